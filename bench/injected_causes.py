@@ -1,36 +1,59 @@
 # SPDX-License-Identifier: MIT
-"""Injects causes of latency beside a real program under `rtgauge watch`, and prints what was injected and what was named.
+"""Injects causes of latency into or beside a real program under `rtgauge watch`, and prints what was injected and what was named.
 
-    sudo python3 bench/injected_causes.py [CAUSE ...]
+    sudo python3 bench/injected_causes.py [--json] [CAUSE ...]
 
-The truth is by the injectors' own clocks: each writes when it began and ended, CLOCK_MONOTONIC. A cause is a function of `CAUSES`: it injects until its
-process gets SIGTERM, and tells when each injection began and ended.
+The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when it ends, and the program that is watched tells
+when it ran. In between, as from the last reading of an injector to the first one of the program, nobody's clock tells: a part may be so much larger. A cause
+is a function of `CAUSES` that injects until its process gets SIGTERM. The kernel needs the controllers cpu and freezer of cgroup v1 for two of them, and
+preempt=none or voluntary for `system call`.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
+import contextlib
+import ctypes
 import json
+import mmap
 import os
 import random
 import re
+import resource
 import signal
+import socket
+import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CPU = max(os.sched_getaffinity(0))
+CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 SECONDS = 6
 LEAST_NS, SHARE = 5_000, 0.01
-PROGRAM_PRIORITY, HIGHER, LOWER = 40, 60, 20
+PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
+ABOVE = "500us"
+FREEZER, QUOTA = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
+MOST_UNSURE_NS = 100_000
+PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
+FILES = 15_000
+SOCKETS = 2_000
+TIMERS = 2_500
+MAPPED = 256 << 20
+PORT = 53_991
+LIBC = ctypes.CDLL(None, use_errno=True)
+FOLDER = Path()
+"""Of this trial: what the programs of it tell each other."""
 
 
 def now_ns() -> int:
@@ -38,175 +61,644 @@ def now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
+def sleep_until(due_ns: int) -> None:
+    """Sleep; not at all if it is late."""
+    left = due_ns - now_ns()
+    if left > 0:
+        time.sleep(left / 1e9)
+
+
+RAN: list[tuple[int, int]] = []
+"""When this program ran without a gap, as far as it knows."""
+LEAST_GAP_NS = 20_000
+"""A program that computes was kept from it if two of its readings are so far apart."""
+
+
 def compute(ns: int) -> tuple[int, int]:
     """Work for so long; gives when it began and ended."""
-    begin = end = now_ns()
+    begin = start = end = now_ns()
     while end - begin < ns:
-        end = now_ns()
+        time_ns = now_ns()
+        if time_ns - end > LEAST_GAP_NS:
+            RAN.append((start, end))
+            start = time_ns
+        end = time_ns
+    RAN.append((start, end))
     return begin, end
 
 
+def size_ns() -> int:
+    """How long the next injection is."""
+    return random.randint(600_000, 1_800_000)
+
+
 def become(name: str, priority: int, cpu: int = CPU) -> None:
-    """Name, SCHED_FIFO priority (0: fair) and CPU of this process."""
-    Path("/proc/self/comm").write_text(name)
+    """Name, SCHED_FIFO priority (0: fair) and CPU of this thread."""
+    Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
     os.sched_setaffinity(0, [cpu])
     os.sched_setscheduler(0, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
 
 
 def pauses() -> Iterator[int]:
-    """Sleeps between two injections and gives the length of the next, in ns, until this process is stopped."""
+    """Sleeps between two injections and gives when the timer of each was due, until this process is stopped."""
     while True:
-        time.sleep(random.uniform(0.03, 0.08))
-        yield random.randint(600_000, 1_800_000)
+        due = now_ns() + random.randint(30_000_000, 80_000_000)
+        sleep_until(due)
+        yield due
 
 
-TOLD: list[tuple[int, int]] = []
+TOLD: list[tuple[int, int, int]] = []
 
 
-def tell(begin_ns: int, end_ns: int) -> None:
+def tell(begin_ns: int, end_ns: int, unsure_ns: int = 0) -> None:
     """One injection. It is printed at the end: to print it now would keep the CPU for longer than is told."""
-    TOLD.append((begin_ns, end_ns))
+    TOLD.append((begin_ns, end_ns, unsure_ns))
 
 
-def print_told(_number: int, _frame: object) -> None:
-    """Print all injections and end."""
-    for begin_ns, end_ns in TOLD:
-        print(begin_ns, end_ns)
-    sys.exit(0)
+def tell_last(due_ns: int, begin_ns: int) -> None:
+    """One injection that ends with this, by who sleeps next."""
+    tell(begin_ns, now_ns(), begin_ns - due_ns)
+
+
+def tell_all(_number: int, _frame: object) -> None:
+    """Write all injections down and end."""
+    ran = RAN if FOLDER.joinpath(f"victim-{os.getpid()}").exists() else []
+    FOLDER.joinpath(f"told-{os.getpid()}").write_text(json.dumps({"told": TOLD, "ran": ran}))
+    os._exit(0)
+
+
+def victim() -> int:
+    """The program's number, as soon as it runs."""
+    while not (files := list(FOLDER.glob("victim-*"))):
+        time.sleep(0.01)
+    return int(files[0].name.partition("-")[2])
+
+
+def beside(run: Callable[[], None]) -> None:
+    """Run this in a process of its own, which ends with its parent."""
+    if os.fork() == 0:
+        LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+        TOLD.clear()
+        run()
+        os._exit(0)
+
+
+def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
+    """A task that computes now and then."""
+    become(name, priority, cpu)
+    for due in pauses():
+        begin, _ = compute(size_ns())
+        tell_last(due, begin)
+
+
+# --- other tasks have the CPU ---------------------------------------------------------------------------------------------------
 
 
 def hog() -> None:
     """A task of a higher priority computes."""
-    become("cause-hog", HIGHER)
-    for ns in pauses():
-        tell(*compute(ns))
+    compute_sometimes("cause-hog", HIGHER)
 
 
 def two_hogs() -> None:
     """The same, while another CPU has one too."""
-    if os.fork() == 0:
-        become("cause-other", HIGHER, min(os.sched_getaffinity(0)))
-        for ns in pauses():
-            compute(ns)
+
+    def other() -> None:
+        become("cause-other", HIGHER, OTHER_CPU)
+        for _ in pauses():
+            compute(size_ns())
+
+    beside(other)
     hog()
 
 
 def same_priority() -> None:
     """A task of the same priority computes: FIFO does not take turns."""
-    become("cause-same", PROGRAM_PRIORITY)
-    for ns in pauses():
-        tell(*compute(ns))
+    compute_sometimes("cause-same", PROGRAM_PRIORITY)
+
+
+def busy() -> None:
+    """A fair task computes all the time, beside a fair program. Its own clock has gaps when it does not run."""
+    become("cause-busy", 0)
+    start = last = now_ns()
+    while True:
+        time_ns = now_ns()
+        if time_ns - last > LEAST_GAP_NS:
+            tell(start, last)
+            start = time_ns
+        last = time_ns
+
+
+def moved() -> None:
+    """The program is moved to a CPU on which a task of a higher priority computes."""
+    pid = victim()
+    become("cause-hog", HIGHER, OTHER_CPU)
+    for due in pauses():
+        begin = now_ns()
+        os.sched_setaffinity(pid, [OTHER_CPU])
+        compute(size_ns())
+        tell_last(due, begin)
+        sleep_until(now_ns() + 10_000_000)
+        os.sched_setaffinity(pid, [CPU])
+
+
+# --- the kernel has it ----------------------------------------------------------------------------------------------------------
+
+
+def system_call() -> None:
+    """A fair task is in a long system call, and the kernel is not preemptible."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    asked, _ = os.pipe()
+    files = ctypes.create_string_buffer(struct.pack("ihh", asked, 1, 0) * FILES)
+    become("cause-call", 0)
+    for _ in pauses():
+        begin = now_ns()
+        LIBC.poll(files, FILES, 0)
+        tell(begin, now_ns())
+
+
+def softirq() -> None:
+    """One packet goes over lo to many sockets."""
+    receivers: list[socket.socket] = []
+    for _ in range(SOCKETS):
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        receiver.bind(("127.255.255.255", PORT))
+        receivers.append(receiver)
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    become("cause-packets", LOWER)
+    for _ in pauses():
+        begin = now_ns()
+        sender.sendto(b"x", ("127.255.255.255", PORT))
+        tell(begin, now_ns())
+
+
+def timers() -> None:
+    """Many timers are due at the same instant: the kernel serves them in one interrupt, which this program sees as a gap."""
+    files = [LIBC.timerfd_create(1, os.O_NONBLOCK) for _ in range(TIMERS)]
+    become("cause-timers", LOWER)
+    for _ in pauses():
+        due = now_ns() + 20_000_000
+        when = struct.pack("=qqqq", 0, 0, due // 10**9, due % 10**9)
+        for file in files:
+            LIBC.timerfd_settime(file, 1, when, None)
+        sleep_until(due - 200_000)
+        last = now_ns()
+        while last < due + 3_000_000:
+            time_ns = now_ns()
+            if time_ns > due and time_ns - last > 10 * LEAST_GAP_NS:
+                tell(last, time_ns)
+                break
+            last = time_ns
+
+
+def throttling() -> None:
+    """A real-time task of a lower priority never leaves the CPU: the scheduler gives some of it to a fair task, which sees when it runs."""
+
+    def low() -> None:
+        become("cause-low", LOWER)
+        while True:
+            compute(10**9)
+
+    beside(low)
+    busy()
+
+
+# --- the program is kept from running -------------------------------------------------------------------------------------------
+
+
+def stopped() -> None:
+    """SIGSTOP and SIGCONT."""
+    pid = victim()
+    become("cause-stopper", 0, OTHER_CPU)
+    for _ in pauses():
+        begin = now_ns()
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(size_ns() / 1e9)
+        os.kill(pid, signal.SIGCONT)
+        tell(begin, now_ns())
+
+
+def debugger() -> None:
+    """A debugger stops it."""
+    pid = victim()
+    become("cause-debugger", 0, OTHER_CPU)
+    LIBC.ptrace.argtypes = [ctypes.c_long] * 4
+    LIBC.ptrace(PTRACE_SEIZE, pid, 0, 0)
+    for _ in pauses():
+        begin = now_ns()
+        LIBC.ptrace(PTRACE_INTERRUPT, pid, 0, 0)
+        os.waitpid(pid, WALL)
+        time.sleep(size_ns() / 1e9)
+        LIBC.ptrace(PTRACE_CONT, pid, 0, 0)
+        tell(begin, now_ns())
+
+
+def frozen() -> None:
+    """Its cgroup is frozen."""
+    pid = victim()
+    become("cause-freezer", 0, OTHER_CPU)
+    FREEZER.mkdir(exist_ok=True)
+    FREEZER.joinpath("cgroup.procs").write_text(str(pid))
+    state = os.open(FREEZER / "freezer.state", os.O_WRONLY)
+    for _ in pauses():
+        begin = now_ns()
+        os.write(state, b"FROZEN")
+        time.sleep(size_ns() / 1e9)
+        os.write(state, b"THAWED")
+        tell(begin, now_ns())
+
+
+def quota() -> Callable[[int], None]:
+    """Its cgroup has used up its quota; its own clock has a gap."""
+    QUOTA.mkdir(exist_ok=True)
+    QUOTA.joinpath("cpu.cfs_period_us").write_text("50000")
+    QUOTA.joinpath("cpu.cfs_quota_us").write_text("10000")
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    QUOTA.joinpath("cgroup.procs").write_text(str(os.getpid()))
+
+    def work(number: int) -> None:
+        last = now_ns()
+        end = last + (12_000_000 if number % 20 == 0 else WORK_NS)
+        while last < end:
+            time_ns = now_ns()
+            if time_ns - last > 5_000_000:
+                tell(last, time_ns)
+            last = time_ns
+
+    return work
+
+
+# --- it waits for another task --------------------------------------------------------------------------------------------------
+
+
+def producer() -> Callable[[int], None]:
+    """The program waits for a task of a lower priority, and a third one has that task's CPU."""
+    asked, ask = os.pipe()
+
+    def produce() -> None:
+        become("cause-producer", LOWER)
+        due = now_ns()
+        while True:
+            due += PERIOD_NS
+            sleep_until(due)
+            os.write(ask, b"x")
+
+    beside(produce)
+    beside(lambda: compute_sometimes("cause-hog", MIDDLE))
+
+    def work(_number: int) -> None:
+        os.read(asked, 1)
+        compute(WORK_NS)
+
+    return work
+
+
+class Mutex:
+    """A mutex of glibc in memory that processes share."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
+        self._address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self._memory)))
+        attributes = ctypes.create_string_buffer(16)
+        LIBC.pthread_mutexattr_init(attributes)
+        LIBC.pthread_mutexattr_setpshared(attributes, 1)
+        LIBC.pthread_mutex_init(self._address, attributes)
+
+    def __enter__(self) -> None:
+        LIBC.pthread_mutex_lock(self._address)
+
+    def __exit__(self, *_: object) -> None:
+        LIBC.pthread_mutex_unlock(self._address)
+
+
+def lock() -> Callable[[int], None]:
+    """A fair task on another CPU holds the program's lock while it computes."""
+    mutex = Mutex()
+
+    def own() -> None:
+        become("cause-owner", 0, OTHER_CPU)
+        for _ in pauses():
+            with mutex:
+                begin, _ = compute(size_ns() + 1_000_000)
+                end = now_ns()
+            tell(begin, end)
+
+    beside(own)
+
+    def work(_number: int) -> None:
+        with mutex:
+            compute(WORK_NS)
+
+    return work
+
+
+def inversion() -> Callable[[int], None]:
+    """The lock's owner has a lower priority, and a third task preempts it."""
+    mutex = Mutex()
+    asked, ask = os.pipe()
+
+    def own() -> None:
+        become("cause-owner", LOWER)
+        for _ in pauses():
+            with mutex:
+                os.write(ask, b"x")
+                compute(50_000)
+
+    def third() -> None:
+        become("cause-third", MIDDLE)
+        while True:
+            os.read(asked, 1)
+            begin, _ = compute(size_ns() + 3_000_000)
+            tell(begin, now_ns())
+
+    beside(own)
+    beside(third)
+
+    def work(_number: int) -> None:
+        with mutex:
+            compute(WORK_NS)
+
+    return work
+
+
+def mapping() -> Callable[[int], None]:
+    """Another thread changes a large mapping, for which the program's own mmap waits."""
+    memory = mmap.mmap(-1, MAPPED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(0, MAPPED, mmap.PAGESIZE):
+        memory[page] = 1
+    address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+
+    def change() -> None:
+        become("cause-mapping", LOWER, OTHER_CPU)
+        for _ in pauses():
+            begin = now_ns()
+            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 1)
+            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 3)
+            tell(begin, now_ns())
+
+    threading.Thread(target=change, daemon=True).start()
+
+    def work(_number: int) -> None:
+        for _ in range(20):
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+
+    return work
+
+
+# --- it is its own doing --------------------------------------------------------------------------------------------------------
+
+
+def faults() -> Callable[[int], None]:
+    """It touches memory that it has not got yet."""
+    pages = 2_000
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    of_pages, ones = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
+
+    def work(number: int) -> None:
+        compute(WORK_NS)
+        if number % 12 == 0:
+            begin = now_ns()
+            of_pages[:] = ones
+            tell(begin, now_ns())
+            compute(50_000)
+        elif number % 12 == 6:
+            memory.madvise(mmap.MADV_DONTNEED)
+
+    return work
+
+
+def disk() -> Callable[[int], None]:
+    """It waits for the disk."""
+    file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
+
+    def work(number: int) -> None:
+        compute(WORK_NS)
+        if number % 12 == 0:
+            os.pwrite(file, b"x" * 100_000, 0)
+            begin = now_ns()
+            os.fdatasync(file)
+            tell(begin, now_ns())
+
+    return work
+
+
+def own_work() -> Callable[[int], None]:
+    """It computes for more than its period, and catches up."""
+
+    def work(number: int) -> None:
+        tell(*compute(PERIOD_NS + size_ns() if number % 12 == 0 else WORK_NS))
+
+    return work
+
+
+def children() -> list[str]:
+    """A real program whose children have the real-time threads."""
+    words = ["stress-ng", "--cyclic", "1", "--cyclic-policy", "fifo", "--cyclic-prio", str(PROGRAM_PRIORITY), "--cyclic-sleep", str(PERIOD_NS)]
+    return [*words, "--taskset", str(CPU), "--timeout", str(SECONDS + 30)]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """`inject` runs in a process of its own; the explanation has to name one of `expected` (a pattern on the culprit's words,
-    which may name a second task where the kernel did not trace the switch between them)."""
+    """The explanation has to name one of `expected`, a pattern on the culprit's words, which may name a second task where the kernel did not trace the switch
+    between them. `inject` runs in a process of its own, `within` in the program: it gives what the program does each period. `inside`: kinds of parts that
+    belong to an injection as its injector sees it. `options`: of watch. `fair`: the program is not real-time.
+    """
 
     name: str
-    inject: Callable[[], None]
     expected: str
+    inject: Callable[[], None] | None = None
+    within: Callable[[], Callable[[int], None]] | None = None
+    program: Callable[[], list[str]] | None = None
+    inside: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    fair: bool = False
 
 
+OWN = ("own work",)
+UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
+"""Kinds of parts that are a doubt by their name."""
+SLEEPS = (*OWN, "blocked", "page fault", "lock owner", "lock owner asleep", "task", "idle exit", "wake-up on another CPU")
+INTERRUPTS = ("irq", "interrupt", "softirq", "NMI", "switch", "wake-up", "timer late")
 CAUSES = (
-    Cause("hog", hog, r"\bcause-hog\b"),
-    Cause("two hogs", two_hogs, r"\bcause-hog\b"),
-    Cause("same priority", same_priority, r"\bcause-same\b"),
+    Cause("task of a higher priority", r"\bcause-hog\b", hog),
+    Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
+    Cause("task of the same priority", r"\bcause-same\b", same_priority),
+    Cause("fair program beside a busy task", r"\bcause-busy\b", busy, fair=True),
+    Cause("moved to a busy CPU", r"\bcause-hog\b", moved),
+    Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
+    Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off")),
+    Cause("many timers at once", r"local timer interrupt|hrtimer", timers, inside=OWN),
+    Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN),
+    Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
+    Cause("debugger", r"stopped", debugger, inside=SLEEPS),
+    Cause("frozen cgroup", r"blocked until cause-freezer", frozen, inside=SLEEPS),
+    Cause("CPU quota of its cgroup", r"quota", within=quota, inside=OWN, fair=True),
+    Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim")),
+    Cause("held lock", r"cause-owner with the lock", within=lock, inside=SLEEPS, options=("--threads", "victim")),
+    Cause("priority inversion, third task", r"\bcause-third\b", within=inversion, options=("--threads", "victim")),
+    Cause("another thread's mprotect", r"\bcause-mapping\b|\bmmap\b|\bmunmap\b", within=mapping, inside=SLEEPS, options=("--threads", "victim")),
+    Cause("page faults", r"page fault", within=faults, inside=OWN),
+    Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
+    Cause("its own long work", r"thread victim itself", within=own_work),
+    Cause("hog beside the program's children", r"\bcause-hog\b", hog, program=children),
 )
 
 
-def program(seconds: int) -> None:
+def program(cause: Cause, seconds: int) -> None:
     """The program that is watched: a loop with a period, which computes for a while."""
-    become("victim", PROGRAM_PRIORITY)
+    work = cause.within() if cause.within is not None else lambda _number: compute(WORK_NS)
+    become("victim", 0 if cause.fair else PROGRAM_PRIORITY)
+    FOLDER.joinpath(f"victim-{os.getpid()}").touch()
     due = now_ns() + PERIOD_NS
     end = due + seconds * 10**9
-    while due < end:
-        time.sleep(max(due - now_ns(), 0) / 1e9)
-        compute(WORK_NS)
+    for number in range(seconds * 10**9 // PERIOD_NS):
+        if cause.name != "starved producer":
+            sleep_until(due)
+        work(number)
         due += PERIOD_NS
+        if now_ns() > end:
+            return
 
 
 @dataclass(frozen=True)
 class Row:
-    """One injection and its latency: sizes in ns; `doubts` of the explanation, with `unknown_ns` that it does not attribute."""
+    """One injection and its latency: sizes in ns; `wrong_ns`: by how much the part is wrong beyond what a doubt says."""
 
     injected_ns: int
+    unsure_ns: int
     named: str
     named_ns: int
-    doubts: tuple[str, ...]
     unknown_ns: int
+    doubts: tuple[str, ...]
     right: bool
+    wrong_ns: int
+    sentence: str
 
     @property
-    def wrong_without_doubt(self) -> bool:
-        """Whether the part is wrong by more than the larger of 5 us and 1 %, and no doubt covers it."""
-        off = abs(self.injected_ns - self.named_ns)
-        return off > max(LEAST_NS, SHARE * self.injected_ns) and off - self.unknown_ns > max(LEAST_NS, SHARE * self.injected_ns)
+    def is_wrong(self) -> bool:
+        """Whether it is wrong by more than the larger of 5 us and 1 %."""
+        return self.wrong_ns > max(LEAST_NS, SHARE * self.injected_ns)
 
 
 def explained(record: str) -> list[dict[str, Any]]:
-    """The latencies of a record."""
+    """The latencies of a record, with the waits for others."""
     done = subprocess.run(["rtgauge", "explain", record, "--json"], capture_output=True, text=True, check=True)
-    return [latency for step in json.loads(done.stdout)["steps"] for latency in step["latencies"]]
+    return [latency for step in json.loads(done.stdout)["steps"] for latency in (*step["latencies"], *step["blocked"])]
 
 
-def judged(cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple[int, int]]) -> list[Row]:
+def judged(cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple[int, int, int, int]]) -> list[Row]:
     """A row for each latency that an injection delayed most of."""
     rows: list[Row] = []
     for latency in latencies:
         begin, end = latency["release_ns"], latency["release_ns"] + latency["latency_ns"]
-        shared = sum(max(min(end, stop) - max(begin, start), 0) for start, stop in injections)
-        if 2 * shared < latency["latency_ns"]:
+        shares = [(max(min(end, stop) - max(begin, start), 0), max(min(end, last) - max(begin, first), 0)) for start, stop, first, last in injections]
+        least, most = sum(known for known, _ in shares), sum(longest for known, longest in shares if known)
+        if 2 * least < latency["latency_ns"]:
             continue
-        parts = {part["culprit"]: part["ns"] for part in latency["parts"]}
-        unknown = {part["culprit"] for part in latency["parts"] if part["kind"] in {"unattributed", "one or the other"}}
+        parts: dict[str, int] = {}
+        for part in latency["parts"]:
+            parts[part["culprit"]] = parts.get(part["culprit"], 0) + part["ns"]
+        unknown = {part["culprit"] for part in latency["parts"] if part["kind"] in UNKNOWN}
         main = max(parts, key=lambda name: parts[name])
         found = sum(ns for name, ns in parts.items() if name not in unknown and re.search(cause.expected, name))
+        inside = sum(part["ns"] for part in latency["parts"] if part["kind"] in {*INTERRUPTS, *cause.inside} and not re.search(cause.expected, part["culprit"]))
         open_ns = sum(parts[name] for name in unknown)
-        rows.append(Row(shared, main, found, tuple(latency["doubts"]), open_ns, re.search(cause.expected, main) is not None))
+        wrong = max(found - most, least - found - inside - open_ns, 0)
+        right = re.search(cause.expected, main) is not None
+        rows.append(Row(least, most - least, main, found, open_ns, tuple(latency["doubts"]), right, wrong, latency["sentence"]))
     return rows
 
 
 def tried(cause: Cause, folder: Path) -> list[Row]:
-    """Injects one cause beside the program, watches it, and judges what the explanations say."""
-    log = folder / "injections"
-    with log.open("w") as file:
-        injector = subprocess.Popen([sys.executable, __file__, "--inject", cause.name], stdout=file, process_group=0)
-        try:
-            words = ["rtgauge", "watch", "--wait", "5min", "--duration", f"{SECONDS}s", "--save", "--out", str(folder), "--"]
-            subprocess.run([*words, sys.executable, __file__, "--program", str(SECONDS + 8)], check=True, stdout=subprocess.DEVNULL)
-        finally:
+    """Injects one cause, watches the program, and judges what the explanations say."""
+    ours = [sys.executable, __file__, "--folder", str(folder)]
+    command = cause.program() if cause.program is not None else [*ours, "--program", cause.name]
+    injector = None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
+    watch = ["rtgauge", "watch", "--wait", "5min", "--duration", f"{SECONDS}s", "--explain-above", ABOVE, *cause.options]
+    try:
+        with (folder / "output").open("w") as output:
+            subprocess.run([*watch, "--save", "--out", str(folder / "records"), "--", *command], check=True, stdout=output, stderr=output)
+    except subprocess.CalledProcessError:
+        print(folder.joinpath("output").read_text(), file=sys.stderr)
+        return []
+    finally:
+        if injector is not None:
             os.killpg(injector.pid, signal.SIGTERM)
             injector.wait()
-    pairs = [(int(words[0]), int(words[1])) for line in log.read_text().splitlines() if len(words := line.split()) == 2]
-    records = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    return judged(cause, explained(str(records[-1])), pairs) if records else []
+        time.sleep(0.2)  # for its children to write down what they told
+        for group in (FREEZER, QUOTA):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+    documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]
+    ran = sorted(tuple(known) for document in documents for known in document["ran"])
+    injections = [bounded(*told, ran) for document in documents for told in document["told"]]
+    records = list((folder / "records").iterdir())
+    return judged(cause, explained(str(records[-1])), injections)
+
+
+def bounded(begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]]) -> tuple[int, int, int, int]:
+    """An injection: begin and end by its own clock, and the first and the last time at which the program did not run around it."""
+    if not ran:
+        return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAST_NS
+    after = bisect.bisect_left(ran, (end_ns, 0))
+    last = ran[after][0] if after < len(ran) else end_ns
+    first = max(begin_ns - before_ns, max((stop for _, stop in ran[max(after - 5, 0) : after] if stop <= begin_ns), default=0))
+    return begin_ns, end_ns, first, min(last, end_ns + MOST_UNSURE_NS)
+
+
+def summary(cause: Cause, rows: list[Row]) -> dict[str, Any]:
+    """What the table has of one cause."""
+    right = [row for row in rows if row.right]
+    answers = [row.named for row in rows]
+    return {
+        "injected": cause.name,
+        "latencies": len(rows),
+        "right": len(right),
+        "named": statistics.mode(answers) if answers else "",
+        "unsure_ns": statistics.median([row.unsure_ns for row in rows]) if rows else 0,
+        "doubted": sum(bool(row.doubts) for row in rows),
+        "wrong": sum(row.is_wrong for row in rows),
+        "largest_wrong_ns": max((row.wrong_ns for row in rows if row.is_wrong), default=0),
+        "rows": [asdict(row) for row in rows],
+    }
 
 
 def main() -> None:
     """Tries the causes and prints the table."""
+    global FOLDER  # noqa: PLW0603 - where this process writes what it tells
+    names = [cause.name for cause in CAUSES]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("causes", nargs="*", help=f"of: {', '.join(cause.name for cause in CAUSES)}; default: all")
-    parser.add_argument("--inject", help=argparse.SUPPRESS)
-    parser.add_argument("--program", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("causes", nargs="*", metavar="CAUSE", help=f"of: {'; '.join(names)}; default: all")
+    parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--inject", choices=names, help=argparse.SUPPRESS)
+    parser.add_argument("--program", choices=names, help=argparse.SUPPRESS)
     words = parser.parse_args()
-    if words.inject is not None:
-        signal.signal(signal.SIGTERM, print_told)
-        next(cause for cause in CAUSES if cause.name == words.inject).inject()
-    elif words.program is not None:
-        program(words.program)
-    else:
-        print("| injected | named | latencies | named rightly | injected, largest (us) | named (us) | wrong without a doubt |\n|---|---|---|---|---|---|---|")
-        for cause in CAUSES:
-            if words.causes and cause.name not in words.causes:
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                rows = tried(cause, Path(folder))
-            largest = max(rows, key=lambda row: row.injected_ns, default=None)
-            shown = ("none", "", "") if largest is None else (largest.named, f"{largest.injected_ns / 1000:,.1f}", f"{largest.named_ns / 1000:,.1f}")
-            counts = (len(rows), sum(row.right for row in rows))
-            wrong = sum(row.wrong_without_doubt for row in rows)
-            print(f"| {cause.name} | {shown[0]} | {counts[0]} | {counts[1]} | {shown[1]} | {shown[2]} | {wrong} |", flush=True)
+    if words.folder is not None:
+        FOLDER = words.folder
+        signal.signal(signal.SIGTERM, tell_all)
+        cause = next(cause for cause in CAUSES if cause.name == (words.inject or words.program))
+        if words.program is None and cause.inject is not None:
+            with contextlib.suppress(OSError):  # the program has ended
+                cause.inject()
+            signal.pause()
+        else:
+            program(cause, SECONDS + 600)
+        return
+    if not words.json:
+        print("| injected | named | latencies | named rightly | with a doubt | wrong without a doubt | by at most (us) |\n|---|---|---|---|---|---|---|")
+    for cause in CAUSES:
+        if words.causes and cause.name not in words.causes:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            row = summary(cause, tried(cause, Path(folder)))
+        keys = ("injected", "named", "latencies", "right", "doubted", "wrong")
+        table = "| " + " | ".join(str(row[key]) for key in keys) + f" | {row['largest_wrong_ns'] / 1000:,.1f} |"
+        print(json.dumps(row) if words.json else table, flush=True)
 
 
 if __name__ == "__main__":

@@ -207,7 +207,7 @@ static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 	pid_t *pids;
 	size_t count;
 
-	count = process_tree_list(&pids);
+	count = process_tree_list(getpid(), &pids);
 	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can
 	 * have its number. */
 	if (guard->program && !guard->exited)
@@ -266,7 +266,7 @@ static bool all_gone(const struct guard *guard)
 
 	if (guard->program && !guard->exited)
 		return false;
-	count = process_tree_list(&pids);
+	count = process_tree_list(getpid(), &pids);
 	free(pids);
 	return !count;
 }

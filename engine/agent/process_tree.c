@@ -38,7 +38,7 @@ static size_t read_all(struct process **all)
 	return count;
 }
 
-size_t process_tree_list(pid_t **pids)
+size_t process_tree_list(pid_t root, pid_t **pids)
 {
 	struct process *all;
 	size_t count = read_all(&all), found = 0, living = 0;
@@ -49,7 +49,7 @@ size_t process_tree_list(pid_t **pids)
 	while (*pids && more) {
 		more = false;
 		for (size_t i = found; i < count; i++) {
-			bool is_ours = all[i].parent == getpid();
+			bool is_ours = all[i].parent == root;
 
 			for (size_t k = 0; k < found && !is_ours; k++)
 				is_ours = all[i].parent == all[k].pid;
@@ -73,7 +73,7 @@ size_t process_tree_list(pid_t **pids)
 size_t process_tree_signal(int signal)
 {
 	pid_t *pids;
-	size_t count = process_tree_list(&pids);
+	size_t count = process_tree_list(getpid(), &pids);
 
 	for (size_t i = 0; i < count; i++) {
 		kill(pids[i], signal);

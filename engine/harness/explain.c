@@ -29,6 +29,7 @@
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host takes no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
 #define SERIES_MAX 4096
+#define WAITED_MAX_NS (NS_PER_S / 10) /* of a sleep until another thread woke it, the last part */
 
 /*
  * What an interrupt, a softirq, a timer, another task, a page fault or an idle state does to a wake-up.
@@ -41,7 +42,7 @@
 	"irq_vectors/*_entry,irq_vectors/*_exit,"                                                            \
 	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup_new,"                                      \
 	"sched/sched_migrate_task,sched/sched_pi_setprio,timer/timer_expire_entry,timer/timer_expire_exit,"  \
-	"timer/tick_stop,ipi,nmi/nmi_handler,"                                                               \
+	"timer/tick_stop,ipi,nmi/nmi_handler,signal/signal_generate,"                                        \
 	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
 
@@ -51,9 +52,9 @@
 
 struct explain_options explain_options = {.buffer_kb = 512, .events = "default"};
 
-enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED };
+enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED, KIND_WAITED };
 
-static const char *const kinds[] = {"maximum", "above", "blocked"};
+static const char *const kinds[] = {"maximum", "above", "blocked", "waited"};
 
 struct candidate {
 	unsigned int series;
@@ -282,12 +283,14 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 	add_candidate(&candidate);
 }
 
-void explain_blocked(const struct series *s, int64_t from_ns, int64_t slept_ns, const struct explained *who)
+void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
+		   const struct explained *who)
 {
+	int64_t before_ns = !inverted && slept_ns > WAITED_MAX_NS ? slept_ns - WAITED_MAX_NS : 0;
 	const struct candidate candidate = {.series = s->id,
-					    .kind = KIND_BLOCKED,
-					    .release_ns = from_ns,
-					    .latency_ns = slept_ns,
+					    .kind = inverted ? KIND_BLOCKED : KIND_WAITED,
+					    .release_ns = from_ns + before_ns,
+					    .latency_ns = slept_ns - before_ns,
 					    .who = *who};
 
 	if (explain.on)
@@ -467,6 +470,19 @@ static void write_lost(const struct candidate *c, const struct ring_page *pages,
 	json_close(j, '}');
 }
 
+/* Where the thread slept meanwhile. */
+static void write_held(const struct explained *who, struct json *j)
+{
+	json_open(j, "held", '[');
+	for (unsigned int i = 0; i < who->held_count; i++) {
+		json_open(j, NULL, '{');
+		json_int(j, "since_ns", who->held[i].since_ns);
+		json_str(j, "call", who->held[i].call);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void write_moment(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			 int64_t copy_ns, struct json *j)
 {
@@ -483,6 +499,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "copy_ns", copy_ns);
 	if (explain.steals)
 		steal_write("steal_ms", j);
+	write_held(&c->who, j);
 	write_lost(c, pages, count, j);
 	write_all_pages(c, pages, count, j);
 	json_close(j, '}');

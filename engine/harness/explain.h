@@ -48,10 +48,20 @@ extern struct explain_options explain_options;
 		.max = 60 * NS_PER_S, .help = "of the warm-up, to measure what the events cost (0)"          \
 	}
 
+/* A sleep within a latency or a response, and the system call in which it was; empty: in none. */
+struct held {
+	int64_t since_ns;
+	char call[24];
+};
+
+#define HELD_MAX 4
+
 /* Whose latencies a series has; false: they are not explained. */
 struct explained {
 	int cpu;
 	pid_t tid;
+	unsigned int held_count;
+	struct held held[HELD_MAX];
 };
 typedef bool (*explain_who)(const struct series *s, struct explained *who);
 
@@ -73,8 +83,10 @@ void explain_go(int64_t usual_ns);
 /* The longest pause between two times that the rings are looked at. */
 int64_t explain_pause_ns(int64_t pause_ns);
 
-/* Of a thread that slept for a lock: what the lock's owner did meanwhile is in the trace as well. */
-void explain_blocked(const struct series *s, int64_t from_ns, int64_t slept_ns, const struct explained *who);
+/* Of a thread that slept until another one woke it: what that one did meanwhile is in the trace as well.
+ * inverted: it gave back a lock, and has a lower priority. */
+void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
+		   const struct explained *who);
 
 /* After samples were taken: copies the moments of those that are worth it. */
 void explain_take(struct json *j);

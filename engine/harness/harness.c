@@ -330,7 +330,7 @@ static bool measured_by(const struct series *s, struct explained *who)
 
 	if (!t || !is_latency(s))
 		return false;
-	*who = (struct explained){t->cpu, t->tid};
+	*who = (struct explained){.cpu = t->cpu, .tid = t->tid};
 	return true;
 }
 

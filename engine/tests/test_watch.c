@@ -70,6 +70,33 @@ static void an_activation_is_from_the_wake_up_to_the_sleep(void **state)
 	assert_int_equal(activation.period_ns, 1000);
 }
 
+static bool is_held(struct watch_track *track, int64_t time_ns)
+{
+	const struct sched_event event = {
+		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = TID, .to = 1, .held = true};
+
+	return watch_track_event(track, &event, &activation, &preempted);
+}
+
+static void an_activation_goes_on_while_its_thread_is_held(void **state)
+{
+	struct watch_track track = {.tid = TID};
+
+	(void)state;
+	waking(&track, 100);
+	assert_true(runs(&track, 110, 0));
+	assert_false(is_held(&track, 120));
+	assert_false(preempted);
+	assert_false(waking(&track, 300));
+	assert_false(runs(&track, 310, 0));
+	assert_true(leaves(&track, 330, false));
+	assert_int_equal(activation.end_ns - activation.release_ns, 230);
+	assert_int_equal(activation.execution_ns, 30);
+	waking(&track, 1100);
+	assert_true(runs(&track, 1110, 0));
+	assert_int_equal(activation.period_ns, 1000);
+}
+
 static void what_began_before_is_not_told(void **state)
 {
 	struct watch_track track = {.tid = TID};
@@ -232,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
+		cmocka_unit_test(an_activation_goes_on_while_its_thread_is_held),
 		cmocka_unit_test(what_began_before_is_not_told),
 		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
 		cmocka_unit_test(what_needs_no_switch_is_told_without_it),

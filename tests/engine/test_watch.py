@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +74,22 @@ while True:
     time.sleep(0.005)
 """
 """A real-time thread that begins another one when it is told to."""
+
+
+PARENT = """
+import os, time
+started, start = os.pipe()
+if os.fork() == 0:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+    os.write(start, b"x")
+    while os.getppid() != 1:
+        time.sleep(0.005)
+    os._exit(0)
+os.read(started, 1)
+print(os.getpid(), flush=True)
+time.sleep(1000)
+"""
+"""A program of which only the child has a real-time thread."""
 
 
 @contextmanager
@@ -202,6 +220,37 @@ def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_pa
     assert (first["values"]["priority"], second["values"]["priority"]) == (20, 10)
     assert second["labels"]["task"] in {line["labels"]["task"] for line in stream.all("series")}
     assert {line["series"] for line in stream.all("summary")} == {line["series"] for line in stream.all("series")}
+
+
+def test_the_real_time_threads_of_its_children_are_watched(engine: Path, tmp_path: Path) -> None:
+    with python(PARENT) as process:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=300000000")
+    (thread,) = results(stream, "thread")
+    assert (thread["values"]["policy"], thread["values"]["priority"]) == ("fifo", 20)
+    assert thread["values"]["tid"] != process.pid
+    assert thread["values"]["activations"] > 0
+
+
+def test_a_response_goes_on_while_the_program_is_stopped(engine: Path, tmp_path: Path) -> None:
+    with (
+        program() as process,
+        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--warm-up-ns=0", "--duration-ns=0") as live,
+    ):
+        while b'"phase":"measure"' not in live.text:
+            live.read_more()
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        stopped_ns = time.monotonic_ns()
+        subprocess.run([sys.executable, "-c", ""], check=True)  # takes far longer than an ordinary response
+        length_ns = time.monotonic_ns() - stopped_ns
+        os.kill(process.pid, signal.SIGCONT)
+        live.read_more()
+        process.kill()
+        stream = live.finish()
+    by = {line["metric"]: summary for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)}
+    assert by["response"]["max_ns"] > length_ns
+    assert by["execution"]["max_ns"] < by["response"]["max_ns"]
 
 
 def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:

@@ -467,8 +467,9 @@ static bool explained(const struct series *s, struct explained *who)
 {
 	if (s != responses.series || role_options.space == SPACE_KERNEL)
 		return false;
-	*who = role_options.role == PATH_BOTH ? (struct explained){peer.cpu, peer.pid}
-					      : (struct explained){threads[0]->cpu, threads[0]->tid};
+	*who = role_options.role == PATH_BOTH
+		       ? (struct explained){.cpu = peer.cpu, .tid = peer.pid}
+		       : (struct explained){.cpu = threads[0]->cpu, .tid = threads[0]->tid};
 	return true;
 }
 

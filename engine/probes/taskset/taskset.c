@@ -329,7 +329,7 @@ static bool explained(const struct series *s, struct explained *who)
 
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
-	*who = (struct explained){t->entry->cpu, t->thread.tid};
+	*who = (struct explained){.cpu = t->entry->cpu, .tid = t->thread.tid};
 	return true;
 }
 

@@ -28,7 +28,7 @@ void watch_track_runs(struct watch_track *track, const struct sched_event *event
 {
 	track->woken_ns = 0;
 	track->cpu = event->cpu;
-	if (track->state != WATCH_WOKEN && track->state != WATCH_READY)
+	if (track->state != WATCH_WOKEN && track->state != WATCH_READY && track->state != WATCH_HELD)
 		return;
 	if (track->state == WATCH_WOKEN)
 		track->now.latency_bound_ns = event->time_ns - track->now.release_ns;
@@ -45,7 +45,9 @@ static void woken(struct watch_track *track, const struct sched_event *event)
 	}
 	if (track->state == WATCH_RUNNING && event->cpu == track->cpu)
 		slept_unseen(track); /* its CPU is in another task */
-	if (track->state == WATCH_ASLEEP || track->state == WATCH_UNKNOWN)
+	if (track->state == WATCH_HELD)
+		track->state = WATCH_READY;
+	else if (track->state == WATCH_ASLEEP || track->state == WATCH_UNKNOWN)
 		release(track, event->time_ns);
 	else if (track->state == WATCH_RUNNING)
 		track->woken_ns = event->time_ns;
@@ -89,6 +91,10 @@ static bool stops_running(struct watch_track *track, const struct sched_event *e
 		track->now.latency_bound_ns = event->time_ns - track->now.release_ns;
 	if (event->runnable) {
 		track->state = track->known ? WATCH_READY : WATCH_UNKNOWN;
+		return false;
+	}
+	if (event->held) {
+		track->state = WATCH_HELD;
 		return false;
 	}
 	if (!track->now.begun)

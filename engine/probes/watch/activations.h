@@ -11,7 +11,8 @@
 #include "probes/watch/sched_events.h"
 
 /*
- * One activation that is over, or, with done false, has begun to run. Kernels that do not trace every switch
+ * One activation that is over, or, with done false, has begun to run. A thread that is stopped, or sleeps
+ * uninterruptibly as for a disk, is held: its activation goes on. Kernels that do not trace every switch
  * may leave out when it began to run (begun false: start_ns is not known, and latency_bound_ns is when it ran
  * at the latest) or when it was preempted (executed false: execution_ns is not known).
  */
@@ -22,7 +23,7 @@ struct watch_activation {
 	int64_t latency_bound_ns;
 };
 
-enum watch_state { WATCH_UNKNOWN, WATCH_ASLEEP, WATCH_WOKEN, WATCH_READY, WATCH_RUNNING };
+enum watch_state { WATCH_UNKNOWN, WATCH_ASLEEP, WATCH_WOKEN, WATCH_READY, WATCH_RUNNING, WATCH_HELD };
 
 struct watch_track {
 	pid_t tid;

@@ -30,12 +30,24 @@ static const struct {
 	{SYS_ioctl, "ioctl"},
 	{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
 	{SYS_fsync, "fsync"},
+	{SYS_fdatasync, "fdatasync"},
+	{SYS_pread64, "pread64"},
+	{SYS_pwrite64, "pwrite64"},
+	{SYS_munmap, "munmap"},
+	{SYS_mprotect, "mprotect"},
+	{SYS_madvise, "madvise"},
 	{SYS_openat, "openat"},
 #ifdef SYS_clock_nanosleep_time64
 	{SYS_clock_nanosleep_time64, "clock_nanosleep"},
 	{SYS_futex_time64, "futex"},
 	{SYS_ppoll_time64, "ppoll"},
 	{SYS_pselect6_time64, "pselect6"},
+#endif
+#ifdef SYS_mmap
+	{SYS_mmap, "mmap"},
+#endif
+#ifdef SYS_mmap2
+	{SYS_mmap2, "mmap"},
 #endif
 #ifdef SYS_poll
 	{SYS_poll, "poll"},
@@ -56,6 +68,15 @@ const char *blocking_call_name(int64_t number, char *room, size_t size)
 	}
 	snprintf(room, size, "syscall %lld", (long long)number);
 	return room;
+}
+
+bool blocking_call_is_pause(const struct blocking_call *call)
+{
+#ifdef SYS_clock_nanosleep_time64
+	if (call->number == SYS_clock_nanosleep_time64)
+		return true;
+#endif
+	return call->number == SYS_clock_nanosleep || call->number == SYS_nanosleep;
 }
 
 enum lock_kind blocking_call_lock(const struct blocking_call *call)

@@ -12,6 +12,9 @@ struct blocking_call {
 	int64_t number, second, third;
 };
 
+/* Whether it waits for a time only. */
+bool blocking_call_is_pause(const struct blocking_call *call);
+
 enum lock_kind { NO_LOCK, LOCK_PLAIN, LOCK_INHERITS };
 
 /* Its name; one that is not known here is `syscall NUMBER`, of as many characters as there is room for. */

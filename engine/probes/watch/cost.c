@@ -10,7 +10,7 @@
 
 static struct {
 	int64_t begin_ns;
-	pid_t pid, tids[WATCH_THREADS_MAX];
+	pid_t tids[WATCH_THREADS_MAX];
 	int count, begun; /* threads; stretches */
 	bool over;
 	struct {
@@ -31,17 +31,16 @@ static void add_run(int stretch, int sign)
 	bool known = true;
 
 	for (int i = 0; i < cost.count; i++) {
-		known &= thread_run(cost.pid, cost.tids[i], &cpu_ns, &slices);
+		known &= thread_run(cost.tids[i], &cpu_ns, &slices);
 		cost.stretches[stretch].cpu_ns += sign * cpu_ns;
 		cost.stretches[stretch].slices += sign * slices;
 	}
 	cost.stretches[stretch].known = known;
 }
 
-void watch_cost_begin(int64_t begin_ns, pid_t pid, const pid_t *tids, int count)
+void watch_cost_begin(int64_t begin_ns, const pid_t *tids, int count)
 {
 	cost.begin_ns = begin_ns;
-	cost.pid = pid;
 	for (int i = 0; i < count; i++)
 		cost.tids[i] = tids[i];
 	cost.count = count;

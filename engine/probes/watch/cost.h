@@ -16,7 +16,7 @@
 #define WATCH_COST_NS (2 * NS_PER_S) /* what the warm-up is longer by */
 
 /* The stretches begin at once, and end before begin_ns + WATCH_COST_NS. */
-void watch_cost_begin(int64_t begin_ns, pid_t pid, const pid_t *tids, int count);
+void watch_cost_begin(int64_t begin_ns, const pid_t *tids, int count);
 
 /* Switches events where the time for it has come. true: what was recorded has a gap here. */
 bool watch_cost_turn(int64_t now_ns);

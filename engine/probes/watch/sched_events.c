@@ -18,6 +18,7 @@
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
 #define REPORTED_STATES 255 /* of a task that is not running; above them is whether it was preempted */
+#define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
 static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter"};
 
@@ -148,6 +149,7 @@ static void add(const unsigned char *record, size_t len, int64_t time_ns, int cp
 		event.from = (pid_t)number(record, len, &trace.from);
 		event.to = (pid_t)number(record, len, &trace.to);
 		event.runnable = !(number(record, len, &trace.state) & REPORTED_STATES);
+		event.held = number(record, len, &trace.state) & HELD_STATES;
 		if (trace.to_name.offset + sizeof(event.to_name) <= len)
 			memcpy(event.to_name, record + trace.to_name.offset, sizeof(event.to_name) - 1);
 	}

@@ -21,6 +21,8 @@ struct sched_event {
 	bool hardirq, softirq;
 	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call: `to` enters it */
 	bool runnable;	/* switch: `from` did not go to sleep */
+	bool held;	/* switch: it is stopped, or sleeps so that no signal wakes it: for a disk, a page, a
+			   freezer */
 	char to_name[16];
 	struct blocking_call call;
 };

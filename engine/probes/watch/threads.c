@@ -10,19 +10,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/process_tree.h"
+
 #define TEXT_MAX 4096
 #define FIELD_MINOR 10
 #define FIELD_MAJOR 12
 #define FIELD_PRIORITY 40
 #define FIELD_POLICY 41
 
-static bool read_text(pid_t pid, pid_t tid, const char *file, char text[TEXT_MAX])
+static bool read_text(pid_t tid, const char *file, char text[TEXT_MAX])
 {
 	char path[64];
 	ssize_t len = -1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)tid, (int)tid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		len = read(fd, text, TEXT_MAX - 1);
@@ -95,49 +97,75 @@ static int is_number(const struct dirent *entry)
 
 enum wanted { WANTED_NAMED, WANTED_REAL_TIME, WANTED_ALL };
 
-static int choose(pid_t pid, const char *names, enum wanted wanted, struct dirent **entries, int count,
-		  struct watched_thread threads[WATCH_THREADS_MAX], int *left_out)
+struct choice {
+	const char *names;
+	enum wanted wanted;
+	struct watched_thread *threads;
+	int found, left_out;
+};
+
+static void choose(struct choice *c, pid_t tid)
 {
 	struct thread_counts counts;
 	struct watched_thread thread;
 	char text[TEXT_MAX];
-	int found = 0;
 
-	*left_out = 0;
+	if (!read_text(tid, "stat", text) || !thread_parse(text, &thread, &counts))
+		return;
+	if ((c->wanted == WANTED_NAMED && !is_named(c->names, thread.name)) ||
+	    (c->wanted == WANTED_REAL_TIME && !is_real_time(&thread)))
+		return;
+	if (c->found < WATCH_THREADS_MAX)
+		c->threads[c->found++] = thread;
+	else
+		c->left_out++;
+}
+
+/* false: there is no such program. */
+static bool choose_of(struct choice *c, pid_t pid)
+{
+	struct dirent **entries;
+	char path[64];
+	int count;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	count = scandir(path, &entries, is_number, by_number);
+	if (count < 0)
+		return false;
 	for (int i = 0; i < count; i++) {
-		if (!read_text(pid, (pid_t)atoi(entries[i]->d_name), "stat", text) ||
-		    !thread_parse(text, &thread, &counts))
-			continue;
-		if ((wanted == WANTED_NAMED && !is_named(names, thread.name)) ||
-		    (wanted == WANTED_REAL_TIME && !is_real_time(&thread)))
-			continue;
-		if (found < WATCH_THREADS_MAX)
-			threads[found++] = thread;
-		else
-			(*left_out)++;
+		choose(c, (pid_t)atoi(entries[i]->d_name));
+		free(entries[i]);
 	}
-	return found;
+	free(entries);
+	return true;
+}
+
+static bool choose_all(struct choice *c, pid_t pid, const pid_t *children, size_t count)
+{
+	bool lives = choose_of(c, pid);
+
+	for (size_t i = 0; i < count; i++)
+		choose_of(c, children[i]);
+	return lives;
 }
 
 int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
 		 int *left_out)
 {
-	struct dirent **entries;
-	char path[64];
-	int count, found;
+	struct choice c = {
+		.names = names, .wanted = names ? WANTED_NAMED : WANTED_REAL_TIME, .threads = threads};
+	pid_t *children;
+	size_t count = process_tree_list(pid, &children);
+	bool lives;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	count = scandir(path, &entries, is_number, by_number);
-	if (count < 0)
-		return -1;
-	found = choose(pid, names, names ? WANTED_NAMED : WANTED_REAL_TIME, entries, count, threads,
-		       left_out);
-	if (!found && !names)
-		found = choose(pid, names, WANTED_ALL, entries, count, threads, left_out);
-	for (int i = 0; i < count; i++)
-		free(entries[i]);
-	free(entries);
-	return found;
+	lives = choose_all(&c, pid, children, count);
+	if (lives && !c.found && !names) {
+		c.wanted = WANTED_ALL;
+		choose_all(&c, pid, children, count);
+	}
+	free(children);
+	*left_out = c.left_out;
+	return lives ? c.found : -1;
 }
 
 int threads_find_program(const char *name, pid_t *pid)
@@ -151,7 +179,7 @@ int threads_find_program(const char *name, pid_t *pid)
 	for (int i = 0; i < count; i++) {
 		pid_t number = (pid_t)atoi(entries[i]->d_name);
 
-		if (read_text(number, number, "stat", text) && thread_parse(text, &thread, &counts) &&
+		if (read_text(number, "stat", text) && thread_parse(text, &thread, &counts) &&
 		    !strcmp(thread.name, name)) {
 			*pid = number;
 			found++;
@@ -170,24 +198,24 @@ static int64_t number_behind(const char *text, const char *name)
 	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
-bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts)
+bool thread_count(pid_t tid, struct thread_counts *counts)
 {
 	struct watched_thread thread;
 	char text[TEXT_MAX];
 
-	if (!read_text(pid, tid, "stat", text) || !thread_parse(text, &thread, counts) ||
-	    !read_text(pid, tid, "status", text))
+	if (!read_text(tid, "stat", text) || !thread_parse(text, &thread, counts) ||
+	    !read_text(tid, "status", text))
 		return false;
 	counts->voluntary_switches = number_behind(text, "\nvoluntary_ctxt_switches:");
 	counts->involuntary_switches = number_behind(text, "\nnonvoluntary_ctxt_switches:");
 	return true;
 }
 
-bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices)
+bool thread_run(pid_t tid, int64_t *cpu_ns, int64_t *slices)
 {
 	char text[TEXT_MAX], *end;
 
-	if (!read_text(pid, tid, "schedstat", text))
+	if (!read_text(tid, "schedstat", text))
 		return false;
 	*cpu_ns = strtoll(text, &end, 10);
 	strtoll(end, &end, 10);
@@ -195,11 +223,11 @@ bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices)
 	return *slices > 0;
 }
 
-long thread_syscall(pid_t pid, pid_t tid)
+long thread_syscall(pid_t tid)
 {
 	char text[TEXT_MAX];
 
-	if (!read_text(pid, tid, "syscall", text) || !isdigit((unsigned char)text[0]))
+	if (!read_text(tid, "syscall", text) || !isdigit((unsigned char)text[0]))
 		return -1; /* running */
 	return strtol(text, NULL, 10);
 }
@@ -210,7 +238,7 @@ int thread_priority(pid_t tid, int *priority)
 	struct thread_counts counts;
 	char text[TEXT_MAX];
 
-	if (!read_text(tid, tid, "stat", text) || !thread_parse(text, &thread, &counts))
+	if (!read_text(tid, "stat", text) || !thread_parse(text, &thread, &counts))
 		return -1;
 	*priority = thread.priority;
 	return thread.policy;

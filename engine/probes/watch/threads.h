@@ -23,9 +23,10 @@ struct watched_thread {
 bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts);
 
 /*
- * The threads of a program that have one of these names (with commas between), or without names those with a
- * real-time policy, or where there are none all; in the order of their numbers. Gives how many; -1: there is
- * no such program. *left_out: those above WATCH_THREADS_MAX.
+ * The threads of a program and of the programs that it started that have one of these names (with commas
+ * between), or without names those with a real-time policy, or where there are none all; its own first, in
+ * the order of their numbers. Gives how many; -1: there is no such program. *left_out: those above
+ * WATCH_THREADS_MAX.
  */
 int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
 		 int *left_out);
@@ -34,13 +35,13 @@ int threads_find(pid_t pid, const char *names, struct watched_thread threads[WAT
 int threads_find_program(const char *name, pid_t *pid);
 
 /* What the kernel counted for it; false: it has ended. */
-bool thread_count(pid_t pid, pid_t tid, struct thread_counts *counts);
+bool thread_count(pid_t tid, struct thread_counts *counts);
 
 /* The time that it ran, and how often it began to; false: the kernel does not tell (CONFIG_SCHED_INFO). */
-bool thread_run(pid_t pid, pid_t tid, int64_t *cpu_ns, int64_t *slices);
+bool thread_run(pid_t tid, int64_t *cpu_ns, int64_t *slices);
 
 /* The number of the system call that the thread is asleep in; -1: it is in none. */
-long thread_syscall(pid_t pid, pid_t tid);
+long thread_syscall(pid_t tid);
 
 /* The policy of a thread of any program, and its real-time priority, 0 where it has none; not what is lent to
  * it. -1: it has ended. */

@@ -76,9 +76,11 @@ struct follower {
 	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX];
 	struct other inversions[OTHERS_MAX],
 		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and do */
-	struct blocking_call call;	     /* the last that it entered */
-	int64_t asleep_since_ns;	     /* 0: not known */
-	int64_t inversion_max_ns;
+	struct blocking_call call;	     /* the last that it entered, and when */
+	int64_t call_ns;
+	int64_t asleep_since_ns; /* 0: not known */
+	int64_t inversion_max_ns, waited_max_ns;
+	struct explained who; /* of the activation that goes on */
 	int64_t activations, preemptions;
 	int64_t untold[METRICS]; /* activations without this one, since the kernel did not trace a switch */
 	int64_t latency_bound_max_ns;
@@ -149,6 +151,7 @@ static bool follow(const struct watched_thread *thread)
 	if (!f)
 		return false;
 	f->thread = *thread;
+	f->call.number = -1;
 	f->track.tid = thread->tid;
 	name_thread(f, count);
 	for (int m = 0; m < METRICS; m++) {
@@ -211,12 +214,33 @@ static void count_other(struct other *others, int places, const char *name, int6
 	}
 }
 
+/* It slept until another thread woke it. */
+static void explain_wait(struct follower *f, const struct sched_event *event, int64_t slept_ns, bool inverted)
+{
+	int64_t *max_ns = inverted ? &f->inversion_max_ns : &f->waited_max_ns;
+	const struct explained who = {.cpu = event->cpu, .tid = f->thread.tid};
+
+	if (slept_ns <= *max_ns)
+		return;
+	*max_ns = slept_ns;
+	explain_sleep(&f->series[RESPONSE], f->asleep_since_ns, slept_ns, inverted, &who);
+}
+
+static bool is_inverted(const struct follower *f, const struct sched_event *event)
+{
+	int priority, policy = thread_priority(event->current, &priority);
+
+	if (policy < 0 || policy == SCHED_DEADLINE)
+		return false;
+	return f->thread.policy == SCHED_DEADLINE || priority < f->thread.priority;
+}
+
 static void count_waker(struct follower *f, const struct sched_event *event)
 {
 	int64_t slept_ns = f->asleep_since_ns ? event->time_ns - f->asleep_since_ns : 0;
 	enum lock_kind lock = blocking_call_lock(&f->call);
 	char path[64], name[32] = "a task that has ended", room[32];
-	int priority, policy;
+	bool inverted;
 	FILE *file;
 
 	if (f->asleep_since_ns && f->call.number >= 0)
@@ -233,18 +257,37 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 	if (file)
 		fclose(file);
 	count_other(f->woken_by, OTHERS_MAX, name, 0);
-	if (lock == NO_LOCK || !slept_ns)
+	if (!slept_ns)
 		return;
-	policy = thread_priority(event->current, &priority);
-	if (policy < 0 || policy == SCHED_DEADLINE ||
-	    (f->thread.policy != SCHED_DEADLINE && priority >= f->thread.priority))
-		return;
-	count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name, slept_ns);
-	if (slept_ns > f->inversion_max_ns) {
-		f->inversion_max_ns = slept_ns;
-		explain_blocked(&f->series[RESPONSE], f->asleep_since_ns, slept_ns,
-				&(struct explained){event->cpu, f->thread.tid});
-	}
+	inverted = lock != NO_LOCK && is_inverted(f, event);
+	if (!blocking_call_is_pause(&f->call)) /* which another thread ends by a signal only */
+		explain_wait(f, event, slept_ns, inverted);
+	if (inverted)
+		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
+			    slept_ns);
+}
+
+/* It is stopped, or sleeps uninterruptibly: in a system call, if it entered one in this activation. */
+static void note_held(struct follower *f, const struct sched_event *event)
+{
+	bool in_call = f->call.number >= 0 && f->call_ns >= f->track.now.release_ns;
+	struct held *held;
+	char room[sizeof(held->call)];
+
+	f->who.held_count += f->who.held_count < HELD_MAX; /* of more, the last one is kept */
+	held = &f->who.held[f->who.held_count - 1];
+	held->since_ns = event->time_ns;
+	snprintf(held->call, sizeof(held->call), "%s",
+		 in_call ? blocking_call_name(f->call.number, room, sizeof(room)) : "");
+}
+
+/* What held it is over. */
+static void count_held(struct follower *f, const struct sched_event *event)
+{
+	const struct held *held = f->who.held_count ? &f->who.held[f->who.held_count - 1] : NULL;
+
+	if (held && held->call[0] && held->since_ns == f->asleep_since_ns)
+		count_other(f->sleeps_in, SLEEPS_MAX, held->call, event->time_ns - f->asleep_since_ns);
 }
 
 static bool is_measured(int64_t time_ns)
@@ -290,6 +333,7 @@ static void take_event(const struct sched_event *event)
 	for (int i = 0; i < count; i++) {
 		struct follower *f = followers[i];
 		int64_t unended = f->track.unended;
+		enum watch_state before = f->track.state;
 		bool its = event->to == f->track.tid ||
 			   (event->kind == SCHED_SWITCH && event->from == f->track.tid);
 
@@ -297,18 +341,25 @@ static void take_event(const struct sched_event *event)
 			continue;
 		if (event->kind == SCHED_SYSCALL) {
 			f->call = event->call;
+			f->call_ns = event->time_ns;
 			watch_track_runs(&f->track, event);
 			continue;
 		}
-		if (event->kind == SCHED_WAKING && measured && f->track.state == WATCH_ASLEEP)
+		if (event->kind == SCHED_WAKING && measured && before == WATCH_ASLEEP)
 			count_waker(f, event);
+		if (event->kind == SCHED_WAKING && measured && before == WATCH_HELD)
+			count_held(f, event);
 		if (watch_track_event(&f->track, event, &activation, &preempted))
 			feed(f, &activation);
 		if (measured)
 			f->untold[RESPONSE] += f->track.unended - unended;
-		f->asleep_since_ns = f->track.state != WATCH_ASLEEP ? 0
-				     : event->from == f->track.tid  ? event->time_ns
-								    : f->asleep_since_ns;
+		if (f->track.state == WATCH_HELD && event->from == f->track.tid)
+			note_held(f, event);
+		else if (f->track.state == WATCH_WOKEN && before != WATCH_WOKEN)
+			f->who.held_count = 0;
+		f->asleep_since_ns = f->track.state != WATCH_ASLEEP && f->track.state != WATCH_HELD ? 0
+				     : event->from == f->track.tid ? event->time_ns
+								   : f->asleep_since_ns;
 		if (preempted && measured) {
 			f->preemptions++;
 			count_other(f->preempted_by, OTHERS_MAX, event->to_name, 0);
@@ -322,7 +373,7 @@ static void count_sleeps(void)
 	char room[32];
 
 	for (int i = 0; i < count && !sched_events_have_calls(); i++) {
-		long number = thread_syscall((pid_t)options.pid, followers[i]->thread.tid);
+		long number = thread_syscall(followers[i]->thread.tid);
 
 		if (number >= 0)
 			count_other(followers[i]->sleeps_in, SLEEPS_MAX,
@@ -335,7 +386,7 @@ static void count_all(bool at_end)
 	for (int i = 0; i < count; i++) {
 		struct follower *f = followers[i];
 
-		thread_count((pid_t)options.pid, f->thread.tid, at_end ? &f->after : &f->before);
+		thread_count(f->thread.tid, at_end ? &f->after : &f->before);
 		if (!at_end)
 			f->after = f->before;
 	}
@@ -386,7 +437,7 @@ static void find_later(int64_t now_ns)
 			continue;
 		}
 		sched_events_add(&threads[i].tid, 1);
-		thread_count((pid_t)options.pid, threads[i].tid, &followers[count - 1]->before);
+		thread_count(threads[i].tid, &followers[count - 1]->before);
 		followers[count - 1]->after = followers[count - 1]->before;
 		for (int m = 0; m < METRICS; m++) {
 			struct series *s = series[(count - 1) * METRICS + m];
@@ -435,7 +486,7 @@ static int run(struct harness *h)
 	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measured_from_ns + measured_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(series[i], start_ns, harness_options.warm_up_ns, measured_ns);
-	watch_cost_begin(start_ns, (pid_t)options.pid, tids, count);
+	watch_cost_begin(start_ns, tids, count);
 	harness_go(h);
 	harness_drain(h, take, DRAIN_NS);
 	sched_events_close();
@@ -543,7 +594,9 @@ static bool explained(const struct series *s, struct explained *who)
 
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
-	*who = (struct explained){f->cpu, f->thread.tid};
+	*who = f->who;
+	who->cpu = f->cpu;
+	who->tid = f->thread.tid;
 	return true;
 }
 

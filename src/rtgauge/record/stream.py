@@ -173,6 +173,14 @@ class TraceFormatsLine(Line):
     cpus: int = Field(ge=1)
 
 
+class HeldSleep(BaseModel):
+    """A sleep of a watched thread for a disk, a page, or while it was stopped."""
+
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+    since_ns: int
+    call: str = Field(description="the system call in which it was; empty: in none")
+
+
 class MomentLine(Line):
     """What the kernel did around a latency."""
 
@@ -181,12 +189,13 @@ class MomentLine(Line):
     cpu: int = Field(ge=0)
     series: int = Field(ge=0)
     thread: int
-    kind: Literal["maximum", "above", "blocked"]
+    kind: Literal["maximum", "above", "blocked", "waited"]
     release_ns: int
     end_ns: int
     latency_ns: int
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(default_factory=dict[str, int], description="CPU -> what the hypervisor took of it since the look before")
+    held: list[HeldSleep] = Field(default_factory=list[HeldSleep], description="of `watch`: sleeps within it that do not end an activation")
     lost: dict[str, int] = Field(description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown")
     pages: dict[str, list[str]] = Field(description="CPU -> pages of its ring in Base64, without what is behind their events")
     left_out: list[int] = Field(description="CPUs whose pages had no room in the line")

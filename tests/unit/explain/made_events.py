@@ -11,6 +11,8 @@ from rtgauge.explain.trace.moment import Moment
 
 RELEASE = 1_000_000_000
 THREAD = 100
+IN_HARD_INTERRUPT = 8
+"""Of an event's flags (TRACE_FLAG_HARDIRQ)."""
 MINE = 19
 """Priority of the measured thread as the kernel counts: real-time 80."""
 
@@ -56,6 +58,8 @@ class Story:
         if where == cpu:
             self.at(time_us + 3, cpu, "sched_wakeup", comm="measured", pid=wakes, prio=MINE, target_cpu=where)
         self.at(time_us + 3.5, cpu, "hrtimer_expire_exit", hrtimer=7)
+        within = slice(-4 if where == cpu else -3, None)
+        self.events[within] = [event._replace(flags=IN_HARD_INTERRUPT) for event in self.events[within]]
         return self.at(time_us + 4, cpu, "local_timer_exit", vector=236)
 
     def moment(self, latency_us: float, cpu: int = 1, cpus: int = 2) -> Moment:

@@ -8,9 +8,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.lock_chain import Link, lent, lock_chain, owners
+from rtgauge.explain.analysis.lock_chain import IN_INTERRUPT, Link, lent, owners, since_its_beginning, waker_chain
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
-from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
+from rtgauge.explain.analysis.thread_path import STOPPED, TRACED, Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
 from rtgauge.explain.trace.events import NEED_RESCHED, EventTable
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
@@ -35,6 +35,8 @@ LONGEST_SWITCH_NS = 10_000
 """A lower task that is left within this time was being switched away from; longer, it could not be preempted. Switches take 1 to 5 us on small boards."""
 
 
+STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
+"""By their numbers on all architectures that rtgauge has engines for."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 """What is not known of a latency is a doubt of it if it is more than the larger of 5 us and 1 %."""
 
@@ -61,6 +63,7 @@ class Kind(StrEnum):
     PAGE_FAULT = "page fault"
     FAULT_OR_OWN = "page fault or own work"
     BLOCKED = "blocked"
+    STOPPED = "stopped"
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
@@ -71,13 +74,14 @@ class Kind(StrEnum):
 @dataclass(frozen=True)
 class Culprit:
     """A cause by its kind and name, the same for every latency that it delays. `number`: of an IRQ. `priority`: of a task, as the kernel counts.
-    `mechanism`: of throttling, where only one is possible on the machine.
+    `mechanism`: of throttling, if only one is possible on the machine. `until`: of a sleep, the task that ended it.
     """
 
     kind: Kind
     name: str = ""
     number: int | None = None
     mechanism: str = ""
+    until: str = ""
     priority: int | None = field(default=None, compare=False)
     pid: int | None = field(default=None, compare=False)
 
@@ -147,11 +151,16 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     """What the latency of a moment was spent on. Its parts add up to it exactly."""
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
-    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, INSTANCES_APART_NS if moment.is_blocked else 0)
+    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, INSTANCES_APART_NS if moment.is_wait else 0)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced, missed, Names(table.events))
-    links = lock_chain(table, moment.thread, path) if moment.is_blocked else [Link(moment.thread, path)]
+    links = waker_chain(table, moment.thread, path) if moment.is_wait else [Link(moment.thread, path)]
+    if moment.is_wait and not moment.is_blocked:
+        links = since_its_beginning(links)
+        begin = min((piece.start_ns for link in links for piece in link.path.pieces), default=moment.end_ns)
+        moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin)
+        scene = replace(scene, moment=moment)
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
     for link in links:
@@ -160,7 +169,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
             for span, lost in _known(its, piece):
                 found = [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)] if lost else _parts(its, piece, span)
                 for part in found:
-                    culprit = part.culprit if its is scene else _owner(link, piece, part.culprit)
+                    culprit = part.culprit if its is scene else _owner(link, piece, part.culprit, locked=moment.is_blocked)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
@@ -181,13 +190,13 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
-    ordered = sorted(parts.values(), key=_begin) if moment.is_blocked else list(parts.values())
+    ordered = sorted(parts.values(), key=_begin) if moment.is_wait else list(parts.values())
     return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment))
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
     """(time, CPU, thread): who measured its latency ran then. Only of a thread that was woken, and of which no switch tells what became of it."""
-    if moment.is_blocked or moment.thread <= 0:
+    if moment.is_wait or moment.thread <= 0:
         return None
     woken = False
     for event in moment.table.events:
@@ -210,8 +219,12 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
     return replace(scene, moment=moment, path=link.path, throttled_ns=_passed_over(moment, link.path), changed_priorities=_last_priorities(moment))
 
 
-def _owner(link: Link, piece: Piece, culprit: Culprit) -> Culprit:
-    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke it, it does not matter what its CPU did."""
+def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
+    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke it, it does not matter what its CPU did.
+    Without a lock it is the waker.
+    """
+    if not locked:
+        return Culprit(Kind.WAKER, link.path.name, priority=link.path.priority, pid=link.thread) if culprit.kind is Kind.OWN else culprit
     if piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED:
         return Culprit(Kind.OWNER_ASLEEP, link.path.name, priority=link.path.priority, pid=link.thread)
     if culprit.kind is Kind.OWN:
@@ -340,7 +353,7 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     if piece.phase is Phase.UNKNOWN:
         return Culprit(Kind.UNATTRIBUTED)
     if piece.phase is Phase.BLOCKED:
-        return Culprit(Kind.PAGE_FAULT if _faulted(scene, piece) else Kind.BLOCKED)
+        return _blocked(scene, piece)
     if context.interrupt is not None:
         return _of_frame(context.interrupt)
     match piece.phase:
@@ -352,6 +365,27 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
             return _ready(scene, piece, span)
         case _:
             return _running(scene, span)
+
+
+def _blocked(scene: _Scene, piece: Piece) -> Culprit:
+    """Why the thread did not want to run: it was stopped, in a page fault, or in a system call; and who ended it."""
+    waking = piece.woken_by
+    until = "" if waking is None or waking.flags & IN_INTERRUPT or waking.pid <= 0 else scene.names.task(waking.pid).name or f"pid {waking.pid}"
+    if piece.prev_state & TRACED:
+        return Culprit(Kind.STOPPED, "a debugger", until=until)
+    if piece.prev_state & STOPPED:
+        return Culprit(Kind.STOPPED, _stop_signal(scene, piece), until=until)
+    if _faulted(scene, piece):
+        return Culprit(Kind.PAGE_FAULT)
+    calls = [call for since_ns, call in scene.moment.held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
+    return Culprit(Kind.BLOCKED, next(iter(calls), ""), until=until)
+
+
+def _stop_signal(scene: _Scene, piece: Piece) -> str:
+    """ "SIGSTOP from bash", as far as the kernel tells."""
+    sent = [event for event in scene.moment.table.events if event.name == "signal_generate" and event.number("pid") == scene.moment.thread]
+    found = next((event for event in reversed(sent) if event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns), None)
+    return "a signal" if found is None else f"{STOP_SIGNALS[found.number('sig')]} from {scene.names.task(found.pid).name or f'pid {found.pid}'}"
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:

@@ -30,7 +30,7 @@ WATCH = "watch"
 class ExplainedStep:
     """A step whose largest latencies were explained, in the order of their measuring; the worst alone still has its events. None: none was frozen.
 
-    `blocked`: of a program of the user's own, sleeps for locks whose owner has a lower priority, likewise.
+    `blocked`: of a program of the user's own, likewise sleeps that another thread ended: for locks whose owner has a lower priority, and the longest others.
     """
 
     step: Step
@@ -41,7 +41,7 @@ class ExplainedStep:
     @property
     def culprits(self) -> list[RankedCulprit]:
         """Who took the time, the most first."""
-        return ranked_culprits(self.explanations)
+        return ranked_culprits([*self.explanations, *self.blocked])
 
     @property
     def worst(self) -> Explanation | None:
@@ -58,8 +58,8 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
             known, symbols = _explanations(file)
             facts = record.system(step.key.targets.get("self", "local"))
             told = [_told(explanation, step.key.probe, facts) for explanation in known]
-            blocked = [explanation for explanation in told if explanation.moment.is_blocked]
-            found.append(ExplainedStep(step, [explanation for explanation in told if not explanation.moment.is_blocked], symbols, blocked))
+            blocked = [explanation for explanation in told if explanation.moment.is_wait and explanation.latency_ns > 0]
+            found.append(ExplainedStep(step, [explanation for explanation in told if not explanation.moment.is_wait], symbols, blocked))
     return found
 
 
@@ -86,7 +86,7 @@ def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
     for document in file.moments():
         symbols = symbols.with_others(Symbols.read(document.get("symbols")))
         explanations.append(explain(read_moment(formats, document), symbols))
-        worst = max(explanations, key=lambda known: (not known.moment.is_blocked, known.latency_ns))
+        worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
         # the events of one moment are megabytes: the figure needs those of the worst
         explanations = [known if known is worst else known.without_events() for known in explanations]
     return tuple(with_joint_stalls(explanations)), symbols

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A sleep for a lock is spent by who has the lock: what its owner did meanwhile, and where the owner slept for another lock, what that one's did."""
+"""A sleep is spent by who ends it, as the owner of a lock: what that thread did meanwhile, and if it slept until another one woke it, what that one did."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.thread_path import Phase, ThreadPath, thread_path
+from rtgauge.explain.analysis.thread_path import Phase, Piece, ThreadPath, thread_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,21 @@ class Link:
     path: ThreadPath
 
 
-def lock_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """The links of a thread that slept for a lock, in the order of time; their pieces are without a gap and together as long as its path."""
+def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
+    """The links of a thread that slept until another one woke it, in the order of time; their pieces are without a gap and together as long as its path."""
     return _links(table, Link(thread, path), frozenset({thread}))
+
+
+def since_its_beginning(links: Sequence[Link]) -> list[Link]:
+    """The links from where an interrupt woke the first of the wakers on: until then they waited for their time, and nothing was late."""
+    begun = [at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)]
+    return list(links[begun[-1] + 1 :] if begun else links)
+
+
+def _waited_for_interrupt(piece: Piece) -> bool:
+    waking = piece.woken_by
+    by_interrupt = waking is not None and (waking.flags & IN_INTERRUPT != 0 or waking.pid <= 0)
+    return piece.phase in {Phase.LATE, Phase.BLOCKED} and not piece.is_held and by_interrupt
 
 
 def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:

@@ -58,6 +58,10 @@ def culprit_name(culprit: Culprit) -> str:
             return f"{name} with the lock"
         case Kind.OWNER_ASLEEP:
             return f"{name} asleep with the lock"
+        case Kind.STOPPED:
+            return f"stopped by {name}"
+        case Kind.BLOCKED:
+            return f"blocked{f' in {name}' if name else ''}{f' until {culprit.until} woke it' if culprit.until else ''}"
         case Kind.STEAL:
             return "steal (hypervisor)"
         case Kind.SWITCH:
@@ -117,7 +121,9 @@ def part_words(part: Part) -> str:
         case Kind.PAGE_FAULT:
             return "a page fault of its own"
         case Kind.BLOCKED:
-            return "it was blocked"
+            return f"it was {culprit_name(culprit)}"
+        case Kind.STOPPED:
+            return f"it was {culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between them"
         case Kind.OWN:
@@ -141,11 +147,13 @@ def sentence(explanation: Explanation) -> str:
 
 def _where(explanation: Explanation) -> str:
     """ "on CPU 1"; of a sleep for a lock: "blocked on a lock of logger, which waited for one of io, lent real-time priority 80"."""
-    if not explanation.moment.is_blocked:
+    if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"
     *others, first = explanation.owners or ("a task that is not in the trace",)
     thread = explanation.path.name
     chain = "".join(f", which waited for {other}" for other in reversed(others))
+    if not explanation.moment.is_blocked:
+        return f"{f'that {thread} waited' if thread else 'of waiting'} for {first}{chain.replace(' one of', '')}"
     lent = f", lent {explanation.lent} meanwhile" if explanation.lent else ""
     return f"{f'that {thread} was ' if thread else ''}blocked on a lock of {first}{chain}{lent}"
 

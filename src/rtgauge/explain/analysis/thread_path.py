@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.events import Event, EventTable
 
 
+STOPPED, TRACED = 4, 8
+HELD_STATES = 2 | STOPPED | TRACED
+"""Of a switch's prev_state (TASK_REPORT, include/linux/sched.h): sleeps uninterruptibly, is stopped by a signal or by a debugger."""
+
+
 class Phase(StrEnum):
     """What the thread waited for."""
 
@@ -37,6 +42,18 @@ class Piece:
     woken_by: Event | None = None
     since_ns: int = 0
     """When it began, perhaps before the release."""
+    left: Event | None = None
+    """The switch with which a sleep began."""
+
+    @property
+    def prev_state(self) -> int:
+        """The state in which the thread left its CPU (include/linux/sched.h); 0 if no switch tells it."""
+        return 0 if self.left is None else self.left.number("prev_state")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it was stopped, or slept so that no signal wakes it: as for a disk."""
+        return self.prev_state & HELD_STATES != 0
 
 
 @dataclass(frozen=True)
@@ -93,12 +110,14 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
     phase = Phase.RUNNING if _ran_first(table, thread, own) else _first_phase(own[0][0] if own else None)
     pieces: list[Piece] = []
     moves: list[tuple[int, int, int]] = []
+    left: Event | None = None
     since, where = min([release_ns, *(event.time_ns for _, event in own[:1])]), cpu
     if own:
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
     for what, event in own:
         here = _place(phase, event, where, what)
-        _append(pieces, Piece(since, event.time_ns, phase, here, event if what == "waking" else None), release_ns, end_ns)
+        _append(pieces, Piece(since, event.time_ns, phase, here, event if what == "waking" else None, left=left), release_ns, end_ns)
+        left = event if what == "out" else None if what in {"in", "waking"} else left
         ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
         since = event.time_ns
         match what:
@@ -142,7 +161,7 @@ def _place(phase: Phase, event: Event, where: int, what: str) -> int:
 def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> None:
     start, end = max(piece.start_ns, release_ns), min(piece.end_ns, end_ns)
     if end > start:
-        pieces.append(Piece(start, end, piece.phase, piece.cpu, piece.woken_by, min(piece.start_ns, start)))
+        pieces.append(replace(piece, start_ns=start, end_ns=end, since_ns=min(piece.start_ns, start)))
 
 
 def _waking_places(pieces: list[Piece]) -> list[Piece]:

@@ -123,8 +123,8 @@ def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """Of each thread that slept for a lock the longest sleep, the longest first."""
-    longest = {known.moment.thread: known for known in sorted(explained.blocked, key=_size, reverse=True)}
+    """Of each thread that slept until another one woke it the longest sleep, for a lock and otherwise, the longest first."""
+    longest = {(known.moment.thread, known.moment.kind): known for known in sorted(explained.blocked, key=_size, reverse=True)}
     return sorted(longest.values(), key=_size)
 
 
@@ -193,7 +193,7 @@ class ExplainedPresenter(Presenter):
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
             for known in _longest_blocked(explained):
-                _print(console, f"longest priority inversion: {sentence(known)}", 2)
+                _print(console, f"longest {'priority inversion' if known.moment.is_blocked else 'wait for another thread'}: {sentence(known)}", 2)
                 _print(console, sum_words(known), 9, style="dim")
             console.print()
 

@@ -36,10 +36,18 @@ class Moment:
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
     """CPU -> what the hypervisor took of it about that time, by the guest's kernel, which counts in ticks of 10 ms."""
 
+    held: tuple[tuple[int, str], ...] = ()
+    """(since when, system call) of the thread's sleeps within it that no other thread's doing ends; the call is empty if it was in none."""
+
     @property
     def is_blocked(self) -> bool:
         """Whether it is no latency but a sleep for a lock, from `release_ns` to `end_ns`, when the lock's owner gave it back."""
         return self.kind == "blocked"
+
+    @property
+    def is_wait(self) -> bool:
+        """Whether it is no latency but a sleep, from `release_ns` to `end_ns`, when another thread woke it: by a lock that it gave back, or otherwise."""
+        return self.kind in {"blocked", "waited"}
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
@@ -52,9 +60,15 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
     if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
         raise RecordError(f"moment {number} of the trace has no time: its release is at {release_ns} ns and its end at {end_ns} ns")
     table = read_pages(formats, raw_pages(document.get("pages")))
-    return Moment(
-        number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, _left_out(document.get("left_out")), _stolen(document.get("steal_ms"))
-    )
+    left_out, stolen = _left_out(document.get("left_out")), _stolen(document.get("steal_ms"))
+    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, left_out, stolen, _held(document.get("held")))
+
+
+def _held(document: object) -> tuple[tuple[int, str], ...]:
+    listed = cast("list[object]", document) if isinstance(document, list) else []
+    entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
+    pairs = [(entry.get("since_ns"), entry.get("call")) for entry in entries]
+    return tuple((since, call) for since, call in pairs if isinstance(since, int) and isinstance(call, str))
 
 
 def _left_out(cpus: object) -> tuple[int, ...]:

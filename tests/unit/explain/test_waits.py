@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What a watched thread waits for besides its CPU: a signal, a debugger, a disk, another thread; in tables drawn by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.sentence import sentence
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.moment import Moment
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
+
+BASH = ("bash", 400, 120)
+PRODUCER = ("producer", 500, 60)
+SLEEPS, DISK, STOPPED, TRACED = 1, 2, 4, 8
+
+
+def explained(moment: Moment) -> tuple[Explanation, dict[tuple[Kind, str], float]]:
+    """(the explanation, (kind, name) -> us); the parts add up."""
+    explanation = explain(moment, Symbols((), ()))
+    assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    return explanation, {(part.culprit.kind, part.culprit.name): part.ns / 1000 for part in explanation.parts}
+
+
+def held(state: int, *, waker: tuple[str, int, int] = BASH) -> Story:
+    """The thread runs from 10 us on, leaves the CPU in a state at 50, is woken by a task on the other CPU at 900, runs at 910."""
+    story = Story().switch(-500, 0, IDLE, waker).switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(2, 1).switch(10, 1, IDLE, MEASURED)
+    story.switch(50, 1, MEASURED, IDLE, state=state)
+    story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    return story.switch(910, 1, IDLE, MEASURED).switch(1000, 1, MEASURED, IDLE, state=SLEEPS)
+
+
+def test_a_stop_by_a_signal_names_the_signal_and_its_sender() -> None:
+    story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
+    explanation, found = explained(story.moment(1000))
+    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
+    assert "850.000 us it was stopped by SIGSTOP from bash, until bash continued it" in sentence(explanation)
+
+
+def test_a_debugger_that_stops_the_thread_is_named() -> None:
+    explanation, found = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
+    assert found[Kind.STOPPED, "a debugger"] == pytest.approx(850)
+    assert "stopped by a debugger, until gdb continued it" in sentence(explanation)
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"), [(((RELEASE + 50_500, "fdatasync"),), "it was blocked in fdatasync until bash woke it"), ((), "it was blocked until bash")]
+)
+def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(calls: tuple[tuple[int, str], ...], words: str) -> None:
+    explanation, found = explained(replace(held(DISK).moment(1000), held=calls))
+    assert found[Kind.BLOCKED, calls[0][1] if calls else ""] == pytest.approx(850)
+    assert words in sentence(explanation)
+
+
+def test_what_kept_the_waker_from_running_is_named_since_the_waker_itself_was_woken() -> None:
+    story = Story().switch(-4000, 1, MEASURED, PRODUCER, state=SLEEPS).switch(-3900, 1, PRODUCER, LOWER, state=SLEEPS)
+    story.switch(-100, 1, LOWER, HIGHER).timer(0, 1, wakes=PRODUCER[1])
+    story.switch(800, 1, HIGHER, PRODUCER, state=SLEEPS)
+    story.at(850, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1).switch(860, 1, PRODUCER, MEASURED)
+    moment = story.moment(850)
+    begin = RELEASE - 4_000_000
+    moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin, kind="waited")
+    explanation, found = explained(moment)
+    assert explanation.latency_ns == 848_000  # from the interrupt that woke the producer, and not from when the thread went to sleep
+    assert found[Kind.TASK, "hog"] == pytest.approx(796)
+    assert found[Kind.WAKER, "producer"] == pytest.approx(50)
+    assert "that measured waited for producer" in sentence(explanation)
