@@ -55,6 +55,8 @@ def round_up_duration(ns: int) -> str:
     raise AssertionError
 
 
+MOST = 0.5
+"""A culprit with this share of the time is a surer cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
 """Durations that are proposed where none is known: the first that is clearly longer than what was measured."""
 
@@ -186,18 +188,21 @@ def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: M
     mend = mend_of(culprit, facts)
     if mend is None:
         return None
-    return f"{mend.what} (rtgauge audit: {mend.rule}), for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
+    return f"{mend.words}, for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
 
 
 def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
-    """The first thing that is not yet as real-time programs have it: priority, known disturbances, the culprit, C-states, the kernel, a CPU of its own."""
+    """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of the time, known disturbances, other culprits,
+    C-states, the kernel, a CPU of its own."""
     keys = key_names(probe_of(step))
     if step.parameters.get("policy") == "other" and "policy" in keys:
         return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
+    against_culprit = None if done.culprit is None else _next_for_culprit(done, step, requirement, facts, done.culprit)
+    if against_culprit is not None and done.culprit is not None and done.culprit.time_share >= MOST:
+        return against_culprit
     for mark in step.marks:
         if mark.name in DOUBTFUL and mark.severity != Severity.NOTE:
             return next_for_doubt(mark)
-    against_culprit = None if done.culprit is None else _next_for_culprit(done, step, requirement, facts, done.culprit)
     if against_culprit is not None:
         return against_culprit
     dma_latency = step.parameters.get("dma_latency_us")

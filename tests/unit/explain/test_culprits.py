@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
 from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
+from rtgauge.explain.analysis.mend import mend_of
 from rtgauge.explain.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.system.rules import read_rules
@@ -46,6 +49,17 @@ def test_instances_of_a_kernel_thread_are_one_culprit() -> None:
 
 def test_every_mend_is_a_rule_of_the_audit() -> None:
     assert {rule for rules in MENDS.values() for rule in rules} <= {rule.id for rule in read_rules()}
+
+
+@pytest.mark.parametrize(("name", "rule"), [("logger", None), ("irq/31-eth0", "isolated-cpus")])
+def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_does_not(name: str, rule: str | None) -> None:
+    thread = (name, 31, 10)
+    story = Story().switch(-500, 1, MEASURED, thread, state=1).timer(0, 1).switch(300, 1, thread, MEASURED, state=1)
+    (first, *_) = ranked_culprits([explained(story, 300)])
+    mend = mend_of(first, {})
+    assert mend is not None
+    assert mend.rule == rule
+    assert (mend.what == "give logger a lower real-time priority than the thread that it delays, or another CPU") == (rule is None)
 
 
 def test_nothing_explained_is_nothing_ranked() -> None:

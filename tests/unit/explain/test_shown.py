@@ -18,7 +18,7 @@ from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export
-from rtgauge.record.model import Outlier
+from rtgauge.record.model import Mark, Outlier, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import figures
 from rtgauge.report.figures.source import Source
@@ -114,9 +114,17 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     _, hog, irq = judge_run(requirement, record)
     assert hog.next is not None
     assert irq.next is not None
-    assert "for task hog took 97.9% of the largest times" in hog.next
+    assert hog.next.startswith("give hog a lower real-time priority than the thread that it delays, or another CPU, for task hog took 97.9% of")
     assert "/proc/irq/31/smp_affinity_list" in irq.next
     assert "(rtgauge audit: irqs-on-isolated), for irq 31 (virtio-net) took" in irq.next
+
+
+def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:
+    record = Record.open(path)
+    record.steps[0].marks.append(Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 1.11% of CPU 0"))
+    _, hog, _ = judge_run(parse_requirement("latency<=1us"), record)
+    assert hog.next is not None
+    assert hog.next.startswith("give hog")
 
 
 def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:

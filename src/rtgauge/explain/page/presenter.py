@@ -86,7 +86,8 @@ def _rows(culprits: Sequence[RankedCulprit], record: Record, step: Step | None, 
     rows: list[CulpritRow] = []
     for rank, ranked in enumerate(listed, 1):
         mend = mend_of(ranked, facts)
-        new = mend if mend is not None and all(row.mend is None or row.mend.rule != mend.rule for row in rows) else None
+        said = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
+        new = None if mend is None or (mend.rule or mend.what) in said else mend
         led = format_share(ranked.outlier_share) if ranked.outliers else ""
         rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, format_share(ranked.time_share), short_us(ranked.worst_ns), new))
     return rows
@@ -188,7 +189,7 @@ class ExplainedPresenter(Presenter):
                     2,
                 )
                 if row.mend is not None:
-                    _print(console, f"{row.mend.what} (rtgauge audit: {row.mend.rule})", 5, style="dim")
+                    _print(console, row.mend.words, 5, style="dim")
             if explained.worst is not None:
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
