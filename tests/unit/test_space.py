@@ -15,7 +15,7 @@ from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Result
 from rtgauge.report.conditions import conditions
 from rtgauge.report.method import method_words
-from rtgauge.report.presenter import presenter_lines
+from rtgauge.report.presenter import step_lines
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.flowchart import advise
 from rtgauge.verdict.flowchart_file import load_flowchart
@@ -161,9 +161,10 @@ def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
 
 def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):
     step = both.steps[1]
-    assert presenter_lines(step) == []
+    names = {step.id: "kernel"}
+    assert step_lines([step], names) == []
     result = Result(name="timerlat", values={"thread": "of the kernel", "dropped": 2, "dropped_events": 9})
-    (line,) = presenter_lines(step.model_copy(update={"results": [result]}))
+    (line,) = step_lines([step.model_copy(update={"results": [result]})], names)
     assert "of the kernel; no user-latency: the kernel is older than timerlat_fd" in line
     assert "2 time(s)" in line
 

@@ -41,6 +41,8 @@ ROUTINE = {"steal", "explain-cost"}
 """Marks that nearly every run on a virtual machine, or with --explain, comes with."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
+LEAST_BESIDE = 5
+"""Lines beside the tables, for what else is to be said."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
 
 
@@ -210,14 +212,19 @@ def _rendered(table: Table, console: Console) -> list[RenderableType]:
     return [Segments([segment for segment in line if not segment.control]) for line in lines]
 
 
-def _tables(record: Record, console: Console, most: int) -> list[RenderableType]:
-    """A table a quantity, within `most` lines: parts of a quantity go first, then the rows with the smaller maxima."""
+def _tables(record: Record, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
+    """A table a quantity, within `most` lines: parts of a quantity go first, then the rows with the smaller maxima.
+
+    Where a row a load needs more lines, and `most_for_loads` are enough, it has them.
+    """
     names = quantities(record.steps)
     each = {name: rows for name in names if (rows := _rows(record, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
     if _height(each) > most:
         each = whole_ones
-    share = max(2, (most - 2 * len(each)) // max(1, len(each)))
+        most = max(most, _height(each)) if _height(each) <= most_for_loads else most
+    legend = any(row.summary.missed for rows in each.values() for row in rows)
+    share = max(2, (most - legend - 2 * len(each)) // max(1, len(each)))
     if _height(each) > most:
         each = {name: rows if len(rows) <= share else _worst(rows, share) for name, rows in each.items()}
     lines: list[RenderableType] = []
@@ -273,7 +280,7 @@ def brief_lines(record: Record, console: Console, ends: Sequence[Text]) -> list[
     said = [Text(printable(line)) for line in [*repeat_lines(single), *cross_check_lines(single)]]
     said += [Text(printable(line), style="dim") for line in step_lines(ordered_steps(record), step_labels(record))]
     # Each part has at least its share of the lines, and what another one leaves.
-    tables = _tables(single, console, free - min(len(presented), free // 3) - min(len(said), free // 4) - 1)
+    tables = _tables(single, console, free - min(len(presented), free // 3) - min(len(said), free // 4) - 1, free - LEAST_BESIDE)
     free -= len(tables) + bool(tables)
     said_lines = _fitted(said, free - min(len(presented), free * 2 // 3), "lines", console)
     free -= len(said_lines)

@@ -101,18 +101,23 @@ def _imported_lines(step: Step) -> list[str]:
     return lines
 
 
-def presenter_lines(step: Step) -> list[str]:
-    """What the presenter of a step's probe says of it in lines, or another tool that measured it; what explaining cost."""
-    cost = None if step.explain is None else step.explain.cost
-    return [
-        *_own_lines(step),
-        *([] if cost is None else [f"recording the kernel's events {cost.words}"]),
-    ]
+def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
+    """What recording the kernel's events cost: of several steps the largest cost that is seen, with the name of its step. Empty where it was not measured."""
+    costs = [(step, step.explain.cost) for step in steps if step.explain is not None and step.explain.cost is not None]
+    if not costs:
+        return []
+    step, worst = max(costs, key=lambda known: (known[1].low_ns > 0, known[1].median_ns))
+    if len(costs) == 1:
+        return [f"recording the kernel's events {worst.words}"]
+    if worst.low_ns <= 0:
+        return [f"recording the kernel's events has no cost that can be seen in {len(costs)} steps"]
+    return [f"recording the kernel's events {worst.words} in {names[step.id]}, the most of {len(costs)} steps"]
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The lines of all steps, each behind its step's name (by id); at the end one of which outliers are one event."""
-    lines = [f"{names[step.id]}, {line}" for step in steps for line in presenter_lines(step)]
+    """The lines of all steps, each behind its step's name (by id); at the end what explaining cost, and which outliers are one event."""
+    lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
+    lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
     return [*lines, f"joined in time: {'; '.join(together)}"] if together else lines
 

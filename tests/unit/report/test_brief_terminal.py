@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from rtgauge.record.model import LeftOut, Mark, Result, Severity, VerdictWord
+from rtgauge.record.model import ExplainCost, ExplainReport, LeftOut, Mark, Result, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.brief_terminal import MOST_LINES
 from rtgauge.report.terminal import print_conclusion, print_summary
@@ -141,6 +141,26 @@ def test_parts_and_other_metrics_are_a_row_each_by_their_worst(records: dict[str
         assert [line.split()[-1] for line in lines if line.strip().startswith(("response", "period"))] == ["io", "io"]
         assert [line.split()[-1] for line in lines if line.startswith(("idle*", "idle  "))] == ["io", "control"]
         assert any("more lines" in line for line in lines)
+
+
+def cost(low_ns: float, median_ns: float) -> ExplainReport:
+    figures = {"pairs": 9, "without_ns": 6e3, "with_ns": 6e3 + median_ns, "median_ns": median_ns, "low_ns": low_ns, "high_ns": 2 * median_ns - low_ns}
+    return ExplainReport(events=["sched/sched_switch"], moments=0, not_captured={}, copy_max_ns=1, buffer_kb=1, cost=ExplainCost(**figures, bound_ns=2_000))
+
+
+def test_each_load_is_there_before_what_explaining_cost_which_is_one_line(records: dict[str, Record]) -> None:
+    record = records["64 CPUs, 5 loads"]
+    costs = [cost(-1_000, 2_000), cost(300, 1_000), cost(400, 1_200), cost(-1, 5), cost(-1, 5)]
+    steps = [step.model_copy(update={"explain": report}) for step, report in zip(record.steps, costs, strict=True)]
+    notes = [LeftOut(what=f"load x{at}", reason="not installed", remedy="install it") for at in range(3)]
+    lines = after_the_answer(replace(record, steps=steps, run=record.run.model_copy(update={"left_out": notes})), 80)
+    assert len(lines) <= MOST_LINES
+    assert [line.split()[0].rstrip("*") for line in lines if line.split() and line.split()[0].rstrip("*") in FIVE] == [step.key.load for step in record.steps]
+    assert [line for line in lines if line.startswith("filled: ")]
+    (said,) = [line for line in lines if "recording" in line]
+    assert said.startswith("recording the kernel's events costs 1.20 us at the median (0.40 to 2.00)")
+    none = [step.model_copy(update={"explain": cost(-9, 2)}) for step in record.steps]
+    assert "recording the kernel's events has no cost that can be seen in 5 steps" in brief(replace(record, steps=none))
 
 
 def test_a_verdict_does_not_change_the_size(tmp_path: Path) -> None:
