@@ -201,12 +201,20 @@ def test_lost_samples_cannot_be_told():
         ({"policy": "other"}, {}, "--policy fifo"),
         ({"policy": "fifo", "dma_latency_us": -1}, {}, "--set dma-latency=0"),
         ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, "PREEMPT_RT kernel"),
+        ({}, {"kernel": {"preemption": {"model": "none", "sources": {"version": "PREEMPT_DYNAMIC"}}}}, "boot with preempt=full"),
+        ({}, {"kernel": {"preemption": {"model": "full", "sources": {"version": "PREEMPT_DYNAMIC"}}}}, "PREEMPT_RT kernel"),
         ({}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}, "machine": {"virtual": True}}, "bare machine"),
         ({"policy": "fifo", "dma_latency_us": 0}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}, "isolate a CPU"),
     ],
 )
 def test_a_failure_says_what_to_try_next(parameters, facts, words):
     assert words in verdict(HARD, [900_000], facts, parameters=parameters).next
+
+
+def test_one_huge_event_is_to_be_explained_before_the_kernel_is_changed():
+    found = verdict(HARD, [50_000] * 1000 + [90_000_000], {"kernel": {"preemption": {"model": "voluntary"}}}, parameters={})
+    assert "--explain" in found.next
+    assert "PREEMPT_RT" not in found.next
 
 
 def make(tmp_path, *steps, systems=None) -> Record:

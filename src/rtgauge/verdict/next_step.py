@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.descriptor import key_names
+from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.record.facts import fact
 from rtgauge.record.model import NOTHING_MEASURED, Severity
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
@@ -110,8 +112,8 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
     return kept
 
 
-def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[str, str]) -> str:
-    """The command that was given, with `options` in place of what it said of them: parameters of the probe, `load` or `deployment`."""
+def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = "") -> str:
+    """The command that was given, with `options` in place of what it said of them: parameters of the probe, `load` or `deployment`; `flag`: one more."""
     probe = probe_of(step)
     replaced = {other for group in probe.alternatives if group & options.keys() for other in group} | options.keys() | {"require"}
     end = done.command.index("--") if "--" in done.command else len(done.command)  # behind it is the program that is watched
@@ -119,7 +121,7 @@ def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[st
     for name, value in options.items():
         direct = not done.is_run or name in RUN_OPTIONS
         command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
-    return " ".join(quoted(word) for word in [*command, "--require", str(requirement), *done.command[end:]])
+    return " ".join(quoted(word) for word in [*command, *([flag] if flag else []), "--require", str(requirement), *done.command[end:]])
 
 
 def _measured_ns(step: Step) -> int:
@@ -182,13 +184,23 @@ def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: M
     share = format_share(culprit.time_share)
     if culprit.culprit.kind is Kind.OWN:
         return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(culprit.worst_ns)} in one; then: {again}"
-    if culprit.culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
-        how = "touch all memory before the loop and lock it (mlockall), and allocate none in it"
-        return f"{how}: {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
     mend = mend_of(culprit, facts)
     if mend is None:
         return None
     return f"{mend.words}, for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
+
+
+HUGE = 20
+"""So many times the 99th percentile is an event of its own, which no other kernel need mend."""
+
+
+def _is_one_event(step: Step) -> bool:
+    total = step.total
+    return total is not None and total.max_ns is not None and total.p99_ns is not None and total.max_ns > HUGE * max(total.p99_ns, 1)
+
+
+def _without_flag(done: Done) -> Done:
+    return replace(done, command=tuple(word for word in done.command if word != "--no-explain"))
 
 
 def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
@@ -208,7 +220,12 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
     dma_latency = step.parameters.get("dma_latency_us")
     if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:  # the engine's word for `off`
         return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"
+    if _is_one_event(step) and "explain" in keys and not is_explained(step.parameters):
+        command = _without_flag(done)
+        return f"see what the largest one was, and on which CPU: {_again(command, step, requirement, {}, '--explain')}"
     model = brief(facts)["preemption"]
+    if model in {"none", "voluntary", "lazy"} and fact(facts, "kernel", "preemption", "sources", "version") == "PREEMPT_DYNAMIC":
+        return f"boot with preempt=full (this kernel can, and runs with {model}), then: {_again(done, step, requirement, {})}"
     if model not in {None, "unknown", "PREEMPT_RT"}:
         again = _again(done, step, requirement, {})
         return f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install linux-image-rt-amd64 or -arm64), then: {again}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part, explain
 from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.analysis.mend import mend_of
@@ -60,6 +60,33 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     assert mend is not None
     assert mend.rule == rule
     assert (mend.what == "give logger a lower real-time priority than the thread that it delays, or another CPU") == (rule is None)
+
+
+def by_itself(own: float, hog: float) -> Explanation:
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(hog, 1, HIGHER, MEASURED, state=1)
+    return explained(story, hog + own)
+
+
+def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
+    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(900, 100)])][:2] == [Kind.TASK, Kind.OWN]
+    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(9900, 100)])][:2] == [Kind.OWN, Kind.TASK]
+
+
+def advice(culprit: Culprit, *, blocked: bool = False) -> str:
+    found = by_hog(100)
+    moment = replace(found.moment, kind="blocked" if blocked else "maximum")
+    (ranked,) = ranked_culprits([replace(found, moment=moment, parts=[Part(culprit, 100_000)])])
+    mend = mend_of(ranked, {})
+    return "" if mend is None else mend.words
+
+
+def test_the_advice_fits_the_cause() -> None:
+    assert "real-time priority" in advice(Culprit(Kind.TASK, "hackbench", priority=120, pid=200))
+    assert "isolcpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
+    assert "PTHREAD_PRIO_INHERIT" in advice(Culprit(Kind.TASK, "hog", priority=9, pid=300), blocked=True)
+    assert "mlockall" in advice(Culprit(Kind.PAGE_FAULT))
+    assert advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"
+    assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 
 def test_nothing_explained_is_nothing_ranked() -> None:

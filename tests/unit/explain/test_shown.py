@@ -143,7 +143,7 @@ def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record))
     assert verdict.next is not None
-    assert "lock it (mlockall)" in verdict.next
+    assert "lock the program's memory (mlockall)" in verdict.next
     assert "took" in verdict.next
 
 

@@ -23,13 +23,17 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.IDLE_EXIT: ("c-states",),
     Kind.TIMER_LATE: ("preempt-rt-running", "real-machine"),
     Kind.INTERRUPTS_OFF: ("preempt-rt-running",),
-    Kind.PREEMPTION_OFF: ("preempt-rt-running", "preemptible-kernel"),
+    Kind.PREEMPTION_OFF: ("preemptible-kernel", "preempt-rt-running"),
     Kind.NO_SOFTWARE: ("real-machine", "guest-dedicated-hint"),
     Kind.STEAL: ("real-machine", "guest-dedicated-hint"),
     Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
 }
 """Kind -> ids of the audit's rules (system/rules.toml) that say what to change, the likeliest first."""
+
+
+LEAST_SHARE = 0.05
+"""Of the time: a culprit with less comes after the thread's own work."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class RankedCulprit:
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """The culprits of all latencies, that with the most time first. Shares are of the latencies, and of the time of all of them."""
+    """The culprits of all latencies, that with the most time first, but the thread's own work last. Shares are of the latencies, and of all their time."""
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
     led: dict[Culprit, int] = defaultdict(int)
@@ -71,7 +75,12 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
         )
         for culprit, costs in took.items()
     ]
-    return sorted(ranked, key=lambda known: (-known.ns, known.culprit.kind, known.culprit.name))
+    return sorted(ranked, key=lambda known: (_place(known), -known.ns, known.culprit.kind, known.culprit.name))
+
+
+def _place(ranked: RankedCulprit) -> int:
+    """What the thread itself had to do comes after what made it late, unless that is next to nothing."""
+    return 1 if ranked.culprit.kind is Kind.OWN else 0 if ranked.time_share >= LEAST_SHARE else 2
 
 
 def general(culprit: Culprit) -> Culprit:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What to change against a culprit: the priority or the CPU of a real-time task; else the audit's rule that the machine does not keep."""
+"""What to change against a culprit: in the program, or at the task that is in its way; else the audit's rule that the machine does not keep."""
 
 from __future__ import annotations
 
@@ -40,11 +40,36 @@ def _rules() -> dict[str, Rule]:
     return {rule.id: rule for rule in read_rules()}
 
 
+INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or do without the lock"
+FAULTS = "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate none in it"
+OF_PROGRAM = {
+    Kind.PAGE_FAULT: FAULTS,
+    Kind.FAULT_OR_OWN: FAULTS,
+    Kind.LOCK_OWNER: INHERIT,
+    Kind.OWNER_ASLEEP: INHERIT,
+    Kind.STOPPED: "find out who stops it: a shell, a debugger, a checkpoint",
+}
+
+
+def _of_program(ranked: RankedCulprit) -> str | None:
+    """What no setting of the machine mends."""
+    culprit = ranked.culprit
+    if culprit.kind is Kind.BLOCKED and culprit.name:
+        return f"call {culprit.name} in another thread"
+    if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
+        return OF_PROGRAM.get(culprit.kind)
+    if ranked.worst.moment.is_blocked:
+        return INHERIT
+    if culprit.priority >= FAIR:
+        return "give the thread a real-time priority (chrt -f)"
+    return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
+
+
 def mend_of(ranked: RankedCulprit, facts: Mapping[str, Any]) -> Mend | None:
     """The mend for a culprit on the machine with these facts; None where no rule of the audit concerns it, or the machine keeps all that do."""
-    culprit = ranked.culprit
-    if culprit.kind is Kind.TASK and culprit.priority is not None and culprit.priority < FAIR and culprit.name not in KERNEL_THREADS:
-        return Mend(None, f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU")
+    of_program = _of_program(ranked)
+    if of_program is not None:
+        return Mend(None, of_program)
     known = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
     summary = audit_summary_of(facts)
     if summary is not None:
@@ -52,6 +77,6 @@ def mend_of(ranked: RankedCulprit, facts: Mapping[str, Any]) -> Mend | None:
         known = [rule for rule in known if rule.title in differs]
     if not known:
         return None
-    number = culprit.number
+    number = ranked.culprit.number
     what = known[0].mend if number is None else known[0].mend.replace("/proc/irq/N/", f"/proc/irq/{number}/")
     return Mend(known[0].id, what)
