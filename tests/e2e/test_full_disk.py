@@ -135,6 +135,7 @@ def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> No
         statuses.append(done.returncode)
         if done.returncode:
             assert "disk full" in error_line(done, 3)
+            assert not [path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))]
         for entry in small_disk.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     assert statuses[0] == 3

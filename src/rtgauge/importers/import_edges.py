@@ -197,19 +197,19 @@ def import_edges(source: Path, out: Path, options: EdgeOptions, *, command: list
     now = datetime.now(UTC)
     time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
     step, windows = _step(file, options, measured, builder, time)
-    writer = RecordWriter.create(out, host=UNKNOWN, name=TOOL, now=now)
-    run = Run(
-        id=writer.id,
-        created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        state="partial",
-        rtgauge=rtgauge.__version__,
-        command=command,
-        plan={"name": TOOL, "imported_from": source.name},
-        targets=[UNKNOWN],
-        planned=[step.key],
-    )
-    writer.write_run(run)
-    unknown = dict.fromkeys(("release", "version", "architecture"), UNKNOWN)
-    writer.write_system(UNKNOWN, {"host": UNKNOWN, "kernel": {**unknown, "preemption": {"model": UNKNOWN, "sources": {}}}, "machine": {"virtual": UNKNOWN}})
-    writer.commit_step(step, windows)
-    return writer.finish("complete")
+    with RecordWriter.at_once(out, host=UNKNOWN, name=TOOL, now=now) as writer:
+        run = Run(
+            id=writer.id,
+            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            state="partial",
+            rtgauge=rtgauge.__version__,
+            command=command,
+            plan={"name": TOOL, "imported_from": source.name},
+            targets=[UNKNOWN],
+            planned=[step.key],
+        )
+        writer.write_run(run)
+        unknown = dict.fromkeys(("release", "version", "architecture"), UNKNOWN)
+        writer.write_system(UNKNOWN, {"host": UNKNOWN, "kernel": {**unknown, "preemption": {"model": UNKNOWN, "sources": {}}}, "machine": {"virtual": UNKNOWN}})
+        writer.commit_step(step, windows)
+        return writer.finish("complete")

@@ -96,20 +96,20 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
         )
         for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
     ]
-    writer = RecordWriter.create(out, host=host, name=name, now=now)
-    writer.write_run(
-        Run(
-            id=writer.id,
-            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            state="partial",
-            rtgauge=rtgauge.__version__,
-            command=["rtgauge", "import", str(source), "--as", name],
-            plan={"name": name, "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace")},
-            targets=[host],
-            planned=keys,
+    with RecordWriter.at_once(out, host=host, name=name, now=now) as writer:
+        writer.write_run(
+            Run(
+                id=writer.id,
+                created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+                state="partial",
+                rtgauge=rtgauge.__version__,
+                command=["rtgauge", "import", str(source), "--as", name],
+                plan={"name": name, "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace")},
+                targets=[host],
+                planned=keys,
+            )
         )
-    )
-    writer.write_system(host, _facts(measurements[0]))
-    for step, windows in steps:
-        writer.commit_step(step, windows)
-    return writer.finish("complete")
+        writer.write_system(host, _facts(measurements[0]))
+        for step, windows in steps:
+            writer.commit_step(step, windows)
+        return writer.finish("complete")

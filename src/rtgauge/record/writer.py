@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -19,6 +19,7 @@ from rtgauge.record.reader import BLOCKS, PART, RUN, STEP_ID, WINDOWS, Record, r
 from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     import polars as pl
@@ -64,6 +65,7 @@ class RecordWriter:
         self._with_windows = with_windows
         self._step: RecordFolder | None = None
         """The folder of the step that is measured."""
+        self._at_once = False
         with clear_errors(path):
             self._folder = RecordFolder.open(path, follow=False)
             check_own(self._folder.descriptor)
@@ -72,6 +74,11 @@ class RecordWriter:
     def path(self) -> Path:
         """The record's folder."""
         return self._folder.path
+
+    @property
+    def _results(self) -> Path | None:
+        """What an error names as the results so far."""
+        return None if self._at_once else self.path
 
     @classmethod
     def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True) -> RecordWriter:
@@ -93,6 +100,21 @@ class RecordWriter:
             writer._folder.sync()
             sync_folder(out)
         return writer
+
+    @classmethod
+    @contextmanager
+    def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
+        """As `create`, for a record of which all is known: after an error nothing of it is left, since there is nothing to resume."""
+        writer = cls.create(out, host=host, name=name, now=now)
+        writer._at_once = True
+        try:
+            yield writer
+        except BaseException:
+            with suppress(OSError):
+                for entry in writer._folder.names():
+                    writer._folder.remove(entry)
+                writer.path.rmdir()
+            raise
 
     @classmethod
     def open_partial(cls, path: Path) -> RecordWriter:
@@ -151,7 +173,7 @@ class RecordWriter:
 
     def write_run(self, run: Run) -> None:
         """Write run.json atomically. Raises InputError or MeasureError."""
-        with clear_errors(self.path / RUN, self.path):
+        with clear_errors(self.path / RUN, self._results):
             self._folder.write(RUN, _bytes(run))
         self.run = run
 
@@ -163,7 +185,7 @@ class RecordWriter:
 
     def write_system(self, name: str, facts: dict[str, Any]) -> None:
         """Write the facts of the target `name` to targets/NAME/system.json. Raises InputError or MeasureError."""
-        with clear_errors(self.path / "targets", self.path):
+        with clear_errors(self.path / "targets", self._results):
             self._folder.write(f"{self._target(name)}/system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
             self._folder.sync("targets")
 
@@ -172,7 +194,7 @@ class RecordWriter:
 
         The console of an earlier session stays before it. Raises InputError or MeasureError.
         """
-        with clear_errors(self.path / "targets", self.path):
+        with clear_errors(self.path / "targets", self._results):
             file = self._folder.file(f"{self._target(name)}/console.log")
             earlier = b""
             if self._folder.has(file.name) and stat.S_ISREG(self._folder.about(file.name).st_mode):
@@ -190,7 +212,7 @@ class RecordWriter:
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
         """Save what another process needs to resume the session on the target `name`; None: there is none. Raises InputError or MeasureError."""
         file = self._session_file(name)
-        with clear_errors(self.path / file, self.path):
+        with clear_errors(self.path / file, self._results):
             if session is None:
                 self._folder.remove(file, missing_ok=True)
                 return
@@ -211,7 +233,7 @@ class RecordWriter:
 
     def write_log(self, name: str, data: bytes) -> None:
         """Write a file about the run as a whole. Raises InputError or MeasureError."""
-        with clear_errors(self.path / name, self.path):
+        with clear_errors(self.path / name, self._results):
             self._folder.write(name, data)
 
     @staticmethod
@@ -229,7 +251,7 @@ class RecordWriter:
 
     def _new_step(self, step_id: str) -> RecordFolder:
         temporary = self._temporary(step_id)
-        with clear_errors(self.path / temporary, self.path):
+        with clear_errors(self.path / temporary, self._results):
             if self._folder.has(f"steps/{step_id}"):
                 raise InputError(f"{self.path} already has a step {step_id}")
             self._folder.remove(temporary, missing_ok=True)
@@ -261,7 +283,7 @@ class RecordWriter:
 
         temporary = self._temporary(step.id)
         folder = self._step if self._step is not None and self._step.path == self.path / temporary else self._new_step(step.id)
-        with clear_errors(self.path / temporary, self.path):
+        with clear_errors(self.path / temporary, self._results):
             if self._with_windows or not isinstance(windows, WindowColumns):
                 self._write_windows(windows, folder)
             step.checksums = {name: checksum(folder.file(name)) for name in folder.names() if name != "step.json"}
@@ -299,7 +321,7 @@ class RecordWriter:
             raise ValueError("a record is finished after its run was written")
         self.write_run(self.run.model_copy(update={"state": state, "ended": f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}))
         folder = self.path.with_name(self.id)
-        with clear_errors(folder, self.path):
+        with clear_errors(folder, self._results):
             self.path.rename(folder)
             sync_folder(folder.parent)
         self._folder.path = folder
