@@ -19,12 +19,14 @@
 #include "agent/options.h"
 #include "agent/text.h"
 #include "agent/journal.h"
+#include "agent/process.h"
 #include "agent/restore.h"
 #include "verbs.h"
 
+#define LOCK_DIR_MAX 1000
+
 struct wish {
-	struct holder self;
-	const char *lock_name, *journal;
+	const char *lock_dir, *journal;
 	bool lock, restore;
 	int64_t status_fd;
 	char **program; /* NULL: a session */
@@ -60,10 +62,16 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		 .kind = OPTION_FLAG,
 		 .value = &wish->lock,
 		 .help = "this machine for this run alone"},
-		{.name = "lock-name",
+		{.name = "lock-dir",
 		 .kind = OPTION_TEXT,
-		 .value = &wish->lock_name,
-		 .help = "of another lock"},
+		 .value = &wish->lock_dir,
+		 .help = "folder of another lock"},
+		{.name = "wait-ns",
+		 .kind = OPTION_INT,
+		 .value = &guard->wait_ns,
+		 .min = 0,
+		 .max = INT64_MAX / 4,
+		 .help = "how long to wait for the lock, after those who came before; 0: not at all"},
 		{.name = "restore",
 		 .kind = OPTION_FLAG,
 		 .value = &wish->restore,
@@ -84,39 +92,84 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		status = agent_check_run(run);
 	if (status)
 		return status;
-	if (!text_is_plain(label, sizeof(wish->self.label) - 1))
+	if (!text_is_plain(label, sizeof(guard->self.label) - 1))
 		return usage_error("--label takes one line of UTF-8, at most 256 bytes");
-	if (strlen(wish->lock_name) > 100)
-		return usage_error("--lock-name takes 1 to 100 bytes");
+	if (wish->lock_dir && strlen(wish->lock_dir) > LOCK_DIR_MAX)
+		return usage_error("--lock-dir takes at most %d bytes", LOCK_DIR_MAX);
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
 	if (rest < argc && !dashes)
 		return usage_error("'%.100s': write the program of a guard behind --", argv[rest]);
 	if (rest == argc && dashes)
 		return usage_error("no program is given behind --");
-	strcpy(wish->self.run, run);
-	strcpy(wish->self.label, label);
-	wish->self.pid = getpid();
+	strcpy(guard->self.run, run);
+	strcpy(guard->self.label, label);
 	wish->program = rest < argc ? argv + rest : NULL;
 	return 0;
 }
 
-static int say_locked(const struct wish *wish, int error, const struct holder *holder)
+static void json_known(struct json *j, const char *name, int64_t value, bool known)
+{
+	if (known)
+		json_int(j, name, value);
+	else
+		json_null(j, name);
+}
+
+/* The members of the event `waiting` and of the error `locked`. */
+static void write_holder(struct json *j, const struct guard *guard, const struct holder *holder)
+{
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), lease_end_ns = holder->heard_ns + holder->lease_ns;
+	bool known = *holder->run;
+
+	json_str(j, "lock", guard->lock.path);
+	json_str(j, "run", known ? holder->run : NULL);
+	json_str(j, "label", known ? holder->label : NULL);
+	json_known(j, "pid", holder->pid, known);
+	json_known(j, "silent_ns", now_ns - holder->heard_ns,
+		   known && machine_lock_is_silent(holder, now_ns));
+	json_known(j, "lease_left_ns", lease_end_ns > now_ns ? lease_end_ns - now_ns : 0, known);
+	json_known(j, "left_ns", holder->ends_ns > now_ns ? holder->ends_ns - now_ns : 0,
+		   known && holder->ends_ns);
+	json_bool(j, "elsewhere", known && holder->pid_namespace != machine_lock_pid_namespace());
+}
+
+static int say_locked(const struct guard *guard, int error)
+{
+	struct holder holder;
+	struct json j;
+
+	if (error == EPERM || error == ELOOP || error == ENXIO || error == EISDIR)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "lock",
+			"%.300s is no file that only its owner can exchange (%s): remove it, or its folder",
+			guard->lock.path, errname(error));
+	if (error != EWOULDBLOCK)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "lock",
+			"the lock of this machine, %.300s, cannot be opened (%s): its folder must be there and take a file",
+			guard->lock.path, errname(error));
+	machine_lock_holder(&guard->lock, &holder);
+	error_begin(&j, "locked", 0, "this machine is held by run %s%s%s",
+		    *holder.run ? holder.run : "(it does not say which)", *holder.label ? ", " : "",
+		    holder.label);
+	write_holder(&j, guard, &holder);
+	return error_end(&j, STATUS_CANNOT_MEASURE);
+}
+
+static FILE *waiting_events;
+
+static void say_waiting(const struct guard *guard, const struct holder *holder)
 {
 	struct json j;
 
-	if (error != EADDRINUSE)
-		return error_line(STATUS_CANNOT_MEASURE, "internal",
-				  "the lock of this machine cannot be taken: %s", errname(error));
-	error_begin(&j, "locked", 0,
-		    "this machine is held by run %s%s%s (pid %lld); wait until it has ended, or end it",
-		    *holder->run ? holder->run : "(it does not say which)", *holder->label ? ", " : "",
-		    holder->label, (long long)holder->pid);
-	json_str(&j, "lock", wish->lock_name);
-	json_str(&j, "run", *holder->run ? holder->run : NULL);
-	json_str(&j, "label", *holder->run ? holder->label : NULL);
-	json_int(&j, "pid", holder->pid);
-	return error_end(&j, STATUS_CANNOT_MEASURE);
+	json_start(&j, waiting_events);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "guard");
+	json_str(&j, "event", "waiting");
+	write_holder(&j, guard, holder);
+	json_close(&j, '}');
+	json_line(&j);
 }
 
 static void say_started(const struct guard *guard, FILE *out)
@@ -198,7 +251,7 @@ static FILE *open_events(const struct wish *wish)
  */
 static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
 {
-	struct restore_wish restore = {.run = wish->self.run};
+	struct restore_wish restore = {.run = guard->self.run};
 	char *lines = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&lines, &len);
@@ -206,8 +259,7 @@ static int finish(struct guard *guard, const struct wish *wish, const char *dir,
 
 	if (out && wish->restore)
 		restored = restore_settings(dir, &restore, out);
-	if (guard->lock >= 0)
-		close(guard->lock);
+	machine_lock_close(&guard->lock);
 	if (out && !fclose(out))
 		fwrite(lines, 1, len, events);
 	free(lines);
@@ -220,12 +272,13 @@ static int finish(struct guard *guard, const struct wish *wish, const char *dir,
 static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *events)
 {
 	struct restore_wish stale = {.stale = true};
-	struct holder holder;
+	int error = wish->lock ? machine_lock_open(&guard->lock, wish->lock_dir) : 0;
 
 	if (wish->lock) {
-		guard->lock = machine_lock_take(wish->lock_name, &holder);
-		if (guard->lock < 0)
-			return say_locked(wish, errno, &holder);
+		waiting_events = events;
+		error = error ? error : guard_take_lock(guard, say_waiting);
+		if (error)
+			return say_locked(guard, error);
 		restore_settings(dir, &stale, events);
 	}
 	if (wish->program)
@@ -236,7 +289,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 			   guard->start_error == ENOENT ? " (it is not installed here)" : "");
 	} else {
 		say_started(guard, events);
-		guard_loop(guard, &wish->self);
+		guard_loop(guard);
 	}
 	return finish(guard, wish, dir, events);
 }
@@ -244,8 +297,9 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 static int verb_guard(int argc, char **argv)
 {
 	struct guard guard = {
-		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock = -1, .program_in = -1};
-	struct wish wish = {.lock_name = MACHINE_LOCK_NAME, .status_fd = -1};
+		.lease_ns = 10 * NS_PER_S, .grace_ns = 2 * NS_PER_S, .lock.fd = -1, .program_in = -1};
+	struct wish wish = {.status_fd = -1};
+	struct process self = {0};
 	FILE *events;
 	char *dir = NULL;
 	int status;
@@ -255,6 +309,11 @@ static int verb_guard(int argc, char **argv)
 		status = agent_find_journal(wish.journal, &dir);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
+	process_read(getpid(), &self);
+	guard.self.pid = getpid();
+	guard.self.start = self.start;
+	guard.self.pid_namespace = machine_lock_pid_namespace();
+	guard.self.lease_ns = guard.lease_ns;
 	events = open_events(&wish);
 	status = events ? prepare(&guard)
 			: error_line(STATUS_CANNOT_MEASURE, "output", "--status-fd: %s", errname(errno));

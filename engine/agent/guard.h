@@ -22,8 +22,11 @@ enum phase {
 struct guard {
 	int64_t lease_ns, grace_ns;
 	bool detach;
-	int signals;	 /* signalfd */
-	int lock;	 /* -1: none */
+	int signals; /* signalfd */
+	struct machine_lock lock;
+	struct holder self;
+	int64_t wait_ns; /* for the lock, at most */
+	pid_t waiter;	 /* the child that waits for it; 0: none */
 	pid_t program;	 /* 0: a session */
 	int program_in;	 /* -1: closed */
 	int start_error; /* errno of exec */
@@ -36,7 +39,7 @@ struct guard {
 	bool too_long;
 
 	/* what it says at the end */
-	const char *reason; /* exit, lease, eof, signal, stop, exec */
+	const char *reason; /* exit, lease, eof, signal, stop, exec; NULL: it has not ended */
 	int status, signal; /* of the program */
 	size_t killed;	    /* processes that SIGKILL was sent to */
 	size_t remaining;   /* processes that did not end even so */
@@ -46,7 +49,15 @@ struct guard {
 /* Starts the program in a session of its own; fills program and program_in, or start_error. */
 void guard_start(struct guard *guard, char **program);
 
+/*
+ * Takes the lock, or waits for it, as long as the host renews and at most wait_ns. 0, or an errno,
+ * EWOULDBLOCK if another process still holds it. tell: called with the holder when it is waited for, and for
+ * each one after it.
+ */
+int guard_take_lock(struct guard *guard,
+		    void (*tell)(const struct guard *guard, const struct holder *holder));
+
 /* Until the program and all that came from it are gone, or (a session) until it is to end. */
-void guard_loop(struct guard *guard, const struct holder *self);
+void guard_loop(struct guard *guard);
 
 #endif

@@ -21,6 +21,8 @@
 
 #define KILL_NS (5 * NS_PER_S) /* a process that outlives SIGKILL this long hangs in the kernel */
 #define KILL_STEP_MS 10
+#define WAITING_LEASE_NS (60 * NS_PER_S)
+#define LOOK_NS (5 * NS_PER_S / 2) /* at the holder, which changes without a sign */
 
 static _Noreturn void become(char **program, int in, int report, pid_t parent)
 {
@@ -105,6 +107,34 @@ static void begin_end(struct guard *guard, const char *reason)
 	enter_phase(guard, guard->exited ? PHASE_TERM : PHASE_CLOSED);
 }
 
+/* While it waits for its turn nothing is lost if it ends: no longer than that is its lease then. */
+static void renew(struct guard *guard)
+{
+	int64_t lease_ns = guard->lease_ns;
+
+	if (guard->lock.fd >= 0 && !guard->lock.held && lease_ns > WAITING_LEASE_NS)
+		lease_ns = WAITING_LEASE_NS;
+	guard->self.heard_ns = clock_now_ns(CLOCK_MONOTONIC);
+	guard->lease_end = guard->self.heard_ns + lease_ns;
+	if (guard->lock.held)
+		machine_lock_say_times(&guard->lock, &guard->self);
+}
+
+/* The host says how long it will need. */
+static void expect(struct guard *guard)
+{
+	int64_t left_ns;
+
+	guard->line[guard->used] = '\0';
+	if (!options_int(guard->line + 7, &left_ns) || left_ns < 0 || left_ns > INT64_MAX / 4) {
+		guard->dropped++;
+		return;
+	}
+	guard->self.ends_ns = clock_now_ns(CLOCK_MONOTONIC) + left_ns;
+	if (guard->lock.held)
+		machine_lock_say_times(&guard->lock, &guard->self);
+}
+
 static void take_line(struct guard *guard)
 {
 	size_t len = guard->used;
@@ -113,7 +143,9 @@ static void take_line(struct guard *guard)
 	if (guard->too_long) {
 		guard->dropped++;
 	} else if (len == 5 && !memcmp(guard->line, "renew", 5)) {
-		guard->lease_end = clock_now_ns(CLOCK_MONOTONIC) + guard->lease_ns;
+		renew(guard);
+	} else if (!guard->program && len > 7 && !memcmp(guard->line, "expect ", 7)) {
+		expect(guard);
 	} else if (guard->program) {
 		if (guard->program_in < 0 || write(guard->program_in, guard->line, len + 1) < 0)
 			guard->dropped++;
@@ -156,6 +188,10 @@ static void reap(struct guard *guard)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == guard->waiter) {
+			guard->waiter = 0;
+			guard->lock.held = !status;
+		}
 		if (pid != guard->program)
 			continue;
 		guard->exited = true;
@@ -241,22 +277,68 @@ static int wait_ms(const struct guard *guard)
 	return left > 3600 * NS_PER_S ? 3600000 : (int)((left + 999999) / 1000000);
 }
 
-static void wait_for_more(struct guard *guard, const struct holder *self)
+static void wait_for_more(struct guard *guard, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = guard->signals, .events = POLLIN},
-		{.fd = guard->lock, .events = POLLIN},
 		{.fd = guard->input_over || guard->phase != PHASE_RUN ? -1 : STDIN_FILENO, .events = POLLIN},
 	};
 
-	if (poll(fds, 3, wait_ms(guard)) < 0)
+	if (poll(fds, 2, timeout_ms) < 0)
 		return;
 	if (fds[0].revents)
 		take_signals(guard);
 	if (fds[1].revents)
-		machine_lock_answer(guard->lock, self);
-	if (fds[2].revents)
 		take_input(guard);
+}
+
+static void end_waiter(struct guard *guard)
+{
+	if (guard->waiter <= 0)
+		return;
+	kill(guard->waiter, SIGKILL);
+	waitpid(guard->waiter, NULL, 0);
+	guard->waiter = 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int guard_take_lock(struct guard *guard, void (*tell)(const struct guard *guard, const struct holder *holder))
+{
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), give_up_ns;
+	struct holder holder, told = {.pid = -1};
+	bool silent = false;
+	int error;
+
+	give_up_ns = guard->wait_ns > INT64_MAX / 4 ? INT64_MAX / 2 : now_ns + guard->wait_ns;
+	renew(guard);
+	while ((error = machine_lock_try(&guard->lock)) == EWOULDBLOCK && guard->phase == PHASE_RUN &&
+	       now_ns < give_up_ns) {
+		if (!guard->waiter && !guard->lock.held)
+			guard->waiter = machine_lock_wait(&guard->lock);
+		machine_lock_holder(&guard->lock, &holder);
+		if (holder.pid != told.pid || strcmp(holder.run, told.run) ||
+		    machine_lock_is_silent(&holder, now_ns) != silent) {
+			silent = machine_lock_is_silent(&holder, now_ns);
+			told = holder;
+			tell(guard, &holder);
+		}
+		wait_for_more(guard, (int)(least(LOOK_NS, least(give_up_ns, guard->lease_end) - now_ns) /
+					   (NS_PER_S / 1000)) +
+					     1);
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (now_ns >= guard->lease_end)
+			begin_end(guard, "lease");
+	}
+	end_waiter(guard);
+	if (!error) {
+		renew(guard);
+		machine_lock_say(&guard->lock, &guard->self);
+	}
+	return error;
 }
 
 static bool all_gone(const struct guard *guard)
@@ -271,13 +353,13 @@ static bool all_gone(const struct guard *guard)
 	return !count;
 }
 
-void guard_loop(struct guard *guard, const struct holder *self)
+void guard_loop(struct guard *guard)
 {
 	pid_t *targets = NULL;
 	size_t count = 0;
 
 	guard->status = 0;
-	guard->lease_end = clock_now_ns(CLOCK_MONOTONIC) + guard->lease_ns;
+	renew(guard);
 	while (guard->phase == PHASE_RUN || !all_gone(guard)) {
 		if (guard->phase == PHASE_KILL) {
 			count = kill_all(guard, &targets, count);
@@ -286,7 +368,7 @@ void guard_loop(struct guard *guard, const struct holder *self)
 				break;
 			}
 		}
-		wait_for_more(guard, self);
+		wait_for_more(guard, wait_ms(guard));
 		if (guard->phase == PHASE_RUN && clock_now_ns(CLOCK_MONOTONIC) >= guard->lease_end)
 			begin_end(guard, "lease");
 		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL &&

@@ -2,135 +2,272 @@
 #include "agent/machine_lock.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "agent/text.h"
 #include "rt/clock.h"
 
-#define ANSWER_NS NS_PER_S
-#define RETRY_NS (NS_PER_S / 100)
+#define RUN_DIR "/run/rtgauge"
+#define TIMES "%020" PRId64 " %020" PRId64 "\n"
+#define TIMES_LEN 42
+#define SILENT_NS (8 * NS_PER_S) /* a host says `renew` every 2.5 s */
 
-static socklen_t address(const char *name, struct sockaddr_un *un)
+static bool is_ours(const struct stat *st)
 {
-	size_t len = strnlen(name, sizeof(un->sun_path) - 1);
-
-	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(un->sun_path + 1, name, len);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
 }
 
-void machine_lock_parse(char *line, struct holder *holder)
+/* Opens the folder, made first with this mode. 0 or an errno. */
+static int open_dir(const char *path, mode_t mode, int *fd)
 {
-	struct scan scan = {.at = line};
+	struct stat st;
+	bool made = !mkdir(path, mode);
+	int error = made ? 0 : errno;
+
+	*fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0)
+		return error && error != EEXIST ? error : errno;
+	if (made)
+		chmod(path, mode); /* whatever the umask is */
+	error = fstat(*fd, &st) ? errno : is_ours(&st) ? 0 : EPERM;
+	if (error)
+		close(*fd);
+	return error;
+}
+
+static int open_file(int dir, struct machine_lock *lock)
+{
+	struct stat st;
+	int error = 0;
+
+	lock->writable = true;
+	lock->fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (lock->fd < 0 && errno == EROFS) {
+		lock->writable = false;
+		lock->fd = openat(dir, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (lock->fd < 0)
+			return EROFS;
+	}
+	if (lock->fd < 0)
+		return errno;
+	if (fstat(lock->fd, &st))
+		error = errno;
+	else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours(&st))
+		error = EPERM;
+	if (error) {
+		close(lock->fd);
+		lock->fd = -1;
+	}
+	return error;
+}
+
+static int open_in(struct machine_lock *lock, const char *path, mode_t mode)
+{
+	int dir, error = open_dir(path, mode, &dir);
+	struct stat st;
+
+	snprintf(lock->path, sizeof(lock->path), "%s/lock", path);
+	if (error)
+		return error;
+	error = open_file(dir, lock);
+	if (error == EACCES && geteuid() && !fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW)) {
+		lock->above_dev = st.st_dev;
+		lock->above_ino = st.st_ino;
+	}
+	close(dir);
+	return error;
+}
+
+int machine_lock_open(struct machine_lock *lock, const char *dir)
+{
+	char path[PATH_MAX];
+	int error;
+
+	*lock = (struct machine_lock){.fd = -1};
+	if (dir)
+		return open_in(lock, dir, 0755);
+	if (!geteuid())
+		mkdir("/run", 0755);
+	error = open_in(lock, RUN_DIR, 0755);
+	/* root shares one lock with all: only what cannot be there at all is replaced */
+	if (!error || (!geteuid() && error != EROFS && error != ENOENT && error != ENOTDIR))
+		return error;
+	snprintf(path, sizeof(path), "/run/user/%u", geteuid());
+	if (geteuid() && !access(path, W_OK))
+		strcat(path, "/rtgauge");
+	else
+		snprintf(path, sizeof(path), "/tmp/rtgauge-%u", geteuid());
+	return open_in(lock, path, 0700);
+}
+
+/* Whether anybody holds the lock of a file that this process may not open, by /proc/locks. */
+static bool is_flocked(dev_t dev, ino_t ino)
+{
+	char line[256], wanted[64];
+	FILE *file = fopen("/proc/locks", "re");
+	bool found = false;
+
+	snprintf(wanted, sizeof(wanted), " %02x:%02x:%ju ", major(dev), minor(dev), (uintmax_t)ino);
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = strstr(line, " FLOCK ") && !strstr(line, "->") && strstr(line, wanted);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+int machine_lock_try(struct machine_lock *lock)
+{
+	if (lock->above_ino && is_flocked(lock->above_dev, lock->above_ino))
+		return EWOULDBLOCK;
+	if (!lock->held && flock(lock->fd, LOCK_EX | LOCK_NB))
+		return errno;
+	lock->held = true;
+	return 0;
+}
+
+pid_t machine_lock_wait(const struct machine_lock *lock)
+{
+	pid_t parent = getpid(), child = fork();
+	sigset_t none;
+
+	if (child)
+		return child;
+	sigemptyset(&none);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	signal(SIGTERM, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	while (flock(lock->fd, LOCK_EX)) {
+		if (errno != EINTR)
+			_exit(1);
+	}
+	_exit(0); /* the parent has the same open file, and with that the lock */
+}
+
+void machine_lock_say(const struct machine_lock *lock, const struct holder *self)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = lock->writable ? open_memstream(&text, &len) : NULL;
+	struct json j;
+
+	if (!out)
+		return;
+	fprintf(out, TIMES, self->heard_ns, self->ends_ns);
+	json_start(&j, out);
+	json_open(&j, NULL, '{');
+	json_str(&j, "type", "lock");
+	json_str(&j, "run", self->run);
+	json_str(&j, "label", self->label);
+	json_int(&j, "pid", self->pid);
+	json_int(&j, "start", self->start);
+	json_int(&j, "pid_namespace", self->pid_namespace);
+	json_int(&j, "lease_ns", self->lease_ns);
+	json_close(&j, '}');
+	json_line(&j);
+	fclose(out);
+	/* What was there of an earlier holder goes first: a full disk leaves nothing that is wrong. */
+	if (!ftruncate(lock->fd, 0) && pwrite(lock->fd, text, len, 0) != (ssize_t)len)
+		(void)!ftruncate(lock->fd, 0);
+	free(text);
+}
+
+void machine_lock_say_times(const struct machine_lock *lock, const struct holder *self)
+{
+	char text[TIMES_LEN + 1];
+	struct stat st;
+
+	if (!lock->writable || fstat(lock->fd, &st) || st.st_size <= TIMES_LEN)
+		return;
+	snprintf(text, sizeof(text), TIMES, self->heard_ns, self->ends_ns);
+	(void)!pwrite(lock->fd, text, TIMES_LEN, 0);
+}
+
+/* A number of 20 digits. */
+static int64_t scan_time(struct scan *scan)
+{
+	int64_t number = 0;
+
+	for (int i = 0; i < 20 && !scan->wrong; i++, scan->at++) {
+		if (*scan->at < '0' || *scan->at > '9' || number > INT64_MAX / 10 - 1)
+			scan->wrong = true;
+		else
+			number = number * 10 + (*scan->at - '0');
+		if (scan->wrong)
+			break;
+	}
+	return number;
+}
+
+void machine_lock_parse(char *text, struct holder *holder)
+{
+	struct scan scan = {.at = text};
 	const char *run, *label;
 
-	holder->run[0] = holder->label[0] = '\0';
-	scan_literal(&scan, "{\"type\":\"lock\",\"run\":");
+	*holder = (struct holder){0};
+	holder->heard_ns = scan_time(&scan);
+	scan_literal(&scan, " ");
+	holder->ends_ns = scan_time(&scan);
+	scan_literal(&scan, "\n{\"type\":\"lock\",\"run\":");
 	run = scan_text(&scan);
 	scan_literal(&scan, ",\"label\":");
 	label = scan_text(&scan);
 	scan_literal(&scan, ",\"pid\":");
-	scan_int(&scan, 1, INT32_MAX);
+	holder->pid = scan_int(&scan, 1, INT32_MAX);
+	scan_literal(&scan, ",\"start\":");
+	holder->start = scan_int(&scan, 0, INT64_MAX);
+	scan_literal(&scan, ",\"pid_namespace\":");
+	holder->pid_namespace = scan_int(&scan, 0, INT64_MAX);
+	scan_literal(&scan, ",\"lease_ns\":");
+	holder->lease_ns = scan_int(&scan, 1, INT64_MAX / 4);
 	scan_literal(&scan, "}\n");
-	if (scan.wrong || !text_is_id(run) || !text_is_plain(label, sizeof(holder->label) - 1))
+	if (scan.wrong || !text_is_id(run) || !text_is_plain(label, sizeof(holder->label) - 1)) {
+		*holder = (struct holder){0};
 		return;
+	}
 	snprintf(holder->run, sizeof(holder->run), "%s", run);
 	snprintf(holder->label, sizeof(holder->label), "%s", label);
 }
 
-/* false: nobody holds it any more. */
-static bool ask_holder(const char *name, struct holder *holder)
+void machine_lock_holder(const struct machine_lock *lock, struct holder *holder)
 {
-	struct sockaddr_un un;
-	socklen_t len = address(name, &un);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + ANSWER_NS, left_ns;
-	char line[1024];
-	size_t used = 0;
-	ssize_t n = 1;
-	struct ucred who;
-	socklen_t who_len = sizeof(who);
+	char text[2048];
+	ssize_t n = pread(lock->fd, text, sizeof(text) - 1, 0);
 
-	*holder = (struct holder){0};
-	if (fd < 0)
-		return true;
-	if (connect(fd, (struct sockaddr *)&un, len)) {
-		bool held = errno != ECONNREFUSED;
-
-		close(fd);
-		return held;
-	}
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len))
-		holder->pid = who.pid;
-	while (n > 0 && used < sizeof(line) - 1 && (left_ns = end_ns - clock_now_ns(CLOCK_MONOTONIC)) > 0) {
-		struct pollfd ready = {.fd = fd, .events = POLLIN};
-
-		if (poll(&ready, 1, (int)(left_ns / 1000000) + 1) <= 0)
-			break;
-		n = read(fd, line + used, sizeof(line) - 1 - used);
-		if (n > 0)
-			used += (size_t)n;
-	}
-	line[used] = '\0';
-	machine_lock_parse(line, holder);
-	close(fd);
-	return true;
+	text[n < 0 ? 0 : n] = '\0';
+	machine_lock_parse(text, holder);
 }
 
-int machine_lock_take(const char *name, struct holder *holder)
+bool machine_lock_is_silent(const struct holder *holder, int64_t now_ns)
 {
-	struct sockaddr_un un;
-	socklen_t len = address(name, &un);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int error = errno;
-
-	for (int tries = 0; fd >= 0 && tries < 10; tries++) {
-		if (!bind(fd, (struct sockaddr *)&un, len) && !listen(fd, 64))
-			return fd;
-		error = errno;
-		/* It may end between the two calls, or not listen yet. */
-		if (error != EADDRINUSE || ask_holder(name, holder))
-			break;
-		clock_pause_ns(RETRY_NS);
-	}
-	if (fd >= 0)
-		close(fd);
-	errno = error;
-	return -1;
+	return holder->heard_ns && now_ns - holder->heard_ns > SILENT_NS;
 }
 
-void machine_lock_answer(int lock, const struct holder *self)
+int64_t machine_lock_pid_namespace(void)
 {
-	int fd = accept4(lock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	char *line = NULL;
-	size_t len = 0;
-	FILE *out = fd < 0 ? NULL : open_memstream(&line, &len);
-	struct json j;
+	struct stat st;
 
-	if (out) {
-		json_start(&j, out);
-		json_open(&j, NULL, '{');
-		json_str(&j, "type", "lock");
-		json_str(&j, "run", self->run);
-		json_str(&j, "label", self->label);
-		json_int(&j, "pid", self->pid);
-		json_close(&j, '}');
-		json_line(&j);
-		fclose(out);
-		if (send(fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
-			errno = 0; /* who asked sees the number of this process at least */
-		free(line);
-	}
-	if (fd >= 0)
-		close(fd);
+	return stat("/proc/self/ns/pid", &st) ? 0 : (int64_t)st.st_ino;
+}
+
+void machine_lock_close(struct machine_lock *lock)
+{
+	if (lock->held && lock->writable)
+		(void)!ftruncate(lock->fd, 0);
+	if (lock->fd >= 0)
+		close(lock->fd);
+	lock->fd = -1;
+	lock->held = false;
 }

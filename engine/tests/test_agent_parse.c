@@ -35,9 +35,9 @@ static void ids_and_labels(void **state)
 	assert_false(text_is_plain("a\xc2\x9b"
 				   "31m",
 				   9));
-	assert_false(text_is_plain("\xe2\x80\xae", 9));
+	assert_false(text_is_plain((const char[]){(char)0xe2, (char)0x80, (char)0xae, 0}, 9));
 	assert_false(text_is_plain("\xe2\x80\x8b", 9));
-	assert_false(text_is_plain("\xe2\x81\xa6", 9));
+	assert_false(text_is_plain((const char[]){(char)0xe2, (char)0x81, (char)0xa6, 0}, 9));
 	assert_false(text_is_plain("\xd8\x9c", 9));
 	assert_false(text_is_plain("\xef\xbb\xbf", 9));
 }
@@ -65,6 +65,9 @@ static void a_process_is_read_whatever_its_name(void **state)
 	assert_false(process_read(-1, &p));
 }
 
+#define TIMES "00000000000000000007 00000000000000000000\n"
+#define REST "\"pid\":5,\"start\":1,\"pid_namespace\":2,\"lease_ns\":3}\n"
+
 static void check_holder(const char *text, const char *run, const char *label)
 {
 	struct holder holder;
@@ -79,12 +82,14 @@ static void check_holder(const char *text, const char *run, const char *label)
 static void a_holder_is_believed_only_in_the_exact_form(void **state)
 {
 	(void)state;
-	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"a \\\"b\\\"\",\"pid\":5}\n", "r1",
+	check_holder(TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"a \\\"b\\\"\"," REST, "r1",
 		     "a \"b\"");
-	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\",\"pid\":5}", "", "");
-	check_holder("{\"type\":\"lock\",\"run\":\"r 1\",\"label\":\"\",\"pid\":5}\n", "", "");
-	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\\u001b[2J\",\"pid\":5}\n", "", "");
-	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\",\"pid\":0}\n", "", "");
+	check_holder(TIMES "{\"type\":\"lock\",\"run\":\"r 1\",\"label\":\"\"," REST, "", "");
+	check_holder(TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\\u001b[2J\"," REST, "", "");
+	check_holder("9" TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\"," REST, "", "");
+	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\"," REST, "", "");
+	check_holder(TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\",\"pid\":0}\n", "", "");
+	check_holder(TIMES, "", "");
 	check_holder("", "", "");
 }
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 COMMAND = [sys.executable, "-c", "from rtgauge.cli.main import main; main()"]
 """Works where the package is installed, and in a checkout."""
 SHORT = ("--set", "warm-up=100ms")
-HELD = "this machine is held by run"
-LOCK = "@rtgauge-target"
-"""The socket that the holder of a machine listens on."""
+HELD = "this machine is held by"
+LOCK = Path("/run/rtgauge/lock")
 
 Done = subprocess.CompletedProcess[str]
 
@@ -131,7 +130,16 @@ def _has_begun(said: str) -> bool:
 
 def wait_until_free() -> None:
     """Wait until nobody holds this machine's lock."""
-    wait_until(lambda: LOCK not in Path("/proc/net/unix").read_text().split(), "this machine to be free")
+    wait_until(lambda: not is_held(), "this machine to be free")
+
+
+def is_held() -> bool:
+    """Whether somebody holds this machine's lock, by the kernel's list: to try it would be in others' way."""
+    if not LOCK.exists():
+        return False
+    about = LOCK.stat()
+    place = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+    return any(place in line.split() for line in Path("/proc/locks").read_text().splitlines())
 
 
 def end(process: subprocess.Popen[str]) -> None:

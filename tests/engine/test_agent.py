@@ -9,14 +9,12 @@ import itertools
 import json
 import os
 import re
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.stream import CPUS
+from tests.engine.stream import CPUS, children
 from tests.support.hog import hog
 from tests.support.patience import PATIENCE_S
 
@@ -45,7 +43,7 @@ class Agent:
     def __init__(self, engine: Path, folder: Path) -> None:
         self.engine = engine
         self.journal = folder / "journal"
-        self.lock_name = f"rtgauge-test-{uuid.uuid4()}"
+        self.lock_dir = folder / "lock"
 
     @property
     def file(self) -> Path:
@@ -64,17 +62,17 @@ class Agent:
         assert done.stderr == ""
         return done.returncode, lines(done.stdout)
 
-    def guard(self, *options: str | Path, program: list[str] | None = None, **more: Any) -> Guard:
-        return Guard(self, options, program, more)
+    def guard(self, *options: str | Path, program: list[str] | None = None, run: str = "r1", **more: Any) -> Guard:
+        return Guard(self, options, program, more, run)
 
 
 class Guard:
     """A guard with its pipes, its events read from --status-fd."""
 
-    def __init__(self, agent: Agent, options: tuple[str | Path, ...], program: list[str] | None, more: dict[str, Any]) -> None:
+    def __init__(self, agent: Agent, options: tuple[str | Path, ...], program: list[str] | None, more: dict[str, Any], run: str) -> None:
         read, write = os.pipe()
         self.events = os.fdopen(read)
-        words = ["guard", "--run", "r1", "--journal", agent.journal, "--lock-name", agent.lock_name, "--status-fd", str(write), *options]
+        words = ["guard", "--run", run, "--journal", agent.journal, "--lock-dir", agent.lock_dir, "--status-fd", str(write), *options]
         self.process = subprocess.Popen(
             [agent.engine, *words, *(["--", *program] if program else [])],
             stdin=subprocess.PIPE,
@@ -641,8 +639,9 @@ WRONG: list[list[str]] = [
     ["guard", "--run", "r1", "--grace-ns", "-1"],
     ["guard", "--run", "r1", "--label", "a\nb"],
     ["guard", "--run", "r1", "--label", "x" * 257],
-    ["guard", "--run", "r1", "--lock-name", ""],
-    ["guard", "--run", "r1", "--lock-name", "x" * 200],
+    ["guard", "--run", "r1", "--lock-dir", ""],
+    ["guard", "--run", "r1", "--lock-dir", "x" * 2000],
+    ["guard", "--run", "r1", "--wait-ns", "-1"],
     ["guard", "--run", "r1", "--status-fd", "77"],
     ["guard", "--run", "r1", "--status-fd", "2"],
     ["guard", "--run", "r1", "--status-fd", "x"],
@@ -892,32 +891,213 @@ def test_a_host_killed_with_9_leaves_nothing_behind(agent: Agent, tmp_path: Path
 # a session and the lock
 
 
-def session(agent: Agent, *options: str, run: str = "r1") -> subprocess.Popen[str]:
-    words = ["guard", "--run", run, "--lock", "--lock-name", agent.lock_name, "--journal", str(agent.journal), *options]
-    return subprocess.Popen([agent.engine, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def session(agent: Agent, *options: str, run: str = "r1", before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    words = ["guard", "--run", run, "--lock", "--lock-dir", str(agent.lock_dir), "--journal", str(agent.journal), *options]
+    return subprocess.Popen([*before, agent.engine, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def begun(guard: subprocess.Popen[str]) -> dict[str, Any]:
+    """The event `started` of a session."""
+    assert guard.stdout
+    while (said := json.loads(guard.stdout.readline()))["type"] != "guard":
+        pass
+    return said
+
+
+def tell(guard: subprocess.Popen[str], word: str) -> None:
+    assert guard.stdin
+    guard.stdin.write(f"{word}\n")
+    guard.stdin.flush()
+
+
+def refused_session(agent: Agent, *options: str, before: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The error of a session that does not begin."""
+    guard = session(agent, *options, run="second-run", before=before)
+    output, _ = guard.communicate(timeout=PATIENCE_S)
+    (said,) = lines(output)
+    assert (said["type"], said["status"], guard.returncode) == ("error", 3, 3)
+    return said
 
 
 def test_the_second_guard_names_the_first(agent: Agent) -> None:
     first = session(agent, "--label", 'quick on "here"', run="first-run")
-    assert first.stdout and first.stdin
-    assert json.loads(first.stdout.readline())["type"] == "restored"
-    assert json.loads(first.stdout.readline())["event"] == "started"
-    second = session(agent, run="second-run")
-    output, _ = second.communicate(timeout=PATIENCE_S)
-    (said,) = lines(output)
-    assert second.returncode == 3
-    assert (said["type"], said["code"], said["status"]) == ("error", "locked", 3)
-    assert said["detail"] == {"lock": agent.lock_name, "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
-    assert "first-run" in said["message"] and str(first.pid) in said["message"]
+    assert begun(first)["event"] == "started"
+    said = refused_session(agent)
+    assert said["code"] == "locked"
+    assert "first-run" in said["message"]
+    held = said["detail"]
+    assert 0 < held.pop("lease_left_ns") <= 10 * 10**9
+    known = {"lock": f"{agent.lock_dir}/lock", "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
+    assert held == known | {"silent_ns": None, "left_ns": None, "elsewhere": False}
 
-    with socket.socket(socket.AF_UNIX) as asked:
-        asked.connect("\0" + agent.lock_name)
-        assert json.loads(asked.makefile().readline()) == {"type": "lock", "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
     output, _ = first.communicate("stop\n", timeout=PATIENCE_S)
     assert (first.returncode, lines(output)[-1]["reason"]) == (0, "stop")
     third = session(agent)
     output, _ = third.communicate(timeout=PATIENCE_S)
     assert (third.returncode, lines(output)[-1]["reason"]) == (0, "eof")
+
+
+def test_who_waits_has_the_lock_in_the_order_of_arrival(agent: Agent) -> None:
+    first = session(agent, run="run-0")
+    begun(first)
+    waiting = []
+    for number in (1, 2, 3):
+        guard = session(agent, "--wait-ns", str(1000 * 10**9), run=f"run-{number}")
+        assert begun(guard)["run"] == "run-0"
+        # it waits in the kernel from a moment later on
+        wait_until(lambda guard=guard: any(is_in_flock(child) for child in children(guard.pid)), "it to wait")
+        waiting.append(guard)
+    holder = first
+    for number, guard in enumerate(waiting, 1):
+        assert guard.poll() is None
+        end(holder) if number == 2 else holder.communicate("stop\n", timeout=PATIENCE_S)
+        while (said := begun(guard))["event"] == "waiting":
+            pass
+        assert said["event"] == "started"
+        assert refused_session(agent)["detail"]["run"] == f"run-{number}"
+        holder = guard
+    holder.communicate(timeout=PATIENCE_S)
+
+
+def is_in_flock(pid: int) -> bool:
+    """Whether a process waits for a lock: `-> FLOCK` in /proc/locks."""
+    return any("-> FLOCK" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+def test_who_waits_is_told_how_long_the_holder_needs_and_when_it_changes(agent: Agent) -> None:
+    first = session(agent, run="run-0")
+    begun(first)
+    tell(first, f"expect {3600 * 10**9}")
+    wait_until(lambda: refused_session(agent)["detail"]["left_ns"] is not None, "it to say how long it needs")
+    second, third = (session(agent, "--wait-ns", str(1000 * 10**9), run=name) for name in ("run-1", "run-2"))
+    said = begun(second)
+    assert (said["event"], said["run"]) == ("waiting", "run-0")
+    assert 0 < said["left_ns"] <= 3600 * 10**9
+    begun(third)
+    wait_until(lambda: any(is_in_flock(child) for child in children(third.pid)), "it to wait")
+    first.communicate("stop\n", timeout=PATIENCE_S)
+    begun(second)
+    tell(third, "renew")  # it looks at the holder then, and else every 2.5 s
+    assert begun(third)["run"] == "run-1"
+    for guard in (second, third):
+        guard.communicate("stop\n", timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("how", ["eof", "stop", "lease", "time"])
+def test_who_waits_no_longer_leaves_the_queue(agent: Agent, how: str) -> None:
+    first = session(agent)
+    begun(first)
+    second = session(agent, "--wait-ns", str(10**8 if how == "time" else 1000 * 10**9), *(["--lease-ns", str(10**8)] if how == "lease" else []))
+    assert begun(second)["event"] == "waiting"
+    output, _ = second.communicate("stop\n" if how == "stop" else None, timeout=PATIENCE_S) if how in {"eof", "stop"} else (wait_output(second), None)
+    assert lines(output)[-1]["code"] == "locked"
+    assert not any("-> FLOCK" in line and f" {second.pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+    first.communicate(timeout=PATIENCE_S)
+
+
+def wait_output(guard: subprocess.Popen[str]) -> str:
+    """The rest of what it says, its input still open."""
+    assert guard.stdout
+    output = guard.stdout.read()
+    assert guard.wait(PATIENCE_S) == 3
+    return output
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("space", ["--net", "--pid", "--ipc"])
+def test_another_namespace_sees_the_same_lock(agent: Agent, space: str) -> None:
+    first = session(agent, run="first-run")
+    begun(first)
+    said = refused_session(agent, before=("unshare", space, "--fork", "--mount-proc") if space == "--pid" else ("unshare", space))
+    assert (said["code"], said["detail"]["run"], said["detail"]["elsewhere"]) == ("locked", "first-run", space == "--pid")
+    first.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("what", ["link", "dangling", "folder", "fifo", "others", "hard", "writable", "dir-link", "dir-others"])
+def test_a_lock_that_somebody_else_may_have_made_is_refused(agent: Agent, tmp_path: Path, what: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("")
+    agent.lock_dir.mkdir()
+    lock = agent.lock_dir / "lock"
+    match what:
+        case "link" | "dangling":
+            lock.symlink_to(elsewhere if what == "link" else tmp_path / "nowhere")
+        case "folder":
+            lock.mkdir()
+        case "fifo":
+            os.mkfifo(lock)
+        case "hard":
+            lock.hardlink_to(elsewhere)
+        case "others":
+            lock.write_text("")
+            os.chown(lock, 65534, 65534)
+        case "writable":
+            agent.lock_dir.chmod(0o777)
+        case "dir-others":
+            os.chown(agent.lock_dir, 65534, 65534)
+        case _:
+            agent.lock_dir.rename(tmp_path / "moved")
+            agent.lock_dir.symlink_to(tmp_path / "moved")
+    said = refused_session(agent)
+    assert said["code"] == "lock"
+    assert f"{agent.lock_dir}/lock" in said["message"]
+    assert "remove it" in said["message"] or what == "dir-link"
+    assert not (tmp_path / "nowhere").exists()
+    assert elsewhere.read_text() == ""
+
+
+@pytest.mark.root
+def test_an_ordinary_user_cannot_hold_the_lock_of_root(agent: Agent, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    first = session(agent)
+    begun(first)
+    file = agent.lock_dir / "lock"
+    assert (file.stat().st_mode & 0o777, agent.lock_dir.stat().st_mode & 0o777) == (0o600, 0o755)
+    first.communicate(timeout=PATIENCE_S)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "flock", "--nonblock", file, "true"], capture_output=True, text=True, check=False)
+    assert "Permission denied" in done.stderr
+
+
+def test_a_holder_that_writes_nonsense_is_not_named(agent: Agent) -> None:
+    first = session(agent)
+    begun(first)
+    for text in (b"", b"rubbish\n", b"\x1b[2J" * 1000, (agent.lock_dir / "lock").read_bytes()[:-3]):
+        (agent.lock_dir / "lock").write_bytes(text)
+        assert refused_session(agent)["detail"]["run"] is None
+    first.communicate(timeout=PATIENCE_S)
+
+
+def silence(agent: Agent) -> None:
+    """Nothing was heard of the holder's host since the machine was booted."""
+    with (agent.lock_dir / "lock").open("r+b") as lock:
+        lock.write(b"%020d" % 1)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(agent: Agent, tmp_path: Path, stopped: bool) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    first = session(agent, "--restore", "--detach", run="dead-1")
+    begun(first)
+    program = agent.guard("--detach", program=["sleep", "1000"], run="dead-1")
+    other = agent.guard(program=["sleep", "1000"], run="alive-1")
+    agent.set(path, "1", run="dead-1", options=("--owner-pid", str(first.pid)))
+    alive = agent.call("release", "--lock-dir", agent.lock_dir)
+    assert (alive.returncode, json.loads(alive.stdout)["code"]) == (3, "release")
+    assert "goes on, and its host was heard of" in alive.stdout
+    silence(agent)
+    assert refused_session(agent)["detail"]["silent_ns"] > 8 * 10**9
+    if stopped:
+        first.send_signal(signal.SIGSTOP)
+    done = agent.call("release", "--lock-dir", agent.lock_dir)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"type": "release", "run": "dead-1"})
+    assert program.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert path.read_text() == "0\n"
+    assert other.process.poll() is None
+    end(other.process)
+    first.communicate(timeout=PATIENCE_S)
+    assert json.loads(agent.call("release", "--lock-dir", agent.lock_dir).stdout) == {"type": "release", "run": None}
 
 
 def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_children(agent: Agent) -> None:
@@ -929,19 +1109,23 @@ def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_childre
     assert second.returncode == 0
 
 
-@pytest.mark.parametrize("answer", [None, b"", b"rubbish\n", b'{"type":"lock","run":"\x1b","label":"","pid":1}\n', b"x" * 5000])
-def test_a_holder_that_does_not_answer_is_named_by_its_number(agent: Agent, answer: bytes | None) -> None:
-    with socket.socket(socket.AF_UNIX) as holder:
-        holder.bind("\0" + agent.lock_name)
-        holder.listen(5)
-        guard = session(agent)
-        if answer is not None:
-            assert select.select([holder], [], [], PATIENCE_S)[0]
-            with contextlib.suppress(BrokenPipeError), holder.accept()[0] as asked:
-                asked.sendall(answer)
-        output, _ = guard.communicate(timeout=PATIENCE_S)
-    (said,) = lines(output)
-    assert (guard.returncode, said["code"], said["detail"]["run"], said["detail"]["pid"]) == (3, "locked", None, os.getpid())
+@pytest.mark.root
+@pytest.mark.alone
+def test_a_full_or_read_only_folder(agent: Agent) -> None:
+    agent.lock_dir.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2,mode=755", "tmpfs", agent.lock_dir], check=True)
+    try:
+        (agent.lock_dir / "full").write_bytes(b"")
+        assert "ENOSPC" in refused_session(agent)["message"]
+        (agent.lock_dir / "full").unlink()
+        (agent.lock_dir / "lock").write_bytes(b"")
+        subprocess.run(["mount", "-o", "remount,ro", agent.lock_dir], check=True)
+        first = session(agent)
+        begun(first)
+        assert refused_session(agent)["detail"]["run"] is None
+        first.communicate(timeout=PATIENCE_S)
+    finally:
+        subprocess.run(["umount", agent.lock_dir], check=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

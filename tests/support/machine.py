@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A machine to log in to: an sshd of our own on the loopback, and behind it namespaces that tell it from this machine.
 
-Its lock (network namespace), its host name and its files are its own. With `busybox` it has nothing but BusyBox.
+Its lock (/run/rtgauge), its host name and its files are its own. With `busybox` it has nothing but BusyBox.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class Machine:
             lines += ['chroot "$1/root" /bin/busybox --install -s /bin', 'mkdir "$1/root/var/tmp"']
             lines += [f'mount -t tmpfs -o {self._others} tmpfs "$1/root/{part}"' for part in ("root", "var/tmp")]
             lines += [f'mount -t tmpfs -o {self._tmp} tmpfs "$1/root/tmp"']
+        else:
+            lines += ["mkdir -p /run/rtgauge", "mount -t tmpfs -o mode=755 tmpfs /run/rtgauge"]
         lines += [self._script, "echo ready", "exec sleep 100000"]
         command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", "\n".join(lines), "sh", str(self.folder)]
         with (self.folder / "space.log").open("wb") as log:

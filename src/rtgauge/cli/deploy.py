@@ -153,7 +153,10 @@ def restore_held(target: Target = "local") -> None:
     _put_back(target, "--stale", "--held")
 
 
-def restore(target: Target = "local") -> None:
+def restore(
+    target: Target = "local",
+    release: Annotated[bool, typer.Option("--release", help="First end a run on the target whose host is gone, instead of waiting for its lease.")] = False,
+) -> None:
     """Restore settings that a killed run left changed.
 
     Also after a power failure. A deployment applied by `rtgauge deploy apply` stays.
@@ -164,12 +167,19 @@ def restore(target: Target = "local") -> None:
           this machine; the next run also does it by itself
       rtgauge restore --target ssh://root@board
           on another machine
+      rtgauge restore --release --target ssh://root@board
+          end a run there whose host is gone
       rtgauge deploy restore
           also undo `rtgauge deploy apply`
 
     \b
-    Exit status 3: something could not be restored.
+    Exit status 3: something could not be restored, or the run could not be ended.
     """
+    if release:
+        from rtgauge.target.factory import release_target
+
+        run = release_target(target)
+        typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
     _put_back(target)
 
 

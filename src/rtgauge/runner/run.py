@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import rtgauge
-from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.calibrate import PROBE as CALIBRATE
@@ -24,7 +24,7 @@ from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner.context import STOPPED_EARLY, DeploymentStrategy, Progress, RunContext, is_emulated, now_utc
+from rtgauge.runner.context import STOPPED_EARLY, Abandoned, DeploymentStrategy, Progress, RunContext, abandon, is_emulated, now_utc
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
 from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.feasibility import accepted_steps, check_watching, is_tried_by_measuring, on_target, possible_steps, refuse_wrong_input
@@ -67,10 +67,11 @@ def start_run(
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None
     check = partial(refuse_wrong_input, plan.steps, program_comes=program is not None)
-    opener = TargetOpener(options.wait_s, progress.waits, check)
+    opener = TargetOpener(options.wait_s, _stoppable(progress.waits, interrupt), check)
     with _NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=opener) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
-        targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
+        with _stopped_while_it_waits(interrupt):
+            targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
         audited = options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
         contexts: dict[str, RunContext] = {}
         steps: list[StepKey] = []
@@ -142,11 +143,11 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
     lease_ns = lease_of(unfinished.planned, plan.load_warm_up_ns, options)
     label = shlex.join(options.command)
     locked = RecordWriter(folder, unfinished.id)
-    opener = TargetOpener(options.wait_s, progress.waits)
+    opener = TargetOpener(options.wait_s, _stoppable(progress.waits, interrupt))
     with ExitStack() as stack:
         # The machine is locked before the record is touched: the run that is resumed may be going on.
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
-        with _console_into(locked):
+        with _console_into(locked), _stopped_while_it_waits(interrupt):
             targets = {
                 name: stack.enter_context(opener.open(name, unfinished.id, label, lease_ns, sessions[name].get("session"))) for name in unfinished.targets
             }
@@ -181,6 +182,27 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         writer.write_run(run)
         with saying_how_to_resume(writer, options):
             return measure_run(writer, run, finished, contexts, more)
+
+
+def _stoppable(waits: Callable[[str], None], interrupt: Interrupt) -> Callable[[str], None]:
+    """`waits`, after which a signal ends the waiting at once."""
+
+    def tell(reason: str) -> None:
+        waits(reason)
+        interrupt.stop_by(abandon)
+
+    return tell
+
+
+@contextmanager
+def _stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
+    """Raises RtgaugeError where the user ends the run while it waits for a machine."""
+    try:
+        yield
+    except Abandoned:
+        raise RtgaugeError("stopped while it waited for the machine: nothing was measured", EXIT_INTERRUPTED) from None
+    finally:
+        interrupt.stop_by(None)
 
 
 def find_partial(out: Path) -> Path:

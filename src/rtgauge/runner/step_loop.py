@@ -166,7 +166,10 @@ def measure_run(
     with _consoles_written(writer, contexts):
         # A study may add to a record whose planned steps are all there, so that the loop is entered with nothing to do.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
-            progress.run_begins(remaining, _expected_s(remaining, contexts))
+            expected = _expected_s(remaining, contexts)
+            for context in contexts.values():
+                context.target.expect(sum(expected))
+            progress.run_begins(remaining, expected)
             steps = _measure(writer, writer.run or run, remaining, contexts, steps)
             remaining = []
     for name in contexts:

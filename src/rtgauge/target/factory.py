@@ -7,32 +7,37 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.address import parse_address
+from rtgauge.target.answers import answer_of
 from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.lease import LEASE_NS
-from rtgauge.target.local import LocalTarget, read_local
+from rtgauge.target.local import LocalTarget, engine_verb, read_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
     from rtgauge.target.address import SshAddress
+    from rtgauge.target.ssh_connection import SshConnection
+    from rtgauge.target.ssh_folder import Installed
     from rtgauge.target.target import AtHeld, Target
 
 
-def open_target(name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None, at_held: AtHeld | None = None) -> Target:
+def open_target(
+    name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None, wait_s: float = 0.0, at_held: AtHeld | None = None
+) -> Target:
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
 
     `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what `Target.session` of the process was that is gone on
-    from. `at_held` is called with the target, which can `read` and `try_engine`, before one that
-    another run holds is refused or waited for. Raises InputError for a name that is none, MeasureError where it cannot be opened.
+    from. `wait_s`: how long to wait for a target that another run holds, after those who came before. `at_held`: its target can `read` and `try_engine`.
+    Raises InputError for a name that is none, MeasureError where it cannot be opened.
     """
     address = parse_address(name)
     if address is None:
-        return LocalTarget(run_id, label, at_held=at_held)
+        return LocalTarget(run_id, label, wait_s=wait_s, at_held=at_held)
     from rtgauge.target.ssh import SshTarget, session_name
 
-    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session), at_held=at_held)
+    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session), wait_s=wait_s, at_held=at_held)
 
 
 def located(address: SshAddress) -> SshAddress:
@@ -74,6 +79,14 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
         yield platform.machine(), read_local
         return
     from rtgauge.target.ssh import read_files
+
+    with _installed(address) as (connection, here):
+        yield here.machine, lambda paths: read_files(connection, here.engine, paths)[1]
+
+
+@contextmanager
+def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]]:
+    """A connection and the engine on the target, which goes again. Raises InputError or MeasureError."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install
 
@@ -81,8 +94,22 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
     try:
         here = install(connection)
         try:
-            yield here.machine, lambda paths: read_files(connection, here.engine, paths)[1]
+            yield connection, here
         finally:
             connection.run(REMOVE, [here.folder])
     finally:
         connection.close()
+
+
+def release_target(name: str) -> str | None:
+    """End the run that holds a target if its host is gone. Gives its name; None: no run holds the target. Raises InputError or MeasureError."""
+    address = parse_address(name)
+    if address is None:
+        output = engine_verb("release").stdout
+    else:
+        with _installed(address) as (connection, here):
+            output = connection.run('exec "$@"', [here.engine, "release"]).stdout
+    line = answer_of(output) or {}
+    if line.get("type") != "release":
+        raise MeasureError(str(line.get("message", "the engine's verb release failed")))
+    return None if line.get("run") is None else str(line["run"])

@@ -1,21 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""The error for a guard that does not start: most often because another run holds the machine."""
+"""The error for a guard that does not start, and who holds the machine: most often that is why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.errors import LockedError, MeasureError
+from rtgauge.units import NS_PER_S, format_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The members about the holder in a guard's event `waiting` or error `locked` (docs/formats/agent.md); None in another line."""
+    if line.get("type") == "guard" and line.get("event") == "waiting":
+        return line
+    detail = line.get("detail")
+    return cast("Mapping[str, Any]", detail) if line.get("code") == "locked" and isinstance(detail, dict) else None
+
+
+def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
+    """Who holds the machine and how long that may take. `name`: the target, where the text has to say it."""
+
+    def span(member: str) -> str | None:
+        value = holder.get(member)
+        return format_span(value / NS_PER_S) if isinstance(value, int) else None
+
+    run, label, pid = (holder.get(member) for member in ("run", "label", "pid"))
+    who = "a run that this user may not see" if run is None else f"run {run}{f', {label}' if label else ''}"
+    number = f" (pid {pid}{' in another PID namespace' if holder.get('elsewhere') else ''})" if pid is not None else ""
+    silent, left = span("silent_ns"), span("left_ns")
+    if silent is not None:
+        ends = span("lease_left_ns") if holder.get("lease_left_ns") else None
+        lease = (
+            f"and its lease ends in {ends}; wait for that, or end it" if ends is not None else "its lease is over, and its guard is stopped or hangs; end it"
+        )
+        tail = f"nothing was heard of its host for {silent}, {lease}: rtgauge restore --release{f' --target {shlex.quote(name)}' if name is not None else ''}"
+    else:
+        tail = f"{f'it needs about {left} more; ' if left is not None else ''}wait until it has ended, or end it"
+    return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
+
+
 def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureError:
     """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, where the message has to say it."""
-    message = str(line.get("message")) if name is None else f"{name}: {line.get('message')}"
-    if line.get("code") != "locked":
-        return MeasureError(message)
-    error = LockedError(message)
-    error.run = str(line["run"]) if line.get("run") is not None else None
+    holder = holder_of(line)
+    if holder is None:
+        return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")
+    error = LockedError(held_text(holder, name))
+    error.run = str(holder["run"]) if holder.get("run") is not None else None
     return error

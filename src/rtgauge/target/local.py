@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from rtgauge.errors import LockedError, MeasureError
+from rtgauge.errors import MeasureError
 from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.guard_error import guard_error
-from rtgauge.target.label import plain_label
+from rtgauge.target.guard_error import guard_error, holder_of
+from rtgauge.target.label import expect_word, session_words
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
@@ -121,14 +121,14 @@ class LocalTarget:
     name = "local"
     picked_up = False
 
-    def __init__(self, run_id: str, label: str, *, at_held: AtHeld | None = None) -> None:
-        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `at_held`: `open_target`. Raises MeasureError."""
+    def __init__(self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None) -> None:
+        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `wait_s`, `at_held`: `open_target`. Raises MeasureError."""
         self.run_id = run_id
         self._keeper = LeaseKeeper()
         self._running: list[LocalGuarded] = []
         self.restored_before: list[dict[str, Any]] = []
         self._session = subprocess.Popen(
-            [str(engine_path()), "guard", "--run", run_id, "--label", plain_label(label), "--lock", "--restore", "--lease-ns", str(LEASE_NS)],
+            [str(engine_path()), *session_words(run_id, label, LEASE_NS, wait_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -150,14 +150,20 @@ class LocalTarget:
                 break
             if line.get("type") == "restore":
                 self.restored_before.append(line)
+            holder = holder_of(line)
+            if holder is not None and at_held is not None:
+                at_held(self, holder)
             if line.get("type") == "error":
-                error = guard_error(line)
-                if isinstance(error, LockedError) and at_held is not None:
-                    at_held(self)
-                raise error
-            if line.get("type") == "guard":
+                raise guard_error(line)
+            if line.get("type") == "guard" and holder is None:
                 return
         raise MeasureError(f"{engine_path()} does not answer like the engine that came with this rtgauge; install rtgauge again (pip install .)")
+
+    def expect(self, seconds: float) -> None:
+        """Tell those who wait how much longer this run will need."""
+        if self._session.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
         """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of us for the time of its lease."""
@@ -213,7 +219,7 @@ class LocalTarget:
         """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
-        done = _engine_verb(verb, *run, *owner, *arguments)
+        done = engine_verb(verb, *run, *owner, *arguments)
         try:
             answers = answers_of(done.stdout)
         except ValueError:
@@ -225,7 +231,7 @@ class LocalTarget:
 
     def try_engine(self, *arguments: str) -> bytes:
         """What a verb of the engine prints that ends at once."""
-        return _engine_verb(*arguments).stdout
+        return engine_verb(*arguments).stdout
 
     @property
     def machine(self) -> str:
@@ -273,7 +279,7 @@ class LocalTarget:
             self._session.communicate(timeout=END_PATIENCE_S)
 
 
-def _engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run a verb that answers at once, with `send` as its standard input. Raises MeasureError where it cannot be started or does not end."""
     try:
         return subprocess.run([str(engine_path()), verb, *arguments], input=send, capture_output=True, timeout=VERB_PATIENCE_S, check=False)
@@ -285,7 +291,7 @@ def _engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Co
 
 def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
     """The engine's verb `read` on this machine. Needs no lock. Raises MeasureError."""
-    done = _engine_verb("read", "-", send="\0".join(paths).encode())
+    done = engine_verb("read", "-", send="\0".join(paths).encode())
     try:
         files: dict[str, dict[str, Any]] = json.loads(done.stdout)["files"]
     except (ValueError, KeyError, TypeError):

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtgauge.errors import LockedError, MeasureError
+from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.answers import answer_of, answers_of, files_of
-from rtgauge.target.guard_error import guard_error
-from rtgauge.target.label import plain_label
+from rtgauge.target.guard_error import guard_error, holder_of
+from rtgauge.target.label import expect_word, session_words
 from rtgauge.target.lease import LEASE_NS, LeaseKeeper
 from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -108,12 +108,20 @@ class SshTarget:
     """A machine over SSH. While it is open it is locked: a second run on it is refused."""
 
     def __init__(
-        self, address: SshAddress, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: str | None = None, at_held: AtHeld | None = None
+        self,
+        address: SshAddress,
+        run_id: str,
+        label: str,
+        *,
+        lease_ns: int = LEASE_NS,
+        session: str | None = None,
+        wait_s: float = 0.0,
+        at_held: AtHeld | None = None,
     ) -> None:
         """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the name `session` where that still lives.
 
         `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the connection breaks and does not come back.
-        `at_held`: as of `open_target`. Raises MeasureError.
+        `wait_s`, `at_held`: as of `open_target`. Raises MeasureError.
         """
         self.name = address.name
         self.run_id = run_id
@@ -121,7 +129,7 @@ class SshTarget:
         self.picked_up = False
         self._label = label
         self._lease_ns = lease_ns
-        self._at_held = at_held
+        self._wait_s, self._at_held = wait_s, at_held
         self._running: list[SshGuarded] = []
         self._put: dict[Path, str] = {}
         self._folders: dict[Path, str] = {}
@@ -153,26 +161,25 @@ class SshTarget:
         """Copy the engine, wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
         here = install(self._connection)
         self._installed = here
-        words = [here.engine, "guard", "--run", self.run_id, "--label", plain_label(self._label), "--lock", "--restore"]
-        words += ["--lease-ns", str(self._lease_ns), "--detach"]
+        words = [here.engine, *session_words(self.run_id, self._label, self._lease_ns, self._wait_s), "--detach"]
         self._guard = launch(self._connection, here.engine, f"{here.folder}/{SESSION}", words, keeper=self._keeper, log=None, home=here.folder)
         self._take_answers(self._guard)
 
     def _take_answers(self, guard: SshGuarded) -> None:
-        for text in guard.lines(SESSION_S):
+        for text in guard.lines(SESSION_S + self._wait_s):
             line = answer_of(text)
             if line is None:
                 break
+            holder = holder_of(line)
+            if holder is not None and self._at_held is not None:
+                self._at_held(self, holder)
             if line.get("type") == "restore":
                 self.restored_before.append(line)
                 if len(self.restored_before) > MOST_RESTORED:
                     break
             if line.get("type") == "error":
-                error = guard_error(line, self.name)
-                if isinstance(error, LockedError) and self._at_held is not None:
-                    self._at_held(self)
-                raise error
-            if line.get("type") == "guard":
+                raise guard_error(line, self.name)
+            if line.get("type") == "guard" and holder is None:
                 self._boot_id = self._read_boot_id(self._here)
                 about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
                 self._checked(self._connection.run(KEEP, [f"{self._here.folder}/{SESSION}/{ABOUT}"], about.encode()))
@@ -223,6 +230,11 @@ class SshTarget:
     def session(self) -> dict[str, Any] | None:
         """For who goes on with it (`session_name`)."""
         return None if self._guard is None else {"name": self._here.name}
+
+    def expect(self, seconds: float) -> None:
+        """Tell those who wait how much longer this run will need."""
+        if self._guard is not None:
+            self._guard.say(expect_word(seconds).decode().strip())
 
     def check(self) -> None:
         """Raises MeasureError where the target is ours no longer."""

@@ -161,6 +161,10 @@ class Target(Protocol):
         """End what the process that is gone on from had started, but for the programs whose folders are in `kept`."""
         ...
 
+    def expect(self, seconds: float) -> None:
+        """Tell those who wait for the target how much longer this run will need, about."""
+        ...
+
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
         ...
@@ -178,5 +182,5 @@ class Target(Protocol):
         ...
 
 
-AtHeld = Callable[[Target], None]
-"""Called with a target that another run holds."""
+AtHeld = Callable[[Target, Mapping[str, Any]], None]
+"""Called with a target that another run holds, and with who that is (`held_text`): before it is refused or waited for, and again when the holder changes."""

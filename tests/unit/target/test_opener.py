@@ -9,77 +9,90 @@ import pytest
 
 from rtgauge.errors import InputError, LockedError
 from rtgauge.target import opener
-from rtgauge.target.guard_error import guard_error
+from rtgauge.target.guard_error import guard_error, held_text
 from rtgauge.target.opener import TargetOpener
 
-HELD = {"type": "error", "code": "locked", "message": "this machine is held by run quick-1 (pid 7)", "run": "quick-1"}
+HOLDER: dict[str, Any] = {"lock": "/run/rtgauge/lock", "run": "quick-1", "label": "rtgauge run", "pid": 7, "silent_ns": None, "lease_left_ns": 9 * 10**9}
+HOLDER |= {"left_ns": None, "elsewhere": False}
+NEXT = HOLDER | {"run": "quick-2", "pid": 8, "left_ns": 90 * 10**9}
 
 
-@pytest.fixture(name="machine")
-def a_machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """How often it still refuses, and what time it is."""
-    machine = {"refusals": 0, "now": 0.0}
+@pytest.fixture(name="holders")
+def a_held_machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Who holds the machine, one after the other, before it is free."""
+    holders: list[dict[str, Any]] = []
 
-    def open_target(name: str, *_: object, at_held: Any = None, **__: object) -> str:
-        if machine["refusals"]:
-            machine["refusals"] -= 1
-            if at_held is not None:
-                at_held(name)
-            raise guard_error(HELD)
+    def open_target(name: str, *_: object, at_held: Any, wait_s: float, **__: object) -> str:
+        for holder in holders:
+            at_held(name, holder)
+            if not wait_s:
+                raise guard_error({"type": "error", "code": "locked", "detail": holder})
         return name
 
-    def sleep(seconds: float) -> None:
-        machine["now"] += seconds
-
     monkeypatch.setattr(opener, "open_target", open_target)
-    monkeypatch.setattr(opener.time, "monotonic", lambda: machine["now"])
-    monkeypatch.setattr(opener.time, "sleep", sleep)
-    return machine
+    return holders
 
 
-def test_without_wait_it_is_refused_at_once_and_says_how_to_wait(machine: dict[str, Any]) -> None:
-    machine["refusals"] = 1
-    with pytest.raises(LockedError, match=r"held by run quick-1 \(pid 7\) \(--wait TIME waits for it\)"):
-        TargetOpener().open("local", "mine", "label", 1)
-    assert machine["now"] == 0
-
-
-def test_it_waits_and_says_once_why(machine: dict[str, Any]) -> None:
-    machine["refusals"] = 3
+def test_without_wait_it_is_refused_at_once_and_says_how_to_wait(holders: list[dict[str, Any]]) -> None:
+    holders.append(HOLDER)
     reasons: list[str] = []
-    assert TargetOpener(10.0, reasons.append).open("local", "mine", "label", 1) == "local"
-    assert reasons == [HELD["message"]]
-    assert machine["now"] == 3
+    with pytest.raises(LockedError, match=r"held by run quick-1, rtgauge run \(pid 7\); .*\(--wait TIME waits for it\)"):
+        TargetOpener(waits=reasons.append).open("local", "mine", "label", 1)
+    assert not reasons
 
 
-def test_wrong_input_is_refused_before_it_waits(machine: dict[str, Any]) -> None:
+def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str, Any]]) -> None:
+    holders += [HOLDER, NEXT]
+    reasons: list[str] = []
+    assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
+    assert reasons == [
+        "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until it has ended, or end it",
+        "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); it needs about 1 min 30 s more; wait until it has ended, or end it",
+    ]
+
+
+def test_wrong_input_is_refused_before_it_waits(holders: list[dict[str, Any]]) -> None:
     def check(target: object) -> None:
         raise InputError(f"{target} has no CPU 7")
 
-    machine["refusals"] = 3
+    holders.append(HOLDER)
+    reasons: list[str] = []
     with pytest.raises(InputError, match="local has no CPU 7"):
-        TargetOpener(60.0, check=check).open("local", "mine", "label", 1)
-    assert machine["now"] == 0
+        TargetOpener(60.0, reasons.append, check).open("local", "mine", "label", 1)
+    assert not reasons
 
 
-def test_what_is_right_is_checked_once(machine: dict[str, Any]) -> None:
-    machine["refusals"] = 3
+def test_what_is_right_is_checked_once(holders: list[dict[str, Any]]) -> None:
+    holders += [HOLDER, NEXT, HOLDER]
     checked: list[object] = []
     TargetOpener(60.0, check=checked.append).open("local", "mine", "label", 1)
     assert checked == ["local"]
 
 
-def test_the_wait_has_an_end(machine: dict[str, Any]) -> None:
-    machine["refusals"] = 99
-    with pytest.raises(LockedError, match=r"\(pid 7\)$"):
-        TargetOpener(2.5).open("local", "mine", "label", 1)
-    assert machine["now"] == 2.5
-
-
-def test_two_names_of_one_machine_are_told(machine: dict[str, Any]) -> None:
+def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> None:
     targets = TargetOpener(60.0)
     targets.open("local", "quick-1", "label", 1)
-    machine["refusals"] = 1
+    holders.append(HOLDER)
     with pytest.raises(InputError, match="ssh://localhost and local are the same machine"):
         targets.open("ssh://localhost", "quick-1", "label", 1)
-    assert machine["now"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
+            "nothing was heard of its host for 42 s, and its lease ends in 1 min 20 s; wait for that, or end it: ",
+        ),
+        ({"silent_ns": 900 * 10**9, "lease_left_ns": 0}, "its lease is over, and its guard is stopped or hangs; end it: "),
+    ],
+)
+def test_of_a_host_that_is_gone_the_lease_is_said_and_the_command_that_ends_it(changed: dict[str, Any], said: str) -> None:
+    assert held_text(HOLDER | changed).endswith(f"{said}rtgauge restore --release")
+    assert held_text(HOLDER | changed, "ssh://board").endswith(f"{said}rtgauge restore --release --target ssh://board")
+
+
+def test_a_holder_that_this_user_may_not_see() -> None:
+    unknown = dict.fromkeys(HOLDER) | {"elsewhere": False}
+    assert held_text(unknown) == "this machine is held by a run that this user may not see; wait until it has ended, or end it"
+    assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})
