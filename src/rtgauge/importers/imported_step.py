@@ -193,11 +193,13 @@ def _windows(number: int, series: ImportedSeries, resolution_ns: int, interval_n
     return [row | {"bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins, "missed_counts": missed_counts}]
 
 
-def _histogram_marks(measurement: Measurement) -> list[Mark]:
+def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Mark]:
     marks: list[Mark] = []
     overflow = sum(series.overflow for series in measurement.series if series.histogram)
     if overflow:
-        detail = f"{overflow} samples are above {measurement.tool}'s histogram: each series' largest is known, the others are at least the limit"
+        where = "in no bin of" if contradicted else "above"
+        others = "may lie anywhere below it" if contradicted else "are at least the limit"
+        detail = f"{overflow} samples are {where} {measurement.tool}'s histogram: each series' largest is known, the others {others}"
         marks.append(note("histogram-overflow", detail))
     if any(not series.histogram and series.count for series in measurement.series):
         marks.append(note("no-histogram", "the file has only minimum, average and maximum: quantiles are at least the minimum"))
@@ -222,7 +224,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     return series, [doubt("average-contradicts", f"{found[0]}{more}: one of the two is not of all samples; what is in no bin may lie anywhere")]
 
 
-def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int) -> list[Mark]:
+def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, *, contradicted: bool) -> list[Mark]:
     tool, resolution = measurement.tool, measurement.resolution_ns
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
@@ -231,7 +233,7 @@ def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: in
         marks.append(note("resolution", f"{tool} counted in bins of {format_duration(resolution)}: values may be up to {resolution - 1} ns larger"))
     if not measurement.unit_known:
         marks.append(note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed"))
-    marks += _histogram_marks(measurement)
+    marks += _histogram_marks(measurement, contradicted=contradicted)
     if measurement.releases and any(interval is None for interval in intervals):
         marks.append(note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
     elif measurement.series and not measurement.releases and not measurement.counts_missed and measurement.probe in RELEASED:
@@ -325,6 +327,6 @@ def imported_step(
         total=summary.total,
         outliers=[],
         results=measurement.results,
-        marks=[*marks, *measurement.marks, *contradictions, *_marks(measurement, intervals, missed), *summary.marks],
+        marks=[*marks, *measurement.marks, *contradictions, *_marks(measurement, intervals, missed, contradicted=bool(contradictions)), *summary.marks],
     )
     return step, windows

@@ -71,11 +71,15 @@ EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
 @dataclass(frozen=True)
 class Measured:
-    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed activations, the exact largest value."""
+    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed activations, the exact largest value.
+
+    `unplaced` samples are in no bin: another tool's histogram does not have them.
+    """
 
     plain: Counts
     missed: Counts
     max_ns: int | None
+    unplaced: int = 0
 
 
 NOTHING = Measured(EMPTY, EMPTY, None)
@@ -86,7 +90,7 @@ def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measur
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
-        part = Measured(Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts), merged.max_ns)
+        part = Measured(Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts), merged.max_ns, merged.count - merged.placed)
         by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
     return by_cpu
 
@@ -95,7 +99,7 @@ def _together(parts: Sequence[Measured]) -> Measured:
     result = NOTHING
     for part in parts:
         largest = max((value for value in (result.max_ns, part.max_ns) if value is not None), default=None)
-        result = Measured(result.plain.plus(part.plain), result.missed.plus(part.missed), largest)
+        result = Measured(result.plain.plus(part.plain), result.missed.plus(part.missed), largest, result.unplaced + part.unplaced)
     return result
 
 
@@ -153,26 +157,30 @@ class Curve:
     share: npt.NDArray[np.float64]
     lower_bound: bool
     """The end falls where the histogram overflows: the true end is further right."""
+    upper_bound: bool = False
+    """Samples in no bin are drawn at the largest value: the true shares are this or less."""
 
 
-def exceedance(histogram: Counts, max_ns: int | None, points: int = 250) -> Curve:
-    """The curve of one histogram; `max_ns` is the exact largest value where it is known.
+def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
+    """The curve of one histogram; `max_ns` is the exact largest value where it is known, and `unplaced` samples are in no bin.
 
     Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the tail, is kept whole.
     """
-    total = histogram.total
-    if total == 0:
+    total = histogram.total + unplaced
+    if histogram.total == 0:
         return Curve(np.array([]), np.array([]), lower_bound=False)
     overflowed = int(histogram.bins[-1]) >= OVERFLOW_BIN
     top = upper_ns(histogram.bins)
     if max_ns is not None:
         top = np.where(histogram.bins >= OVERFLOW_BIN, max_ns, np.minimum(top, max_ns))
     above = total - np.cumsum(histogram.counts)
-    x = np.concatenate([[int(lower_ns(histogram.bins[0]))], top[:-1], top[-1:]])
+    if unplaced:
+        top, above = np.append(top, top[-1] if max_ns is None else max_ns), np.append(above, 0)
+    x = np.concatenate([[int(lower_ns(histogram.bins[0]))], top])
     x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
-    return Curve(x[keep], share[keep], lower_bound=overflowed and max_ns is None)
+    return Curve(x[keep], share[keep], lower_bound=(overflowed or unplaced > 0) and max_ns is None, upper_bound=unplaced > 1)
 
 
 def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -> list[int]:

@@ -14,6 +14,8 @@ from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.report.drawn_figures import figures as drawn_figures
+from rtgauge.report.figures.source import Source
 from rtgauge.report.frequency_tables import conclusion, grids
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
@@ -138,6 +140,10 @@ def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
     assert series.p50_ns < 400_000, "nobody knows where the others are"
     assert "p50_ns" in series.lower_bounds
     assert verdict(record, "latency<=500us").word is VerdictWord.MARGINAL
+    assert "may lie anywhere" in next(mark.detail for mark in step.marks if mark.name == "histogram-overflow")
+    figures = {figure.name: " ".join(figure.notes) for figure in drawn_figures(Source.of(record)).values()}
+    assert "the curve is an upper bound" in figures["exceedance"]
+    assert "24,000 samples are in no bin" in figures["histogram"]
 
 
 def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):

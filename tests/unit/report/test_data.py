@@ -112,6 +112,15 @@ def test_the_exceedance_curve_is_the_share_above(values: list[int]):
     assert curve.share[-1] > 0
 
 
+def test_samples_in_no_bin_keep_the_curve_up_to_the_largest_value():
+    curve = exceedance(counts_of([1_000] * 50 + [3_000] * 30), 450_000, unplaced=20)
+    assert curve.x_us.tolist() == pytest.approx([1.0, 1.0, 3.0, 450.0], rel=0.011)
+    assert curve.share.tolist() == [1.0, 0.5, 0.2, 0.2]
+    assert curve.upper_bound
+    assert not exceedance(counts_of([1_000]), 450_000, unplaced=1).upper_bound, "one of them is the largest"
+    assert exceedance(counts_of([1_000]), None, unplaced=1).lower_bound
+
+
 def test_thinning_keeps_the_ends_and_the_tail():
     values = np.random.default_rng(1).lognormal(10, 1, 200_000).astype(int).tolist()
     whole, thin = exceedance(counts_of(values), max(values), 10**9), exceedance(counts_of(values), max(values), 80)

@@ -33,9 +33,9 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
     for label, cpus in source.measured.items():
         for cpu, part in cpus.items():
             points = FULL if cpu == ALL else _points_a_cpu(source)
-            curves[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points)
+            curves[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points, unplaced=part.unplaced)
             if part.missed.total:
-                curves[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points)
+                curves[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points, unplaced=part.unplaced)
     return {key: curve for key, curve in curves.items() if len(curve.x_us)}
 
 
@@ -97,7 +97,8 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     )
     layers = [lines, largest, *bound_layer(source.bound_us, vertical=True)]
     text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
-        f"{label}: none of {source.measured[label][ALL].plain.total} {'later' if latency else 'longer'} than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
+        f"{label}: none of {source.measured[label][ALL].plain.total + source.measured[label][ALL].unplaced} {'later' if latency else 'longer'} "
+        f"than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
         for label in source.labels
         if (label, ALL, PLAIN) in curves
     )
@@ -117,6 +118,8 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
         notes.append("Dashed: with the latencies filled in that missed activations would have had.")
     if _points_a_cpu(source) < FULL:
         notes.append(f"The curves of single CPUs are thinned to about {_points_a_cpu(source)} points.")
+    if any(curve.upper_bound for _, curve in curves):
+        notes.append("Samples that the other tool's histogram does not have are drawn at the largest value: the curve is an upper bound.")
     if any(curve.lower_bound for _, curve in curves):
         notes.append("A curve that ends at 10 s goes on beyond it.")
     return notes

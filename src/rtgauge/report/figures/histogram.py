@@ -12,7 +12,7 @@ import altair as alt
 from rtgauge.report.figure_data import ALL, Measured, Outline, outline
 from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
 from rtgauge.report.quantity import LATENCY, capital
-from rtgauge.report.text import us
+from rtgauge.report.text import us, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,9 @@ def histogram(source: Source) -> Figure | None:
     text = f"Number of samples by {', '.join(names)}, log count axis, per CPU. "
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
-    notes = [*_notes(width, frames, latency=LATENCY in names), *(["Axes are common to the charts of one quantity."] if many else [])]
+    unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
+    absent = [f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."] if unplaced else []
+    notes = [*_notes(width, frames, latency=LATENCY in names), *absent, *(["Axes are common to the charts of one quantity."] if many else [])]
     return Figure("histogram", title, text, specs, labels, notes)
 
 
