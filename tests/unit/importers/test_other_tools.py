@@ -22,7 +22,7 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
-from rtgauge.report.presenter import presenter_lines
+from rtgauge.report.presenter import step_lines
 from tests.unit.importers.foreign_files import FILES
 
 CYCLICTEST = Path(__file__).parents[2] / "data" / "cyclictest"
@@ -219,8 +219,9 @@ def test_signaltest(tmp_path):
 
 
 def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
-    assert presenter_lines(imported("lava.txt", tmp_path).steps[0])[0] == "latency, thread 0: min us 3.0, avg us 6.0, max us 54.0"
-    assert "explanation, cpu 0: worker" in presenter_lines(imported("rteval.xml", tmp_path).steps[1])
+    for name, at, line in (("lava.txt", 0, "latency, thread 0: min us 3.0, avg us 6.0, max us 54.0"), ("rteval.xml", 1, "explanation, cpu 0: worker")):
+        step = imported(name, tmp_path).steps[at]
+        assert f"x, {line}" in step_lines([step], {step.id: "x"})
 
 
 def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
