@@ -78,10 +78,12 @@ def _overrides(
     )
 
 
-def _hold_ns(text: str) -> int:
+def _hold_ns(text: str | None) -> int | None:
     from rtgauge.cli.options import LONGEST_WAIT_NS, duration_option
     from rtgauge.errors import InputError
 
+    if text is None:
+        return None
     hold_ns = duration_option("--hold", text)
     if not 0 < hold_ns <= LONGEST_WAIT_NS:
         raise InputError(f"--hold {text}: give more than 0 and at most 7d")
@@ -172,9 +174,12 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it.")] = None,
     wait: WaitForLock = "0",
     hold: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="How long a remote machine that lost the connection waits for --resume, beyond its longest step."),
-    ] = "15min",
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long a remote machine that lost the connection waits for --resume, beyond its longest step; default: as long again, 1 to 15 min.",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue PLAN (a .partial record or a study), by default the newest unfinished record in --out.")
     ] = False,

@@ -21,6 +21,8 @@ from rtgauge.system.priorities import Controller
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.units import NS_PER_S
 
+HOLD_S = (60.0, 15 * 60.0)
+"""Least and most: a run of short steps is soon measured again, and must not keep its target from others."""
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
@@ -37,8 +39,9 @@ class RunOptions:
     kept: bool = True
     with_windows: bool = True
     """Whether the record needs its windows: to be judged, drawn, compared."""
-    hold_ns: int = 15 * 60 * NS_PER_S
-    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes."""
+    hold_ns: int | None = None
+    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes. None: as long as that step, within
+    HOLD_S."""
     late_imports: Sequence[str] = ()
     """Modules that the caller needs once a step is measured."""
     wait_s: float = 0.0
@@ -86,8 +89,11 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
     """How long, in ns, a target goes on without a word from this run."""
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
+    if not options.kept:
+        return LEASE_NS
+    hold_ns = round(min(max(longest_s, HOLD_S[0]), HOLD_S[1]) * NS_PER_S) if options.hold_ns is None else options.hold_ns
     # A study may go on under load with a step as long as the longest idle one.
-    return round(longest_s * NS_PER_S) + load_warm_up_ns + options.hold_ns if options.kept else LEASE_NS
+    return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:
