@@ -11,7 +11,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
 from rtgauge.exporters.registry import BINARY, TEXTS, TRACES
 from rtgauge.exporters.step_figures import missed_of
-from rtgauge.record.files import clear_errors, error_number, whole_file, write_whole
+from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ def _write_windows(record: Record, out: Path) -> None:
 
     with whole_file(out) as file:
         try:
-            windows_table(record).sink_parquet(file)
+            with for_polars(file) as writer:
+                windows_table(record).sink_parquet(writer)
         except pl.exceptions.PolarsError as error:
-            if error_number(error) is not None:
-                raise  # the disk is full: `clear_errors` says so
             raise RecordError(f"the windows of {record.path} cannot be read ({error}): the record is damaged") from None
 
 

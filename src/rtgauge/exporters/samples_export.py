@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from rtgauge.errors import InputError
-from rtgauge.record.files import clear_errors, whole_file
+from rtgauge.record.files import clear_errors, for_polars, whole_file
 from rtgauge.record.record_folder import Source, open_source
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 
@@ -63,7 +63,7 @@ def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
     with clear_errors(out, option="--samples", kind="file"):
         if out.suffix in TABLES:
             table = pl.concat([samples_table(files[series]) for series in sorted(files)])
-            with whole_file(out) as file:
+            with whole_file(out) as whole, for_polars(whole) as file:
                 if out.suffix == ".csv":
                     table.write_csv(file)
                 else:

@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import secrets
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from io import BufferedWriter
+
+    from _typeshed import ReadableBuffer
 
 
 def check_name(path: Path) -> None:
@@ -155,14 +158,37 @@ def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
     return open(handle, "wb")  # noqa: PTH123 - a descriptor
 
 
-def error_number(error: Exception) -> int | None:
-    """The errno of an error of the system, also where polars has it in the message of an error of its own; None: it is another error."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno
-    if not isinstance(error, OSError) and not type(error).__module__.startswith("polars"):
-        return None
-    match = re.search(r"\(os error ([0-9]{1,4})\)", str(error))
-    return None if match is None else int(match[1])
+class _Writer(io.BufferedIOBase):
+    """A file that keeps the first error of a write."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = self.error or error
+            raise
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+@contextmanager
+def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
+    """An open file for a writer of polars. Raises the OSError of a write as it is: polars' own error says it in words, or not at all."""
+    writer = _Writer(file)
+    try:
+        yield cast("BinaryIO", writer)
+    except Exception:
+        if writer.error is not None:
+            raise writer.error from None
+        raise
 
 
 @contextmanager
@@ -173,20 +199,16 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
     """
     try:
         yield
-    except Exception as error:
-        number = error_number(error)
-        if number is None and not isinstance(error, OSError):
-            raise
+    except OSError as error:
         path = shown(path)
-        if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             saved = "" if record is None else f"; the results so far are in {shown(record)}"
             raise MeasureError(f"disk full: {path} cannot be written; free space or choose another {kind} with {option}{saved}") from None
-        if number == errno.EISDIR:
+        if error.errno == errno.EISDIR:
             raise InputError(f"{path} is a folder: name a file with {option}") from None
-        if number in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
+        if error.errno in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
-        reason = (error.strerror if isinstance(error, OSError) else None) or (str(error) if number is None else os.strerror(number))
-        raise InputError(f"{path} cannot be written ({reason}): choose another {kind} with {option}") from None
+        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
 
 
 def clean_name(text: str) -> str:

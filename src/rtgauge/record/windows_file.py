@@ -14,6 +14,7 @@ from polars.io.plugins import register_io_source
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import open_regular
+from rtgauge.record.files import for_polars
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
 from rtgauge.record.record_folder import damaged
@@ -47,9 +48,10 @@ def _without_standard_error() -> Generator[None]:
         os.close(null)
 
 
-def write_windows(windows: pl.DataFrame, file: Path | BinaryIO) -> None:
+def write_windows(windows: pl.DataFrame, file: BinaryIO) -> None:
     """Write a table of windows. Raises OSError."""
-    windows.write_parquet(file, row_group_size=ROW_GROUP)
+    with for_polars(file) as writer:
+        windows.write_parquet(writer, row_group_size=ROW_GROUP)
 
 
 def read_windows(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:

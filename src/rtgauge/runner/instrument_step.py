@@ -15,7 +15,7 @@ from rtgauge.instrument.address import is_latmon, latmon_address
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
-from rtgauge.record.files import whole_file
+from rtgauge.record.files import for_polars, whole_file
 from rtgauge.record.model import Mark, Severity, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.window_table import WindowTable
@@ -125,8 +125,8 @@ def _windows(beside: Beside, outer: OuterView) -> list[pl.DataFrame]:
     if isinstance(table, WindowTable):
         return [table.frame(own), own.frame(table)]
     if own.is_long():
-        with whole_file(beside.folder / f"{OUTER_TABLE}-00000.parquet") as file:
-            table.write_parquet(file)
+        with whole_file(beside.folder / f"{OUTER_TABLE}-00000.parquet") as file, for_polars(file) as writer:
+            table.write_parquet(writer)
     return [table, own.frame()]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from rtgauge.exporters.samples_export import export_samples
 from rtgauge.lab import paths
 from rtgauge.lab.guest import Running
 from rtgauge.lab.running_guests import keep
-from rtgauge.record.files import clear_errors, whole_file, write_whole
+from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples
 from rtgauge.record.writer import RecordWriter
@@ -272,11 +273,30 @@ def test_there_is_one_way_to_write():
     assert others <= ALLOWED
 
 
-def test_a_full_disk_is_said_where_polars_finds_it(tmp_path):
-    """It has an error of its own for that, which is no OSError."""
+@pytest.mark.parametrize("how", ["write_parquet", "sink_parquet", "write_csv"])
+def test_wherever_polars_finds_the_disk_full_it_is_said(tmp_path, how):
+    """Its own error may say nothing of it: `Invalid thrift: transport error`. A limit on the size of files stands for a disk of that size."""
     import polars as pl
 
-    with pytest.raises(MeasureError, match=r"disk full: .*/x cannot be written"), clear_errors(tmp_path / "x", option="-o", kind="file"):
-        pl.LazyFrame({"a": [1, 2]}).sink_parquet("/dev/full")
-    with pytest.raises(pl.exceptions.ColumnNotFoundError), clear_errors(tmp_path / "x"):
-        pl.DataFrame({"a": [1]}).select("b")
+    table = pl.DataFrame({"a": range(2_000), "b": [[1.5, 2.5]] * 2_000})
+    path = tmp_path / "x"
+
+    def write() -> None:
+        with clear_errors(path, option="-o", kind="file"), whole_file(path) as file, for_polars(file) as writer:
+            getattr(table.lazy() if how == "sink_parquet" else table, how)(writer)
+
+    table = table if how != "write_csv" else table.drop("b")
+    write()
+    size, limits = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
+    path.unlink()
+    try:
+        for most in (0, 1, 100, size // 2, size - 300, size - 9, size - 1):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+            with pytest.raises(MeasureError, match=r"^disk full: .*/x cannot be written"):
+                write()
+            assert not list(tmp_path.iterdir())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    write()
+    with pytest.raises(pl.exceptions.ColumnNotFoundError), path.open("wb") as file, for_polars(file) as writer:
+        table.select("c").write_parquet(writer)
