@@ -120,7 +120,7 @@ def _load_tables(shown: Record) -> list[LoadTable]:
 def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
     names = step_labels(shown)
     lines = step_lines(ordered_steps(shown), names)
-    elsewhere = next(((chapter.id, chapter.measured) for chapter in chapters), None) if record.steps else None
+    elsewhere = next(((known.id, known.measured) for known in sorted(chapters, key=lambda known: known.place != "first")), None) if record.steps else None
     loads = {step.key.load for step in shown.steps}
     return NumbersSection(_load_tables(shown), "idle" in loads and len(loads) > 1, [*repeat_lines(shown), *cross_check_lines(shown), *lines], elsewhere)
 

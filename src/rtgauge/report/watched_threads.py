@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.record.explain_report import paired_cost
-from rtgauge.report.presenter import Presenter
+from rtgauge.report.conditions import step_labels
+from rtgauge.report.grid import Grid
+from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import us
 from rtgauge.units import format_count, format_share, plural
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Result, Step
+    from collections.abc import Container, Sequence
 
+    from rtgauge.record.model import Result, Step
+    from rtgauge.record.reader import Record
+
+COLUMNS = ("thread", "quantity (us)", "count", "min", "p50", "p99", "max")
 MOST_NAMES = 3
 LEAST_SHARE = 0.01
 MOST_IDLE = 6
@@ -82,7 +88,7 @@ def _never_ran(result: Result) -> bool:
 
 
 class WatchedThreads(Presenter):
-    """A line a thread."""
+    """A line a thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
         """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times (by irq/31-eth0 3); 0 page faults"."""
@@ -117,6 +123,24 @@ class WatchedThreads(Presenter):
             else:  # the program's own times differ by more
                 lines.append(f"watching has no cost that can be seen ({between} us of CPU time each time that a thread runs)")
         return lines
+
+    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+        """A table a step: latency, response, execution and period of each thread; below it who wakes the threads, and their priority inversions."""
+        names = step_labels(record)
+        return Chapter(
+            id="threads",
+            heading="Threads",
+            template="rtgauge.report/microbenchmarks.html.j2",
+            content=[Grid(names.get(step.id, step.id), list(COLUMNS), _rows(step), self.lines(step)) for step in steps],
+            place="first",
+            measured="the threads of a program",
+        )
+
+
+def _rows(step: Step) -> list[list[str]]:
+    return [
+        [str(s.labels.get("task")), s.metric, format_count(s.count), us(s.min_ns), us(s.p50_ns), us(s.p99_ns), us(s.max_ns)] for s in step.series if s.count
+    ]
 
 
 WATCHED_THREADS = WatchedThreads()

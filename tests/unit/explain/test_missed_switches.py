@@ -7,10 +7,12 @@ import pytest
 
 from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
 from rtgauge.explain.analysis.sentence import sentence
+from rtgauge.explain.page.moment_figure import moment_figure
 from rtgauge.explain.trace.events import EventTable
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, THREAD, Story
+from tests.unit.records import step
 
 
 def parts(story: Story, latency_us: float) -> tuple[Explanation, dict[tuple[Kind, str], float]]:
@@ -52,6 +54,19 @@ def test_an_interval_that_may_be_of_either_task_is_a_doubt_with_its_size() -> No
     assert explanation.unattributed_ns == 200_000
     assert explanation.doubts == ["the kernel did not trace each switch: 200.000 us belong to one task or the other"]
     assert "200.000 us idle or hog ran: the kernel did not trace the switch between them" in sentence(explanation)
+
+
+def test_the_figure_shows_no_idle_where_a_task_may_have_run() -> None:
+    story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
+    story = taken_by(story, 1, HIGHER).at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9)
+    explanation, _ = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
+    measured, _ = step([402_000])
+    (spec,) = moment_figure(explanation, measured, Symbols((), ()), "title").specs
+    idle, tasks = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"][:2])
+    bars = [(lane, float(start), float(end)) for lane, _, _, start, end in (line.split(",") for line in idle.splitlines()[1:])]
+    assert bars
+    assert all(end <= 5 or start >= 205 for lane, start, end in bars if lane == "CPU 1")
+    assert "hog" in tasks
 
 
 def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from rtgauge.record.model import Result
+from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter
 from rtgauge.report.tables import heard_series, series_rows, thread_rows
 from rtgauge.report.watched_threads import WATCHED_THREADS
-from tests.unit.records import step
+from tests.unit.records import run, step
 
 
 def lines(*results: Result) -> list[str]:
@@ -40,6 +42,21 @@ def test_results_that_lack_values_are_shown_as_far_as_they_go():
     assert lines(bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"})) == [
         "task None (None): 0 activations; preempted 0 times; 0 page faults"
     ]
+
+
+def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
+    writer = RecordWriter.create(tmp_path, host="h", name="n")
+    writer.write_run(run(writer.id))
+    measured, windows = step([[1_000, 2_000]])
+    series = [measured.series[0].model_copy(update={"metric": metric, "labels": {"task": "control"}}) for metric in ("latency", "response")]
+    watched = measured.model_copy(update={"series": series, "results": [THREAD, *counted("woken-by", "by", io=2)]})
+    writer.commit_step(watched, windows)
+    chapter = WATCHED_THREADS.chapter(Record.open(writer.finish("complete")), [watched], ())
+    assert chapter is not None
+    assert chapter.place == "first"
+    (grid,) = chapter.content
+    assert [row[:3] for row in grid.rows] == [["control", "latency", "2"], ["control", "response", "2"]]
+    assert any("woken by io" in note for note in grid.notes)
 
 
 def test_threads_that_never_ran_are_one_line():

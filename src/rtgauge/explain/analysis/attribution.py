@@ -110,6 +110,8 @@ class Explanation:
     """Of a sleep for a lock: who had it; behind it whose lock that one waited for, and so on."""
     lent: str = ""
     """Of such: the priority that the owner was lent meanwhile."""
+    missed: tuple[MissedSwitch, ...] = ()
+    """The switches in the moment that the kernel did not trace."""
 
     @property
     def latency_ns(self) -> int:
@@ -191,7 +193,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = sorted(parts.values(), key=_begin) if moment.is_wait else list(parts.values())
-    return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment))
+    return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment), tuple(missed))
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:

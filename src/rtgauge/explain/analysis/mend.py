@@ -61,7 +61,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
     if ranked.worst.moment.is_blocked:
         return INHERIT
     if culprit.priority >= FAIR:
-        return "give the thread a real-time priority (chrt -f)"
+        return f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a real-time priority (chrt -f)"
     return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
 
 

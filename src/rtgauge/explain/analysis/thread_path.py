@@ -124,7 +124,8 @@ def thread_path(table: EventTable, thread: int, cpu: int, release_ns: int, end_n
             case "in":
                 phase, where = Phase.RUNNING, event.cpu
             case "out":
-                phase = Phase.READY if _runnable(event) else Phase.BLOCKED if ran_before and event.time_ns > release_ns else Phase.LATE
+                within = event.time_ns > release_ns and (ran_before or event.number("prev_state") & HELD_STATES != 0)
+                phase = Phase.READY if _runnable(event) else Phase.BLOCKED if within else Phase.LATE
                 where = event.cpu
             case "waking" if phase is Phase.RUNNING:
                 pass  # woken before it slept: it runs on, and no switch is due

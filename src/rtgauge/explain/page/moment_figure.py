@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.contexts import Context, CpuTimeline
     from rtgauge.explain.trace.events import Event
     from rtgauge.explain.trace.formats import Symbols
+    from rtgauge.explain.trace.missed_switches import MissedSwitch
     from rtgauge.record.model import Step
 
 ROW = 46
 MOST_CPUS = 16
-MOST_COLOURS = 7
+MOST_COLOURS = 6
+"""With `other` as many as the figures have, less the first one: it is grey, as idle is."""
 FINEST = 1500
 """Pieces shorter than this part of the figure are joined with their neighbours."""
 MARKS, LATENCY = " ", "latency"
 """The lanes above those of the CPUs: the names of the marks, and the parts."""
 OTHER = "other"
+IDLE = "idle: no task ran"
+"""Longer than the name of any task."""
 _COLUMNS = {"lane": "string", "who": "string", "kind": "string", "start": "number", "end": "number"}
 Bar = tuple[str, str, str, float, float]
 
@@ -55,7 +59,8 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     interrupts: list[Bar] = []
     for cpu in shown:
         lane = f"CPU {cpu}"
-        tasks += [(lane, who, "task", scaled(start), scaled(stop)) for who, start, stop in _joined(lines[cpu], begin, end, _task)]
+        gaps = [gap for gap in explanation.missed if gap.cpu == cpu]
+        tasks += [(lane, who, "task", scaled(start), scaled(stop)) for who, start, stop in _without_gaps(_joined(lines[cpu], begin, end, _task), gaps)]
         interrupts += [(lane, who, "in it", scaled(start), scaled(stop)) for who, start, stop in _joined(lines[cpu], begin, end, _interrupt)]
     parts = [
         (LATENCY, _part_name(part.culprit, explanation), us(part.ns) + " us", scaled(start), scaled(stop))
@@ -65,12 +70,17 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     taken = Counter[str]()
     for _, who, _, start, stop in (*tasks, *parts, *interrupts):
         taken[who] += round((stop - start) * 1000)
-    known = [who for who, _ in taken.most_common() if who != "idle"]
+    known = [who for who, _ in taken.most_common() if who != IDLE]
     named = known if len(known) <= MOST_COLOURS + 1 else [*known[:MOST_COLOURS], OTHER]
     order = [MARKS, LATENCY, *(f"CPU {cpu}" for cpu in shown)]
     marks = [("release", 0.0), *(("wake-up", scaled(event.time_ns)) for event in _wakeups(explanation)), ("clock read", scaled(moment.end_ns))]
     spec = layered(_layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit), height=ROW * len(order) + 16, description=title)
-    notes = ["Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; grey: idle. The first lane: the parts of the latency."]
+    notes = [
+        (
+            "Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; grey: idle; empty: a switch that was not traced. "
+            "The first lane: the parts of the latency."
+        )
+    ]
     if len(lines) > len(shown):
         notes.append(f"{len(lines) - len(shown)} more CPUs are not drawn.")
     return Figure(figure_name(step), title, title, [spec], notes=notes)
@@ -92,7 +102,19 @@ def _part_name(culprit: Culprit, explanation: Explanation) -> str:
 def _task(context: Context) -> str | None:
     if context.task is None:
         return None
-    return "idle" if context.task.idle else context.task.name or f"pid {context.task.pid}"
+    return IDLE if context.task.idle else context.task.name or f"pid {context.task.pid}"
+
+
+def _without_gaps(bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]) -> list[tuple[str, int, int]]:
+    """The bars without the times at which a switch was not traced: nobody knows which task ran, or whether one did."""
+    for gap in gaps:
+        bars = [
+            (who, max(start, first), min(stop, last))
+            for who, start, stop in bars
+            for first, last in ((start, gap.after_ns), (gap.until_ns, stop))
+            if min(stop, last) > max(start, first)
+        ]
+    return bars
 
 
 def _interrupt(context: Context) -> str | None:
@@ -132,14 +154,14 @@ def _layers(
     unit: str,
 ) -> list[alt.Chart]:
     def coloured(bars: list[Bar]) -> list[tuple[str, str, str, float, float, str]]:
-        return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != "idle"]
+        return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != IDLE]
 
     columns = {**_COLUMNS, "colour": "string"}
     x = alt.X("start:Q", scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(title=f"time after the release ({unit})", tickCount=10))
     y = alt.Y("lane:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
-    colour = alt.Color("colour:N", sort=named, scale=alt.Scale(domain=named), legend=alt.Legend(title=None, columns=4))
+    colour = alt.Color("colour:N", sort=[IDLE, *named], scale=alt.Scale(domain=[IDLE, *named]), legend=alt.Legend(title=None, columns=4, values=named))
     tooltip = [alt.Tooltip("who:N"), alt.Tooltip("start:Q", title=f"from ({unit})"), alt.Tooltip("end:Q", title=f"to ({unit})")]
-    idle = [bar for bar in tasks if bar[1] == "idle"]
+    idle = [bar for bar in tasks if bar[1] == IDLE]
     rules = alt.Chart(csv({"what": "string", "start": "number"}, marks))
     return [
         alt.Chart(csv(_COLUMNS, idle)).mark_bar(height=4, style="muted", opacity=0.4, clip=True).encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
