@@ -180,7 +180,7 @@ def same_priority() -> None:
 def busy() -> None:
     """A fair task computes all the time, beside a fair program. Its own clock has gaps when it does not run."""
     become("cause-busy", 0)
-    os.setpriority(os.PRIO_PROCESS, 0, -10)  # or other tasks of this machine would have most of the CPU
+    os.setpriority(os.PRIO_PROCESS, 0, -3)  # or other tasks of this machine would have most of the CPU
     tell_runs(LEAST_GAP_NS)
 
 

@@ -190,13 +190,19 @@ def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: M
     return f"{mend.words}, for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
 
 
-HUGE = 20
-"""So many times the 99th percentile is an event of its own, which no other kernel need mend."""
+HUGE, HUGE_SHARE = 20, 4
+"""So many times the 99th percentile, and so many times every other one, is an event of its own, which no other kernel need mend."""
 
 
 def _is_one_event(step: Step) -> bool:
+    """Whether the largest value is far above all others but those of the same time."""
+    from rtgauge.explain.analysis.spikes import Spike, joint_events
+
     total = step.total
-    return total is not None and total.max_ns is not None and total.p99_ns is not None and total.max_ns > HUGE * max(total.p99_ns, 1)
+    if total is None or total.max_ns is None or total.p99_ns is None or total.max_ns <= HUGE * max(total.p99_ns, 1):
+        return False
+    far = [outlier for outlier in step.outliers if outlier.value_ns * HUGE_SHARE > total.max_ns]
+    return len(joint_events(Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far)) <= 1
 
 
 def _without_flag(done: Done) -> Done:

@@ -55,6 +55,13 @@ def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(calls: tuple[tuple[i
     assert words in sentence(explanation)
 
 
+def test_a_sleep_for_a_disk_needs_no_traced_switch_to_the_thread() -> None:
+    story = held(DISK)
+    story.events = [event for event in story.events if not (event.name == "sched_switch" and event.time_ns == RELEASE + 10_000)]
+    _, found = explained(story.moment(1000))
+    assert found[Kind.BLOCKED, ""] == pytest.approx(850)
+
+
 def test_what_kept_the_waker_from_running_is_named_since_the_waker_itself_was_woken() -> None:
     story = Story().switch(-4000, 1, MEASURED, PRODUCER, state=SLEEPS).switch(-3900, 1, PRODUCER, LOWER, state=SLEEPS)
     story.switch(-100, 1, LOWER, HIGHER).timer(0, 1, wakes=PRODUCER[1])
