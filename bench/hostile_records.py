@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -46,11 +47,12 @@ def main() -> int:
     kinds: Counter[str] = Counter()
     readers: Counter[str] = Counter()
     statuses: Counter[int] = Counter()
-    slowest, largest, began = 0.0, 0, time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    slowest, largest, began, tried = 0.0, 0, time.monotonic(), 0
+    with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):  # what was tried until then is said
         hostile = Hostile(Path(folder), given.seed)
         for number in range(given.first, given.first + given.number):
             outcome = hostile.try_one(number)
+            tried += 1
             readers[outcome.words[0]] += 1
             statuses[outcome.status] += 1
             slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.grown)
@@ -63,9 +65,10 @@ def main() -> int:
                     with given.faults.open("a") as file:
                         file.write(_say(number, outcome) + "\n")
             if (number + 1) % SAY_EVERY == 0:
-                print(f"{number + 1}: {sum(kinds.values())} faults, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                said = f"slowest {slowest:.1f} s, largest {largest >> 20} MiB"
+                print(f"{number + 1}: {sum(kinds.values())} faults, {said}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         hostile.check_around()
-    print(f"{given.number} changed records, seed {given.seed}, in {time.monotonic() - began:.0f} s; slowest {slowest:.1f} s, largest {largest >> 20} MiB")
+    print(f"{tried} changed records, seed {given.seed}, in {time.monotonic() - began:.0f} s; slowest {slowest:.1f} s, largest {largest >> 20} MiB")
     print(f"read by: {dict(readers.most_common())}")
     print(f"exit status: {dict(sorted(statuses.items()))}")
     print(f"faults: {sum(kinds.values())} of {len(kinds)} kinds")
