@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
-SECONDS = 6
+SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
 PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
@@ -50,7 +50,7 @@ PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x4000000
 FILES = 15_000
 SOCKETS = 2_000
 TIMERS = 2_500
-MAPPED = 16 << 20
+MAPPED = 32 << 20
 PORT = 53_991
 LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = Path()
@@ -116,9 +116,14 @@ def tell(begin_ns: int, end_ns: int, unsure_ns: int = 0) -> None:
     TOLD.append((begin_ns, end_ns, unsure_ns))
 
 
-def tell_last(due_ns: int, begin_ns: int) -> None:
-    """One injection that ends with this, by who sleeps next."""
-    tell(begin_ns, now_ns(), begin_ns - due_ns)
+def tell_computed(due_ns: int, begin_ns: int) -> None:
+    """One injection, in the pieces in which this program had the CPU; the last ends with this: it sleeps next."""
+    pieces = [(start, end) for start, end in RAN if start >= begin_ns]
+    RAN.clear()
+    for start, end in pieces[:-1]:
+        tell(start, end, begin_ns - due_ns if start == begin_ns else 0)
+    last = pieces[-1][0]
+    tell(last, now_ns(), begin_ns - due_ns if last == begin_ns else 0)
 
 
 def tell_all(_number: int, _frame: object) -> None:
@@ -149,7 +154,7 @@ def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
     become(name, priority, cpu)
     for due in pauses():
         begin, _ = compute(size_ns())
-        tell_last(due, begin)
+        tell_computed(due, begin)
 
 
 # --- other tasks have the CPU ---------------------------------------------------------------------------------------------------
@@ -202,7 +207,7 @@ def moved() -> None:
     for due in pauses():
         os.sched_setaffinity(pid, [OTHER_CPU])
         begin, _ = compute(size_ns())
-        tell_last(due, begin)
+        tell_computed(due, begin)
         sleep_until(now_ns() + 10_000_000)
         os.sched_setaffinity(pid, [CPU])
 
@@ -422,7 +427,7 @@ def inversion() -> Callable[[int], None]:
         while True:
             os.read(asked, 1)
             begin, _ = compute(size_ns() + 3_000_000)
-            tell(begin, now_ns())
+            tell_computed(begin, begin)
 
     beside(own)
     beside(third)
@@ -444,17 +449,15 @@ def mapping() -> Callable[[int], None]:
     def change() -> None:
         become("cause-mapping", LOWER, OTHER_CPU)
         address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
-        for due in pauses():
+        for number, due in enumerate(pauses()):
             begin = now_ns()
-            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 1)
-            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 3)
-            tell_last(due, begin)
+            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 3 if number % 2 else 1)
+            tell(begin, now_ns(), begin - due)
 
     threading.Thread(target=change, daemon=True).start()
 
     def work(_number: int) -> None:
-        for _ in range(20):
-            mmap.mmap(-1, mmap.PAGESIZE).close()
+        mmap.mmap(-1, mmap.PAGESIZE).close()
 
     return work
 
@@ -536,7 +539,7 @@ class Cause:
 OWN = ("own work",)
 UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
 """Kinds of parts that are a doubt by their name."""
-SLEEPS = (*OWN, "blocked", "page fault", "lock owner", "lock owner asleep", "task", "idle exit", "wake-up on another CPU")
+SLEEPS = (*OWN, "blocked", "page fault", "lock owner", "lock owner asleep", "task", "idle exit", "wake-up on another CPU", "preemption off")
 MACHINE = ("irq", "interrupt", "softirq", "NMI", "switch", "wake-up", "timer late", "steal", "no software ran")
 CAUSES = (
     Cause("task of a higher priority", r"\bcause-hog\b", hog),
@@ -550,7 +553,7 @@ CAUSES = (
     Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN),
     Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
     Cause("debugger", r"stopped", debugger, inside=SLEEPS),
-    Cause("frozen cgroup", r"blocked until cause-freezer", frozen, inside=SLEEPS),
+    Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
     Cause("CPU quota of its cgroup", r"quota", within=quota, inside=OWN, fair=True),
     Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim")),
     Cause("held lock", r"cause-owner with the lock", within=lock, inside=SLEEPS, options=("--threads", "victim")),
@@ -656,7 +659,9 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
         gaps = [(before[1], after[0]) for before, after in itertools.pairwise(ran)]
         injections = [(*gap, *gap) for due, end, _ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end]
     else:
-        injections = [bounded(*injection, ran, beside=cause.inject is not None) for injection in told]
+        known = sorted(bounded(*injection, ran, beside=cause.inject is not None) for injection in told)
+        begins, ends = [*(injection[0] for injection in known[1:]), sys.maxsize], [0, *(injection[1] for injection in known[:-1])]
+        injections = [(begin, end, max(first, before), min(last, after)) for (begin, end, first, last), before, after in zip(known, ends, begins, strict=True)]
     records = list((folder / "records").iterdir())
     return judged(cause, explained(str(records[-1])), injections)
 
@@ -691,6 +696,13 @@ def summary(cause: Cause, rows: list[Row]) -> dict[str, Any]:
     }
 
 
+def table_row(row: dict[str, Any]) -> str:
+    """A summary as a row of the table."""
+    cells = [str(row[key]) for key in ("injected", "named", "latencies", "right", "doubted")]
+    wrong = f"{row['wrong']}, {row['largest_wrong_ns'] / 1000:,.1f}" if row["wrong"] else "0"
+    return f"| {' | '.join([*cells, wrong])} | {row['unsure_ns'] / 1000:,.1f} |"
+
+
 def main() -> None:
     """Tries the causes and prints the table."""
     global FOLDER  # noqa: PLW0603 - where this process writes what it tells
@@ -714,15 +726,14 @@ def main() -> None:
             program(cause, SECONDS + 600)
         return
     if not words.json:
-        print("| injected | named | latencies | named rightly | with a doubt | wrong without a doubt | by at most (us) |\n|---|---|---|---|---|---|---|")
+        print("| injected | named | latencies | named rightly | with a doubt | wrong without a doubt, by at most (us) | known within (us) |")
+        print("|---|---|---|---|---|---|---|")
     for cause in CAUSES:
         if words.causes and cause.name not in words.causes:
             continue
         with tempfile.TemporaryDirectory() as folder:
             row = summary(cause, tried(cause, Path(folder)))
-        keys = ("injected", "named", "latencies", "right", "doubted", "wrong")
-        table = "| " + " | ".join(str(row[key]) for key in keys) + f" | {row['largest_wrong_ns'] / 1000:,.1f} |"
-        print(json.dumps(row) if words.json else table, flush=True)
+        print(json.dumps(row) if words.json else table_row(row), flush=True)
 
 
 if __name__ == "__main__":
