@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -942,10 +943,8 @@ def test_who_waits_has_the_lock_in_the_order_of_arrival(agent: Agent) -> None:
     begun(first)
     waiting = []
     for number in (1, 2, 3):
-        guard = session(agent, "--wait-ns", str(1000 * 10**9), run=f"run-{number}")
-        assert begun(guard)["run"] == "run-0"
-        # it waits in the kernel from a moment later on
-        wait_until(lambda guard=guard: any(is_in_flock(child) for child in children(guard.pid)), "it to wait")
+        guard, said = queued(agent, f"run-{number}")
+        assert said["run"] == "run-0"
         waiting.append(guard)
     holder = first
     for number, guard in enumerate(waiting, 1):
@@ -959,6 +958,15 @@ def test_who_waits_has_the_lock_in_the_order_of_arrival(agent: Agent) -> None:
     holder.communicate(timeout=PATIENCE_S)
 
 
+def queued(agent: Agent, run: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+    """A session that waits for the lock in the kernel, and what it said first."""
+    guard = session(agent, "--wait-ns", str(1000 * 10**9), run=run)
+    said = begun(guard)
+    assert said["event"] == "waiting"
+    wait_until(lambda: any(is_in_flock(child) for child in children(guard.pid)), "it to wait")
+    return guard, said
+
+
 def is_in_flock(pid: int) -> bool:
     """Whether a process waits for a lock: `-> FLOCK` in /proc/locks."""
     return any("-> FLOCK" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
@@ -969,16 +977,15 @@ def test_who_waits_is_told_how_long_the_holder_needs_and_when_it_changes(agent: 
     begun(first)
     tell(first, f"expect {3600 * 10**9}")
     wait_until(lambda: refused_session(agent)["detail"]["left_ns"] is not None, "it to say how long it needs")
-    second, third = (session(agent, "--wait-ns", str(1000 * 10**9), run=name) for name in ("run-1", "run-2"))
-    said = begun(second)
-    assert (said["event"], said["run"]) == ("waiting", "run-0")
+    (second, said), (third, _) = queued(agent, "run-1"), queued(agent, "run-2")
+    assert said["run"] == "run-0"
     assert 0 < said["left_ns"] <= 3600 * 10**9
-    begun(third)
-    wait_until(lambda: any(is_in_flock(child) for child in children(third.pid)), "it to wait")
     first.communicate("stop\n", timeout=PATIENCE_S)
-    begun(second)
+    while begun(second)["event"] != "started":
+        pass
     tell(third, "renew")  # it looks at the holder then, and else every 2.5 s
-    assert begun(third)["run"] == "run-1"
+    while (said := begun(third))["run"] != "run-1":
+        assert said["event"] == "waiting"
     for guard in (second, third):
         guard.communicate("stop\n", timeout=PATIENCE_S)
 
@@ -1059,6 +1066,40 @@ def test_an_ordinary_user_cannot_hold_the_lock_of_root(agent: Agent, tmp_path: P
     assert "Permission denied" in done.stderr
 
 
+OTHER_USER = """
+set -eu
+engine=$1 folder=$2 user="setpriv --reuid=65534 --regid=100 --clear-groups"
+mkdir -p /run/rtgauge
+mount -t tmpfs -o mode=755 tmpfs /run/rtgauge
+chmod 777 "$folder"
+mkfifo "$folder/input"
+"$engine" guard --run of-root --lock --journal "$folder/journal" <"$folder/input" >"$folder/said" &
+exec 3>"$folder/input"
+until grep -q started "$folder/said"; do sleep 0.02; done
+$user "$engine" guard --run of-user --lock --journal "$folder/other" </dev/null || true
+echo stop >&3
+wait
+$user "$engine" guard --run of-user --lock --journal "$folder/other" </dev/null
+chgrp 100 /run/rtgauge/lock
+chmod 660 /run/rtgauge/lock
+$user "$engine" guard --run of-group --lock --journal "$folder/other" <"$folder/input" >"$folder/said" &
+exec 3>"$folder/input"
+until grep -q started "$folder/said"; do sleep 0.02; done
+"$engine" guard --run of-root --lock --journal "$folder/journal" </dev/null || true
+"""
+
+
+@pytest.mark.root
+def test_another_user_respects_the_lock_of_root_and_a_group_may_hold_it(engine: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:-1]):
+        folder.chmod(folder.stat().st_mode | 0o55)
+    copy = Path(shutil.copy(engine, tmp_path))
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", copy, tmp_path], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    said = [line for line in lines(done.stdout) if line["type"] in {"error", "guard"}]
+    assert [line.get("event", line.get("code")) for line in said] == ["locked", "started", "ended", "locked"]
+    assert [line["detail"]["run"] for line in (said[0], said[-1])] == [None, "of-group"]
+
+
 def test_a_holder_that_writes_nonsense_is_not_named(agent: Agent) -> None:
     first = session(agent)
     begun(first)
@@ -1082,6 +1123,8 @@ def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(agent:
     begun(first)
     program = agent.guard("--detach", program=["sleep", "1000"], run="dead-1")
     other = agent.guard(program=["sleep", "1000"], run="alive-1")
+    program.started()
+    other.started()
     agent.set(path, "1", run="dead-1", options=("--owner-pid", str(first.pid)))
     alive = agent.call("release", "--lock-dir", agent.lock_dir)
     assert (alive.returncode, json.loads(alive.stdout)["code"]) == (3, "release")
