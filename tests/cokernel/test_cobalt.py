@@ -143,7 +143,8 @@ THREADS = "grep rtgauge /proc/xenomai/sched/threads; true"
 def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(xenomai_modules: str, tmp_path: Path, name: str, path: str):
     words = ("--rt", "cobalt", "--space", "kernel", "--path", path, "--context", "thread", "--duration", "1h", "--target", xenomai_modules)
     process = start("probe", name, *words, log=tmp_path / "log")
-    wait_until(lambda: "rtgauge-task" in on(xenomai_modules, THREADS), "the task")
+    wait_until(lambda: process.poll() is not None or "rtgauge-task" in on(xenomai_modules, THREADS), "the task")
+    assert process.poll() is None, (tmp_path / "log").read_text()
     device = f"/dev/rtgauge_{name}_cobalt"
     assert "busy" in on(xenomai_modules, f"sh -c 'exec 3<>{device}' 2>&1; true").lower()
     process.kill()
@@ -267,7 +268,8 @@ def test_the_gravity_is_put_back_when_the_calibration_is_ended_in_the_middle(xen
     process = start("probe", "calibrate", "--rt", "cobalt", "--keep", "--duration", "200ms", "--target", xenomai, log=log)
     running = "grep -lx autotune /proc/[0-9]*/comm 2>/dev/null; true"
     # autotune begins with gravity 0 of the interrupt handler
-    wait_until(lambda: bool(on(xenomai, running)) and "irq=1000 " not in gravity(xenomai), "autotune to begin")
+    wait_until(lambda: process.poll() is not None or (bool(on(xenomai, running)) and "irq=1000 " not in gravity(xenomai)), "autotune to begin")
+    assert process.poll() is None, log.read_text()
     process.send_signal(end)
     process.wait()
     wait_until(lambda: not on(xenomai, running) and gravity(xenomai) == unusual, "the gravity of before")

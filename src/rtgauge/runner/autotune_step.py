@@ -21,14 +21,13 @@ from rtgauge.runner.context import Abandoned, NotHere, RunContext
 from rtgauge.runner.engine_start import start_engine
 from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
 from rtgauge.system import cobalt
-from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
+from rtgauge.system.cokernel_needs import PROGRAMS
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
     import polars as pl
 
-AUTOTUNE = ("autotune", *(f"{prefix}/sbin/autotune" for prefix in XENOMAI_PREFIXES))
-"""Where it may be: its folder is in no PATH by default."""
+AUTOTUNE = ("autotune", *(f"{folder}/autotune" for folder in PROGRAMS))
 DEVICE = "/dev/rtdm/autotune"
 PRINTED = "autotune.txt"
 STREAMS = {BEFORE: ("stream.ndjson", "windows"), AFTER: ("stream-after.ndjson", "windows-after")}

@@ -19,6 +19,8 @@ LOCKS = "/proc/locks"
 XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
 """Where Xenomai is usually configured to be."""
 LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
+PROGRAMS = tuple(f"{prefix}/sbin" for prefix in XENOMAI_PREFIXES)
+"""Folders in which Xenomai has its autotune: they are in no PATH by default."""
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
 """Of the engine that reads it."""
@@ -32,7 +34,7 @@ DRIVERS = {
 DEV, SHARED = "/dev", "rtai_shm"
 TESTSUITES = tuple(f"{folder.removesuffix('/modules')}/{suite}" for folder in FOLDERS for suite in ("testsuite", "testsuite/user/latency"))
 """Folders in which RTAI has its latency and display."""
-PATHS = [LOCKS, DEVICES, *LIBRARIES, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *TESTSUITES, *rt_core.PATHS]
+PATHS = [LOCKS, DEVICES, *LIBRARIES, *PROGRAMS, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *TESTSUITES, *rt_core.PATHS]
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,13 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
         *(
             Need("cobalt", f"{DEVICES}/{name}", name in _listed(files, DEVICES), f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel", only_for)
             for name, only_for in DRIVERS.items()
+        ),
+        Need(
+            "cobalt",
+            f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
+            any("autotune" in _listed(files, folder) for folder in PROGRAMS),
+            "Xenomai's sbin below --overlay, where it was configured to be",
+            DRIVERS["autotune"],
         ),
         Need(
             "cobalt",

@@ -24,6 +24,7 @@ COBALT: dict[str, Any] = {
     "/proc/xenomai/version": {"text": "3.2.7"},
     "/dev/rtdm": {"directory": ["autotune", "memdev-private", "memdev-shared", "switchtest", "timerbench"]},
     "/usr/xenomai/lib": {"directory": ["libcobalt.so.2"]},
+    "/usr/xenomai/sbin": {"directory": ["autotune", "corectl"]},
 }
 
 
@@ -64,6 +65,12 @@ def test_what_only_some_commands_need_is_told_apart() -> None:
     assert all("CONFIG_XENO_DRIVERS_" in need.remedy for need in lacking)
 
 
+def test_xenomais_autotune_is_for_calibrate_only() -> None:
+    (lacking,) = [need for need in needs({**COBALT, "/usr/xenomai/sbin": {"directory": ["corectl"]}}) if need.cokernel == "cobalt" and not need.met]
+    assert lacking.only_for == "probe calibrate"
+    assert "sbin" in lacking.remedy
+
+
 def test_rtais_own_programs_are_for_a_cross_check_only() -> None:
     (lacking,) = [need for need in needs({**RTAI, "/opt/rtai/testsuite": {"directory": ["run"]}}) if need.cokernel == "rtai" and not need.met]
     assert lacking.only_for == "--cross-check rtai-latency"
@@ -71,7 +78,7 @@ def test_rtais_own_programs_are_for_a_cross_check_only() -> None:
 
 @pytest.mark.parametrize("prefix", ["/opt/xenomai", "/usr/local"])
 def test_xenomai_may_be_elsewhere(prefix: str) -> None:
-    moved = {f"{prefix}/lib" if name == "/usr/xenomai/lib" else name: file for name, file in COBALT.items()}
+    moved = {name.replace("/usr/xenomai", prefix): file for name, file in COBALT.items()}
     assert all(need.met for need in needs(moved) if need.cokernel == "cobalt")
 
 
