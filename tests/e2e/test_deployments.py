@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.alone]
 CPU = Path("/sys/devices/system/cpu")
 CPUSET = Path("/sys/fs/cgroup/cpuset")
 JOURNAL = Path("/var/lib/rtgauge/journal.ndjson")
-QUICK = ("--load", "idle", "--duration", "300ms", "--set", "interval=1ms", *SHORT)
+QUICK = ("--load", "idle", "--duration", "300ms", *SHORT)
 several_cpus = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs: one is switched off or isolated")
 
 

@@ -50,7 +50,8 @@ def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
 def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
     done = good(invoke("run", *QUICK, "--out", tmp_path))
     (record,) = tmp_path.iterdir()
-    assert done.stdout.count(str(record)) == 2
+    assert done.stdout.count(str(record)) == 3
+    assert f"details rtgauge show {record} --details\n" in done.stdout
     assert f"record  {record}\n" in done.stdout
     assert f"page    {record}/report.html\n" in done.stdout
     assert (record / "report.html").read_text().startswith("<!DOCTYPE html>")

@@ -33,7 +33,7 @@ def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: 
     step = explained_steps(record)[0]
     for explanation in step.explanations:
         assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
-    shown = good(invoke("show", record.path)).stdout
+    shown = good(invoke("show", record.path, "--details")).stdout
     assert "task rtgauge-hog" in shown
     page = (record.path / "report.html").read_text()
     assert "Self test" in page

@@ -28,7 +28,7 @@ def probe(*words: object) -> dict[str, Any]:
 
 def instances() -> list[str]:
     """The instances of tracefs, seen in a mount namespace of their own."""
-    script = "mount -t tracefs tracefs /sys/kernel/tracing && ls /sys/kernel/tracing/instances"
+    script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; ls /sys/kernel/tracing/instances"
     return subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
 

@@ -18,7 +18,7 @@ from tests.e2e.test_ssh import left_on
 from tests.support.machine import Machine
 
 pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.slow]
-SHORT = ("--set", "warm-up=100ms")
+SHORT = ("--set", "warm-up=100ms", "--set", "interval=1ms")
 
 
 def environment(machine: Machine) -> dict[str, str | None]:

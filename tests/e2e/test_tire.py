@@ -54,12 +54,12 @@ def test_the_table_for_people() -> None:
         assert "node-steps a second" in done.stdout
     done = good(invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"}))
     assert "of 100" in next(line for line in done.stdout.splitlines() if line.startswith("deadlines missed"))
-    assert {"latency", "response", "slack"} <= {line.split(",")[0].strip() for line in done.stdout.splitlines()}
+    assert {"response", "slack"} <= {line.split()[0] for line in done.stdout.splitlines() if line}
 
 
 def test_a_period_that_is_too_short_is_measured_and_told() -> None:
     done = good(
-        invoke("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms")
+        invoke("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms", "--details")
     )
     text = " ".join(done.stdout.split())
     assert "500 of 500 (100 %)" in text

@@ -73,7 +73,7 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
     tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an interval that none has, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
-        raise InputError(f"an interval of {format_duration(interval_ns)}: give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms")
+        raise InputError(f"--interval {format_duration(interval_ns)}: give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms")
     name = importer_of(source, form).name
     measurements = read_file(source, Hints(unit_ns, interval_ns), name)
     file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"

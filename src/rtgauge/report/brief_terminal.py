@@ -157,8 +157,10 @@ def _mark_text(mark: GatheredMark) -> str:
 
 
 def _marks(record: Record, console: Console) -> list[RenderableType]:
-    """The marks that are doubts, a line each; notes, and the routine ones, by their names."""
+    """The marks that are doubts, a line each; notes, and the routine ones, by their names. Of a record without a step in full: they say why."""
     gathered = gathered_marks(record)
+    if not record.steps:
+        return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
     doubts = [mark for mark in gathered if mark.severity is not Severity.NOTE and mark.name not in ROUTINE]
     lines: list[RenderableType] = [_cut(f"* {_mark_text(mark)}", console, "bold red" if mark.severity is Severity.INVALID else "yellow") for mark in doubts]
     if len(lines) > MOST_MARKS:
