@@ -59,7 +59,23 @@ def test_the_table_for_people() -> None:
 
 def test_a_period_that_is_too_short_is_measured_and_told() -> None:
     done = good(
-        invoke("probe", "tire", "--policy", "other", "--warm-up", "10ms", "--nodes", 40_000, "--solver", "serial", "--period", "100us", "--duration", "50ms", "--details")
+        invoke(
+            "probe",
+            "tire",
+            "--policy",
+            "other",
+            "--warm-up",
+            "10ms",
+            "--nodes",
+            40_000,
+            "--solver",
+            "serial",
+            "--period",
+            "100us",
+            "--duration",
+            "50ms",
+            "--details",
+        )
     )
     text = " ".join(done.stdout.split())
     assert "500 of 500 (100 %)" in text
