@@ -134,7 +134,7 @@ def test_a_target_that_falls_silent(connection, monkeypatch):
 @pytest.mark.parametrize("line", ["[]", "1", '"x"', "null", "x", "{", "[" * 1000, '{"type":"error"}', '{"type":1}', '{"type":"guard"'])
 def test_a_guards_line_that_is_none(line):
     target = object.__new__(SshTarget)
-    target.name, target.restored_before = "ssh://board", []
+    target.name, target.restored_before, target._wait_s, target._at_held = "ssh://board", [], 0.0, None
     guard = SimpleNamespace(lines=lambda _: iter([line.encode() + b"\n"]))
     with pytest.raises(MeasureError) as error:
         target._take_answers(guard)
