@@ -410,7 +410,7 @@ def _read_all(path: Path) -> None:
     try:
         file = EdgeFile.open(path)
         pairing, distances = Pairing(), Distances()
-        for block in file.edges([0, len(file.channels) - 1], block_bytes=64):
+        for block in file.edges(sorted({0, len(file.channels) - 1}), block_bytes=64):
             pairing.add(block)
             distances.add(block)
             assert (np.diff(block.times_ns) >= 0).all()
