@@ -321,6 +321,8 @@ def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: boo
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
     conditions = _conditions(records, scope)
+    if not conditions:
+        return []
     different = _different([condition.step for condition in conditions])
     traits = [_traits(of.record, of.step, next(iter(of.step.key.targets.values()), "local"), different) for of in conditions]
     labels = _labels(traits, [condition.name for condition in conditions], named=any(record.label for record in records))
@@ -383,6 +385,8 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     is one, else the first record, in one record the first machine, of one machine user space, else the first side. Where it names several sides, each
     other side is compared with the one under the same load, deployment and so on. Raises InputError where that is none or more than one.
     """
+    if not sides:
+        raise InputError("no record has a finished step with these latencies: there is nothing to compare")
     if len(sides) < 2:
         raise InputError(f"there is only one side, '{sides[0].label}': name a second record, or one with several loads or deployments")
     chosen = _candidates(sides, baseline)

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_conclusion import conclude
 from rtgauge.analysis.comparison_document import Comparison, QuantileDifference
+from rtgauge.analysis.comparison_scope import Scope
 from rtgauge.analysis.record_names import record_names, system_name
 from rtgauge.analysis.sides import Side, pairs, sides_of
 from rtgauge.cli.main import main
@@ -441,3 +442,9 @@ def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, 
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
+
+
+def test_of_what_no_step_measured_there_is_no_side(record):
+    assert sides_of([record], Scope(probe="no probe", metric="latency")) == []
+    with pytest.raises(InputError, match="nothing to compare"):
+        pairs([], None)
