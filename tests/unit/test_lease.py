@@ -14,9 +14,9 @@ from rtgauge.target.lease import LEASE_NS
 S, MIN = 10**9, 60 * 10**9
 
 
-def lease_ns(duration: str, **options: object) -> int:
+def lease_ns(duration: str, *, kept: bool = True, hold_ns: int | None = None) -> int:
     plan = make_plan({"name": "test", "step": [{"probe": "wakeup", "duration": duration}]}, "test", Overrides())
-    return lease_of(plan.steps, 0, RunOptions(Path("out"), ["rtgauge"], **options))  # type: ignore[arg-type]
+    return lease_of(plan.steps, 0, RunOptions(Path("out"), ["rtgauge"], kept=kept, hold_ns=hold_ns))
 
 
 @pytest.mark.parametrize(("duration", "least", "most"), [("2s", MIN, 65 * S), ("4min", 8 * MIN, 8 * MIN + 5 * S), ("2h", 135 * MIN, 135 * MIN + 5 * S)])

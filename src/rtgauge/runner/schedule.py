@@ -88,9 +88,9 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
     """How long, in ns, a target goes on without a word from this run."""
-    longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
     if not options.kept:
         return LEASE_NS
+    longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
     hold_ns = round(min(max(longest_s, HOLD_S[0]), HOLD_S[1]) * NS_PER_S) if options.hold_ns is None else options.hold_ns
     # A study may go on under load with a step as long as the longest idle one.
     return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
