@@ -38,3 +38,14 @@ def test_the_index_links_every_page():
     linked = set(re.findall(r"\]\(([a-z0-9/-]+\.md)", (docs / "index.md").read_text()))
     pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md")} - {"index.md"}
     assert pages <= linked
+
+
+SOURCE = {".py", ".c", ".h", ".sh", ".toml", ".yml", ".js", ".mjs", ".css", ".j2", ".build", ".options"}
+
+
+def test_every_source_file_says_its_licence() -> None:
+    folders = ("src", "engine", "kmod", "firmware", "tests", "tools", "bench", ".github")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts]
+    sources = [path for path in [*files, *ROOT.glob("*.*")] if path.suffix in SOURCE and path.is_file()]
+    assert len(sources) > 800
+    assert [str(path.relative_to(ROOT)) for path in sources if "SPDX-License-Identifier" not in path.read_text(encoding="utf-8")[:300]] == []
