@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rtgauge.target.engine_path import engine_path
 from tests.e2e.cli import PATIENCE_S, SHORT, end, error_line, good, invoke, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
@@ -113,3 +114,37 @@ def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) 
     before = hashes(partial / "steps")
     good(invoke("run", "--resume", "--out", record.parent))
     assert hashes(record / "steps") == before
+
+
+GONE = '{"type":"error","code":"method","message":"timer interrupt: this machine lost it","detail":{},"status":3}'
+"""What the engine prints if the machine lacks what a step needs; `timer interrupt` is what the step lacks."""
+
+
+@pytest.mark.parametrize("finished", [0, 1])
+def test_what_is_refused_as_it_is_resumed_is_left_out(tmp_path: Path, finished: int) -> None:
+    """A kernel that was booted in between may lack what there was: the other steps are measured, and the record says what is missing."""
+    engine, out, plan, log = tmp_path / "engine", tmp_path / "out", tmp_path / "p.toml", tmp_path / "stderr"
+    engine.write_text(f"#!/bin/sh\ncase \"$*\" in *777000*) [ -e '{tmp_path}/gone' ] && {{ echo '{GONE}'; exit 3; }} ;; esac\nexec {engine_path()} \"$@\"\n")
+    engine.chmod(0o755)
+    steps = ['[[step]]\nduration = "300ms"\n'] * finished
+    plan.write_text('order = "as-written"\n' + "".join(steps) + '[[step]]\ninterval = "777us"\nduration = "1h"\n')
+    env = {"RTGAUGE_ENGINE": str(engine)}
+    process = start("run", plan, "--out", out, log=log, env=env)
+    try:
+        wait_until(lambda: any(out.glob(f"*/steps/.0{finished + 1}*/stream.ndjson")), "the long step")
+        wait_until(lambda: '"window"' in next(out.glob(f"*/steps/.0{finished + 1}*/stream.ndjson")).read_text(), "a window of it")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    (record,) = out.iterdir()
+    (tmp_path / "gone").touch()
+    resumed = invoke("run", "--resume", record, "--json", env=env)
+    assert "timer interrupt" in resumed.stderr
+    if not finished:
+        assert resumed.returncode == 3
+        assert record.exists()
+        return
+    run = document(good(resumed).stdout)["run"]
+    assert (run["state"], len(run["planned"]), run["steps"]) == ("complete", 1, ["01-wakeup-idle"])
+    assert [missing["what"] for missing in run["left_out"]] == ["wakeup, timer interrupt"]

@@ -172,8 +172,15 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                 remaining = steps_on(name, remaining_steps(run, finished))
                 contexts[name], marks = _in_held_deployment(remaining, context)
                 held += marks
-                _, _, arming_s = accepted_steps(remaining, contexts[name])
+                accepted, refused, arming_s = accepted_steps(remaining, contexts[name])
                 contexts[name] = replace(contexts[name], arming_s=arming_s)
+                # What was possible when the run began, and is not now.
+                run.planned = [key for key in run.planned if key not in remaining or key in accepted]
+                for missing in refused:
+                    run.left_out.append(on_target(missing, name, targets))
+                    progress.left_out(run.left_out[-1])
+        if not finished and not run.planned:
+            raise MeasureError(f"{run.left_out[-1].what}: {run.left_out[-1].reason}; {run.left_out[-1].remedy}")
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
