@@ -57,7 +57,7 @@ def unchanged() -> Iterator[dict[str, Any]]:
     good(rtgauge("restore"))
     before = state()
     yield before
-    rtgauge("deploy", "restore")
+    rtgauge("restore", "--applied")
     assert state() == before
 
 
@@ -171,7 +171,7 @@ def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: di
     assert 0 not in steps["as-is"]["cpus"]
     assert "MI is still applied" in good(rtgauge("restore")).stdout
     assert state() == held
-    assert "restored" in good(rtgauge("deploy", "restore")).stdout
+    assert "restored" in good(rtgauge("restore", "--applied")).stdout
     assert state() == unchanged
 
 
@@ -233,7 +233,7 @@ def test_hotplug_gives_back_what_it_erases(unchanged: dict[str, Any]) -> None:
             assert "cannot" in error_line(done, 3)
             return
         assert 1 not in os.sched_getaffinity(sleeper.pid)
-        good(rtgauge("deploy", "restore"))
+        good(rtgauge("restore", "--applied"))
         assert os.sched_getaffinity(sleeper.pid) == {1}
     finally:
         sleeper.kill()

@@ -81,7 +81,7 @@ def test_what_deploy_apply_holds_is_not_rebooted_away(lab: Lab) -> None:
     assert (facts["deployment"]["name"], facts["deployment"]["held"]) == ("MI", "MI")
     refused = rtgauge("run", "--target", "lab:debian-rt", "--deployments-by", "boot", "--deployment", "M", env=lab.env)
     assert refused.returncode == 3
-    assert "rtgauge deploy restore --target lab:debian-rt" in refused.stderr
+    assert "rtgauge restore --applied --target lab:debian-rt" in refused.stderr
     assert "nothing had to be put back" in lab.command("restore").stdout
-    lab.command("deploy", "restore")
+    lab.command("restore", "--applied")
     assert json.loads(lab.command("system", "--json").stdout)["deployment"]["name"] == "HM"

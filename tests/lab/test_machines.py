@@ -106,6 +106,6 @@ def test_deploy_apply_and_restore_on_a_guest(lab: Lab, name: str) -> None:
     lab.command("deploy", "apply", "Single")
     facts = json.loads(lab.command("system", "--json").stdout)
     assert (facts["deployment"]["name"], facts["deployment"]["held"], facts["cpu"]["online"]) == ("Single", "Single", "0")
-    lab.command("deploy", "restore")
+    lab.command("restore", "--applied")
     facts = json.loads(lab.command("system", "--json").stdout)
     assert (facts["deployment"]["held"], facts["cpu"]["online"]) == ("none", "0-3")

@@ -128,7 +128,7 @@ def write_study(parent: Path, machine: Machine, *, study: str | None = "garre201
     steps = study_steps(machine, folder)
     plan: dict[str, Any] = {"name": "garre2014"}
     if study is not None:
-        plan["study"] = {"name": study, "part": "whole", "first": None, "asked": {"repeats": 2}}
+        plan["study"] = {"name": study, "asked": {"repeats": 2}}
     if searched:
         _write(folder, steps, plan)
         steps += _search_runs(folder, machine, len(steps))

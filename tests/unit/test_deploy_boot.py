@@ -153,6 +153,6 @@ def test_a_run_that_was_ended_boots_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_deploy_apply_holds_is_not_booted_away(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
     guest.journal = '{"owner":"held","run":"deploy-MI","path":"/sys/x","state":"s"}\n'
-    with pytest.raises(MeasureError, match="rtgauge deploy restore --target lab:own"):
+    with pytest.raises(MeasureError, match="rtgauge restore --applied --target lab:own"):
         boots(guest, monkeypatch)
     assert guest.done == []

@@ -150,14 +150,6 @@ def test_idle_is_no_load_of_the_last_part() -> None:
         adaptive_study("delgado2020", Overrides(loads=["idle", "cpu"])).plan()
 
 
-@pytest.mark.parametrize("part", ["idle", "load"])
-def test_a_record_of_the_former_two_part_kind_is_read_and_not_resumed(part: str) -> None:
-    run = a_run({"study": {"name": "delgado2020", "part": part, "first": None, "asked": {}}}, [])
-    assert study_of(run) is not None
-    with pytest.raises(InputError, match="measure the study again"):
-        study_of_record(run)
-
-
 def test_the_newest_record_of_a_study(tmp_path: Path) -> None:
     plans = [adaptive_study(name, Overrides()).plan() for name in ("delgado2020", "delgado2020", "sustained")]
     for number, plan in enumerate(plans):

@@ -34,7 +34,7 @@ Examples:
   rtgauge deploy show MI
       what MI would change
   rtgauge deploy apply c-states=off,isolate=1
-      apply, until `rtgauge deploy restore`
+      apply, until `rtgauge restore --applied`
   rtgauge deploy cmdline MI
       boot parameters for the same
   rtgauge deploy apply MI --target ssh://root@board
@@ -93,7 +93,7 @@ def show(
 
 @app.command()
 def apply(name: Name, target: Target = "local") -> None:
-    """Apply a deployment until `rtgauge deploy restore` or a reboot.
+    """Apply a deployment until `rtgauge restore --applied` or a reboot.
 
     \b
     Examples:
@@ -113,11 +113,11 @@ def apply(name: Name, target: Target = "local") -> None:
 
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
-        raise InputError(f"as-is changes nothing; to undo an applied deployment: rtgauge deploy restore{_on(target)}")
+        raise InputError(f"as-is changes nothing; to undo an applied deployment: rtgauge restore --applied{_on(target)}")
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
         machine, held = _machine(opened.read)
         if held is not None:
-            raise MeasureError(f"deployment {held.name} is already applied; undo it first: rtgauge deploy restore{_on(target)}")
+            raise MeasureError(f"deployment {held.name} is already applied; undo it first: rtgauge restore --applied{_on(target)}")
         cannot = why_not(deployment, machine)
         if cannot is not None:
             raise MeasureError(f"this machine does not support {deployment.name}: {cannot.reason}; {cannot.remedy}")
@@ -142,24 +142,19 @@ def _put_back(target: str, *options: str) -> None:
         held = read_held(opened.read)
     failed = print_put_back(answers, Console())
     if held is not None:
-        typer.echo(f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge deploy restore{_on(target)}")
+        typer.echo(f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore --applied{_on(target)}")
     if failed:
         raise typer.Exit(EXIT_CANNOT_MEASURE)
 
 
-@app.command("restore")
-def restore_held(target: Target = "local") -> None:
-    """Undo `rtgauge deploy apply`, and whatever dead runs left changed."""
-    _put_back(target, "--stale", "--held")
-
-
 def restore(
     target: Target = "local",
+    applied: Annotated[bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply`.")] = False,
     release: Annotated[bool, typer.Option("--release", help="First end a run on the target whose host is gone, instead of waiting for its lease.")] = False,
 ) -> None:
     """Restore settings that a killed run left changed.
 
-    Also after a power failure. A deployment applied by `rtgauge deploy apply` stays.
+    Also after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you add --applied.
 
     \b
     Examples:
@@ -169,7 +164,7 @@ def restore(
           on another machine
       rtgauge restore --release --target ssh://root@board
           end a run there whose host is gone
-      rtgauge deploy restore
+      rtgauge restore --applied
           also undo `rtgauge deploy apply`
 
     \b
@@ -180,7 +175,7 @@ def restore(
 
         run = release_target(target)
         typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
-    _put_back(target)
+    _put_back(target, *(("--stale", "--held") if applied else ()))
 
 
 @app.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ValidationError
 
@@ -19,11 +18,9 @@ KEY = "study"
 
 
 class StudyState(Model):
-    """`asked`: the command line over the study. `part`, `first`: earlier versions wrote two records of one study, `idle` and `load`."""
+    """`asked`: the command line over the study."""
 
     name: str
-    part: Literal["whole", "idle", "load"] = "whole"
-    first: str | None = None
     asked: Overrides
 
 

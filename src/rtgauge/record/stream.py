@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine's stream, version 2 (docs/formats/stream.md): a model for each type of line, and the reader, which takes version 1 too."""
+"""The engine's stream, version 2 (docs/formats/stream.md): a model for each type of line, and the reader."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCount
 MOST_LINES = 500_000
 """Lines of a stream that are kept in memory as they are."""
 STREAM_VERSION = 2
-VERSIONS = (1, STREAM_VERSION)
 
 Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
-"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`); in version 1 pairs of bin and count."""
+"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`). Windows that the host makes itself have pairs of bin and count."""
 
 
 class Line(BaseModel):
@@ -270,7 +269,7 @@ def parse_line(text: str | bytes) -> AnyLine:
         details = error.errors()[0]
         start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
         raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
-    if isinstance(line, Hello) and line.version not in VERSIONS:
+    if isinstance(line, Hello) and line.version != STREAM_VERSION:
         raise RecordError(f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that belongs to it")
     return line
 

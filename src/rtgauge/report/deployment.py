@@ -43,7 +43,7 @@ def print_deployments(abilities: Mapping[Deployment, Cannot | None], held: Held 
         table.add_row(deployment.name, *features, Text(printable("possible" if cannot is None else f"no: {cannot.reason}")))
     console.print(table)
     if held is not None:
-        _line(console, f"{held.name} is held ({plural(held.settings, 'setting')}); take it back with: rtgauge deploy restore")
+        _line(console, f"{held.name} is held ({plural(held.settings, 'setting')}); take it back with: rtgauge restore --applied")
 
 
 def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Sequence[Action], console: Console) -> None:
@@ -81,7 +81,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
-    _line(console, f"{report.name} is in force: {made}. Take it back with: rtgauge deploy restore{where}")
+    _line(console, f"{report.name} is in force: {made}. Take it back with: rtgauge restore --applied{where}")
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:

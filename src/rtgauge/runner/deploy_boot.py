@@ -81,7 +81,7 @@ class BootDeployments:
         held = read_held(self._target.read)
         if held is not None:
             name = self._target.name
-            raise MeasureError(f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: rtgauge deploy restore --target {name}")
+            raise MeasureError(f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: rtgauge restore --applied --target {name}")
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
         """The steps whose deployment the guest can be booted for, and what is left out and why."""

@@ -110,7 +110,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
     """What `deploy apply` holds on the target: steps as-is measure in it. Raises MeasureError where a step is for another deployment."""
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
-        raise MeasureError(f"the deployment {held.name} is held by `deploy apply`; take it back first: rtgauge deploy restore")
+        raise MeasureError(f"the deployment {held.name} is held by `deploy apply`; take it back first: rtgauge restore --applied")
     return held
 
 

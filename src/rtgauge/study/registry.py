@@ -31,10 +31,8 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
 
 
 def study_of_record(run: Run) -> AdaptiveStudy | None:
-    """The study that a record was begun by; None for the record of a plan. Raises InputError for a study that is not there, and for a record of two."""
+    """The study that a record was begun by; None for the record of a plan. Raises InputError for a study that is not there."""
     state = study_of(run)
     if state is None:
         return None
-    if state.part != "whole":
-        raise InputError(f"{run.id} is one of two records of {state.name}, as earlier versions of rtgauge wrote them: measure the study again")
     return adaptive_study(state.name, state.asked)

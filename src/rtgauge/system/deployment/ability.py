@@ -94,7 +94,7 @@ def _isolation(deployment: Deployment, machine: Machine) -> Cannot | None:
     busy = [group for group, cpus in machine.cpuset_groups.items() if cpus & set(isolated)]
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
-        return Cannot(f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge deploy restore")
+        return Cannot(f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge restore --applied")
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
         return Cannot(f"the cpuset {name} uses CPU {format_cpu_list(isolated)}", f"stop the tasks of {name}, or remove these CPUs from it")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.plan.study_state import study_of
-from rtgauge.probe.tire import MOST_NODES
 from rtgauge.record.facts import fact
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
 from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
 from rtgauge.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
+from rtgauge.tire.probe import MOST_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
