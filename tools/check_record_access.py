@@ -39,9 +39,8 @@ ALLOWED = {
     "exporters/samples_export.py": {"is_dir", "exists", "whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "tire/state_file.py": {"whole_file"},
-    # Caches, templates, the documentation's schemas.
+    # Caches, templates.
     "report/drawing_code.py": {"open", "write_whole"},
-    "record/schema.py": {"write_text"},
     "verdict/flowchart_file.py": {"read_text", "read_regular"},
     # Names of records, compared.
     "analysis/record_names.py": {"resolve"},

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from rtgauge.probe.tire import most_damping
 from rtgauge.record.vlq import decode
+from rtgauge.tire.probe import most_damping
 from rtgauge.tire.state_file import read_state
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refusal, refused, run
 from tests.engine.tires import STEP_S, Tire, defaults, largest_eigenvalue, simulate

@@ -21,5 +21,4 @@ PROBE = MeasuringProbe(
     frequency=(),
     roles={},
     microbenchmark=False,
-    presenter=None,
 )

@@ -11,7 +11,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan, make_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import get
-from rtgauge.probe.taskset import task_set_of, timeline_ns
+from rtgauge.schedulability.probe import task_set_of, timeline_ns
 
 MS = 1_000_000
 A = {"name": "a", "period": "10ms", "execution": "3ms"}

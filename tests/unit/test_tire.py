@@ -16,7 +16,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
-from rtgauge.probe.tire import THREAD_WORDS, most_damping
+from rtgauge.tire.probe import THREAD_WORDS, most_damping
 from rtgauge.tire.state_file import export_state, read_state
 
 if TYPE_CHECKING:

@@ -141,6 +141,7 @@ def compare(
     from rtgauge.cli.options import duration_option, timing
     from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
+    from rtgauge.explain.analysis.blame import blame_of
     from rtgauge.report.conditions import step_labels
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.run_verdict import judge_run
@@ -157,7 +158,7 @@ def compare(
     verdicts = (
         {}
         if requirement is None
-        else {name: judge_run(requirement, record, step_labels(record))[0] for name, record in zip(record_names(opened), opened, strict=True)}
+        else {name: judge_run(requirement, record, step_labels(record), blame_of)[0] for name, record in zip(record_names(opened), opened, strict=True)}
     )
     benchmarks = microbenchmarks(opened) if has_several_operations(opened) else None
     compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []

@@ -102,6 +102,5 @@ It takes about a minute.""",
     frequency=(),
     roles={BEFORE: "before autotune", AFTER: "after autotune"},
     microbenchmark=False,
-    presenter="rtgauge.report.calibrations:CALIBRATIONS",
     prints_alone=True,
 )

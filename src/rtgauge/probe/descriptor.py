@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The descriptor of a probe: all that the rest of rtgauge needs to know of it. Few other modules name a probe; a new probe must not need one that does.
 
-A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md.
+A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md. A probe of another
+package is found by its entry point in the group `rtgauge.probes`; a presenter (rtgauge.report.presenter) by its one in the group `rtgauge.presenters`.
 """
 
 from __future__ import annotations
@@ -117,8 +118,6 @@ class Probe(ABC):
     """Label `role` of a series -> how a line of a table names that view."""
     microbenchmark: bool
     """Whether it is in the tables of the microbenchmarks."""
-    presenter: str | None
-    """`package.module:NAME` of the Presenter (rtgauge.report.presenter) with its chapter, tables and figures; None where those of every probe are enough."""
 
     kernel_method: str | None = None
     """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""

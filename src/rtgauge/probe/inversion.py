@@ -59,6 +59,5 @@ PROBE = Inversion(
     frequency=(),
     roles={},
     microbenchmark=True,
-    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     alternatives=(),
 )

@@ -57,7 +57,6 @@ Each gap is laid to another task, to an interrupt, or to what is below the kerne
     frequency=(),
     roles={},
     microbenchmark=True,
-    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     count_lasts_ns=5_000_000,
     when_nothing=None,
 )

@@ -109,5 +109,4 @@ Measured by the task itself, by the other end of the line, or by both.""",
     instrument_metric="jitter",
     microbenchmark=False,
     cross_checked=frozenset({"xenomai-latency", "rtai-latency"}),
-    presenter="rtgauge.report.signal_path:SIGNAL_PATH",
 )

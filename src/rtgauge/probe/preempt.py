@@ -57,7 +57,6 @@ PROBE = Preempt(
     frequency=(),
     roles={},
     microbenchmark=True,
-    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     cost=Cost(
         name="preemption",
         operation=_operation,

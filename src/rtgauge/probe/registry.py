@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The probes by name: every module of this package that has a descriptor `PROBE`, imported when it is asked for."""
+"""The probes by name, imported when they are asked for: the modules of this package that have a descriptor `PROBE`, and what other packages register as
+entry points in the group `rtgauge.probes` (a probe's name = its descriptor)."""
 
 from __future__ import annotations
 
 import pkgutil
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 import rtgauge.probe
@@ -18,23 +22,54 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
 
 
+GROUP = "rtgauge.probes"
+"""The group of entry points in which a package registers its probes."""
+
+
 class _Probes(Mapping[str, Probe]):
-    """Name -> descriptor, in the order of the descriptors. The module of a probe has the probe's name."""
+    """Name -> descriptor, in the order of the descriptors. A probe of this package is in the module of its name."""
 
     def __init__(self) -> None:
         self._modules = {module.name for module in pkgutil.iter_modules(rtgauge.probe.__path__)}
         self._imported: dict[str, Probe] = {}
 
+    @cached_property
+    def _registered(self) -> dict[str, EntryPoint]:
+        # Read only if this package does not have the probe: it takes a look at every installed package.
+        return {point.name: point for point in entry_points(group=GROUP) if point.name not in self._modules}
+
+    def _load(self, name: str) -> object:
+        if name in self._modules:
+            return getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None)
+        point = self._registered.get(name)
+        if point is None:
+            return None
+        try:
+            probe: object = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"probe {name}: the package that registers it cannot be used ({point.value}: {error}); update or remove that package") from None
+        if not isinstance(probe, Probe) or probe.name != name:
+            raise InputError(f"probe {name}: {point.value} is not the descriptor of a probe of this name; update or remove that package")
+        return probe
+
     def __getitem__(self, name: str) -> Probe:
         if name not in self._imported:
-            probe = getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None) if name in self._modules else None
+            probe = self._load(name)
             if not isinstance(probe, Probe):
                 raise KeyError(name)
             self._imported[name] = probe
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted((name for name in self._modules if name in self), key=lambda name: (self[name].order, name)))
+        return iter(sorted((name for name in self._modules | self._registered.keys() if self._works(name)), key=lambda name: (self[name].order, name)))
+
+    def _works(self, name: str) -> bool:
+        """Whether it is a probe; a package that cannot be used takes no other probe with it."""
+        try:
+            return name in self
+        except InputError as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
+            return False
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -81,7 +116,6 @@ def probe_of(step: Step) -> Probe:
         frequency=(),
         roles={},
         microbenchmark=False,
-        presenter=None,
     )
 
 

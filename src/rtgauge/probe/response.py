@@ -198,6 +198,5 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
     roles={"master": "by the master", "slave": "by the slave", "wire": "on the wire", "instrument": "from outside"},
     instrument_metric="response",
     microbenchmark=False,
-    presenter="rtgauge.report.signal_path:SIGNAL_PATH",
     alternatives=(frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"})),
 )

@@ -46,7 +46,6 @@ PROBE = Semaphore(
     frequency=(),
     roles={},
     microbenchmark=True,
-    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     cost=Cost(
         name="semaphore",
         operation=_operation,

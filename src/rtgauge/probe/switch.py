@@ -47,7 +47,6 @@ PROBE = Switch(
     roles={},
     microbenchmark=True,
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),
-    presenter="rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
     cost=Cost(
         name="task switch",
         operation=_operation,

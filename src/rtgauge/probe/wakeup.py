@@ -185,7 +185,6 @@ On each CPU one thread sleeps until a given time, reads the clock when it runs a
     frequency=("latency", "irq-latency", "user-latency"),
     roles={},
     microbenchmark=False,
-    presenter="rtgauge.report.timerlat:TIMERLAT",
     cross_checked=frozenset({"cyclictest", "rtla", "xenomai-latency", "rtai-latency"}),
     alternatives=(frozenset({"duration", "count"}),),
 )

@@ -121,7 +121,6 @@ Nothing is linked into it. The kernel tells of each thread when it is woken, whe
     frequency=(),
     roles={},
     microbenchmark=False,
-    presenter="rtgauge.report.watched_threads:WATCHED_THREADS",
     takes_load=False,
     when_nothing="watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)",
 )

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What a probe shows beyond the tables and figures of every probe. Its descriptor names its presenter, which is imported when a record has such a step."""
+"""What a probe shows beyond the tables and figures of every probe. Packages register presenters as entry points in the group `rtgauge.presenters`, by the name
+of the probe, or of the file that a step keeps; a presenter is imported when a record has such a step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal, cast
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Literal
 
-from rtgauge.explain.analysis.spikes import step_words
+from rtgauge.analysis.spikes import step_words
+from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.moments import MOMENTS
 
-EXPLAINED = "rtgauge.explain.page.presenter:EXPLAINED"
-"""Presenter of the steps of any probe whose largest latencies were explained."""
+GROUP = "rtgauge.presenters"
+"""The group of entry points: a probe's name, or the name of a file that steps of any probe keep = the presenter."""
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -69,22 +71,47 @@ class Presenter:
         """Its tables on the terminal."""
 
 
-def load_presenter(path: str) -> Presenter:
-    """`package.module:NAME` -> the presenter. Raises ImportError or AttributeError where there is none, which is a mistake in a descriptor."""
-    module, _, name = path.partition(":")
-    return cast("Presenter", getattr(import_module(module), name))
+@cache
+def _registered() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def presenter_of(name: str) -> Presenter | None:
+    """The presenter of a probe, or of the steps that keep a file of that name; None if the tables and figures of every probe are enough.
+
+    Raises InputError if the package that registers it cannot be imported, or registers something else.
+    """
+    point = _registered().get(name)
+    if point is None:
+        return None
+    try:
+        presenter: object = point.load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{name}: the package that presents it cannot be used ({point.value}: {error}); update or remove that package") from None
+    if not isinstance(presenter, Presenter):
+        raise InputError(f"{name}: {point.value} is not a presenter; update or remove that package")
+    return presenter
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its own of them: that of explained steps, and then in the order of the probes."""
-    own: dict[str, list[Step]] = {EXPLAINED: [step for step in steps if MOMENTS in step.checksums]}
+    """The presenters of these steps, each with its own of them: those of kept files, and then in the order of the probes."""
     probes = {probe.name: probe for probe in map(probe_of, steps)}
-    own |= {probe.presenter: [] for probe in sorted(probes.values(), key=lambda probe: (probe.order, probe.name)) if probe.presenter is not None}
+    files = dict.fromkeys(file for step in steps for file in step.checksums)
+    own: dict[Presenter, list[Step]] = {}
+    for file in files:
+        presenter = presenter_of(file)
+        if presenter is not None:
+            own.setdefault(presenter, []).extend(step for step in steps if file in step.checksums)
+    for probe in sorted(probes.values(), key=lambda probe: (probe.order, probe.name)):
+        presenter = presenter_of(probe.name)
+        if presenter is not None:
+            own.setdefault(presenter, [])
     for step in steps:
-        path = probe_of(step).presenter
-        if path is not None:
-            own[path].append(step)
-    return [(load_presenter(path), mine) for path, mine in own.items() if mine]
+        presenter = presenter_of(step.key.probe)
+        if presenter is not None:
+            own[presenter].append(step)
+    return list(own.items())
 
 
 def _imported_lines(step: Step) -> list[str]:
@@ -125,8 +152,8 @@ def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 def _own_lines(step: Step) -> list[str]:
     if step.end_reason == "imported":
         return _imported_lines(step)
-    path = probe_of(step).presenter
-    return [] if path is None else load_presenter(path).lines(step)
+    presenter = presenter_of(step.key.probe)
+    return [] if presenter is None else presenter.lines(step)
 
 
 def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Grid]:

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
@@ -20,7 +21,6 @@ from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_tim
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rtgauge.explain.analysis.culprits import RankedCulprit
     from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
@@ -64,15 +64,30 @@ LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7
 
 
 @dataclass(frozen=True)
+class Blame:
+    """What took most of the explained latencies of a step.
+
+    `name`: as a list names it. `time_share`: its share of their time (0 to 1). `worst_ns`: its time in one of them.
+    `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it; None if there is nothing to change.
+    """
+
+    name: str
+    time_share: float
+    worst_ns: int
+    is_own_work: bool
+    remedy: str | None
+
+
+@dataclass(frozen=True)
 class Done:
     """What was measured already, so that no advice repeats it: the command of the run, and the loads of its steps.
 
-    `culprit`: what took most of the explained latencies of the step that is judged; None where it was not explained.
+    `blame`: for the step that is judged; None if its latencies were not explained.
     """
 
     command: tuple[str, ...]
     loads: frozenset[str]
-    culprit: RankedCulprit | None = None
+    blame: Blame | None = None
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
@@ -174,20 +189,13 @@ def next_for_doubt(mark: Mark) -> str:
     return DOUBTFUL.get(mark.name, "remove the cause and measure again")
 
 
-def _next_for_culprit(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any], culprit: RankedCulprit) -> str | None:
-    """What to change against what took most of the largest latencies; None where there is nothing to change."""
-    from rtgauge.explain.analysis.attribution import Kind  # for explained steps only
-    from rtgauge.explain.analysis.mend import mend_of
-    from rtgauge.explain.analysis.sentence import culprit_name
-
+def _next_for_blame(done: Done, step: Step, requirement: Requirement, blame: Blame) -> str | None:
+    """What to change against what took most of the largest latencies; None if there is nothing to change."""
     again = _again(done, step, requirement, {})
-    share = format_share(culprit.time_share)
-    if culprit.culprit.kind is Kind.OWN:
-        return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(culprit.worst_ns)} in one; then: {again}"
-    mend = mend_of(culprit, facts)
-    if mend is None:
-        return None
-    return f"{mend.words}, for {culprit_name(culprit.culprit)} took {share} of the largest times; then: {again}"
+    share = format_share(blame.time_share)
+    if blame.is_own_work:
+        return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(blame.worst_ns)} in one; then: {again}"
+    return None if blame.remedy is None else f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
 
 
 HUGE, HUGE_SHARE = 20, 4
@@ -196,8 +204,6 @@ HUGE, HUGE_SHARE = 20, 4
 
 def _is_one_event(step: Step) -> bool:
     """Whether the largest value is far above all others but those of the same time."""
-    from rtgauge.explain.analysis.spikes import Spike, joint_events
-
     total = step.total
     if total is None or total.max_ns is None or total.p99_ns is None or total.max_ns <= HUGE * max(total.p99_ns, 1):
         return False
@@ -215,8 +221,8 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
     keys = key_names(probe_of(step))
     if step.parameters.get("policy") == "other" and "policy" in keys:
         return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
-    against_culprit = None if done.culprit is None else _next_for_culprit(done, step, requirement, facts, done.culprit)
-    if against_culprit is not None and done.culprit is not None and done.culprit.time_share >= MOST:
+    against_culprit = None if done.blame is None else _next_for_blame(done, step, requirement, done.blame)
+    if against_culprit is not None and done.blame is not None and done.blame.time_share >= MOST:
         return against_culprit
     for mark in step.marks:
         if mark.name in DOUBTFUL and mark.severity != Severity.NOTE:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.registry import PROBES, preset_of
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
-from rtgauge.record.moments import MOMENTS
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
-from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from rtgauge.explain.analysis.culprits import RankedCulprit
     from rtgauge.record.model import Run
     from rtgauge.record.reader import Record
 
@@ -105,19 +103,19 @@ def _sentence(requirement: Requirement, decisive: Verdict, each: Sequence[tuple[
     return "; ".join([*parts, *remarks])
 
 
-def _culprit(record: Record, step: Step) -> RankedCulprit | None:
-    if MOMENTS not in step.checksums:
-        return None
-    from rtgauge.explain.analysis.explained_step import explained_steps  # for explained steps only
-
-    return next((ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None)
+def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001 - for those who have explained nothing
+    """None."""
+    return None
 
 
-def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str] | None = None) -> list[Verdict]:
+def judge_run(
+    requirement: Requirement, record: Record, names: Mapping[str, str] | None = None, blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame
+) -> list[Verdict]:
     """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured the requirement's metric.
 
     A run of which something was left out cannot tell where the rest holds, unless it allows that (`allow_left_out`).
-    `names`: step id -> what to call the step. Steps of other metrics are left aside; where none is left, the run cannot tell.
+    `names`: step id -> what to call the step. `blame_of`: what took most of a step's latencies, for the advice.
+    Steps of other metrics are left aside; where none is left, the run cannot tell.
     Raises RecordError for a damaged record.
     """
     measured = [step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)]
@@ -125,7 +123,7 @@ def judge_run(requirement: Requirement, record: Record, names: Mapping[str, str]
     each: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", "")) or None
-        each.append((step, judge(requirement, step, record.windows(step), facts, done=replace(done, culprit=_culprit(record, step)))))
+        each.append((step, judge(requirement, step, record.windows(step), facts, done=replace(done, blame=blame_of(record, step)))))
     decisive = worst([verdict for _, verdict in each])
     if decisive is None:
         return [

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import explain
 from rtgauge.errors import InputError, RecordError
+from rtgauge.explain.analysis.blame import blame_of
 from rtgauge.explain.analysis.explained_step import explained_steps
-from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export
@@ -111,7 +112,7 @@ def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[
 def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     record = Record.open(path)
     requirement = parse_requirement("latency<=1us")
-    _, hog, irq = judge_run(requirement, record)
+    _, hog, irq = judge_run(requirement, record, blame_of=blame_of)
     assert hog.next is not None
     assert irq.next is not None
     assert hog.next.startswith("give hog a lower real-time priority than the thread that it delays, or another CPU, for task hog took 97.9% of")
@@ -122,7 +123,7 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
 def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:
     record = Record.open(path)
     record.steps[0].marks.append(Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 1.11% of CPU 0"))
-    _, hog, _ = judge_run(parse_requirement("latency<=1us"), record)
+    _, hog, _ = judge_run(parse_requirement("latency<=1us"), record, blame_of=blame_of)
     assert hog.next is not None
     assert hog.next.startswith("give hog")
 
@@ -131,7 +132,7 @@ def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
-    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record))
+    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
     assert "shorten an activation: the thread's own work took" in verdict.next
 
@@ -141,7 +142,7 @@ def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
     story.at(9, 1, "page_fault_user", address=1, ip=2, error_code=6)
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
-    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record))
+    verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
     assert "lock the program's memory (mlockall)" in verdict.next
     assert "took" in verdict.next

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtgauge.analysis.spikes import step_words
 from rtgauge.errors import InputError
-from rtgauge.explain.analysis.spikes import step_words
 from rtgauge.importers.cyclictest import histogram_limit, interval_us, parse_text
 from rtgauge.importers.imported_record import import_file
 from rtgauge.importers.rt_tests import parse_json

@@ -10,35 +10,34 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-
-from rtgauge.record import schema
+from tools import schemas
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"
-STREAM = Draft202012Validator(schema.stream_schema())
-RECORD = Draft202012Validator(schema.record_schema())
+STREAM = Draft202012Validator(schemas.stream_schema())
+RECORD = Draft202012Validator(schemas.record_schema())
 
 
-@pytest.mark.parametrize("name", list(schema.schemas()))
+@pytest.mark.parametrize("name", list(schemas.schemas()))
 def test_the_committed_schema_is_up_to_date(name: str) -> None:
     text = (FORMATS / name).read_text(encoding="utf-8")
-    assert text == schema.schemas()[name], "run: python -m rtgauge.record.schema docs/formats"
+    assert text == schemas.schemas()[name], "run: python tools/schemas.py docs/formats"
     Draft202012Validator.check_schema(json.loads(text))
 
 
 def test_the_script_writes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["schema", str(tmp_path)])
-    schema.main()
-    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == schema.schemas()
+    schemas.main()
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == schemas.schemas()
     monkeypatch.setattr(sys, "argv", ["schema"])
     with pytest.raises(SystemExit):
-        schema.main()
+        schemas.main()
 
 
 def test_every_example_of_the_document_is_a_line() -> None:
     """The examples in stream.md, as they are printed there."""
     text = (FORMATS / "stream.md").read_text(encoding="utf-8").replace("{...}", "{}")
     examples = [json.JSONDecoder().raw_decode(text, found.start())[0] for found in re.finditer(r'\{"type":', text)]
-    assert {example["type"] for example in examples} == set(schema.stream_schema()["discriminator"]["mapping"])
+    assert {example["type"] for example in examples} == set(schemas.stream_schema()["discriminator"]["mapping"])
     for example in examples:
         STREAM.validate(example)
 

@@ -74,7 +74,7 @@ def test_a_count_that_no_column_holds_is_refused():
         windows_frame([line])
 
 
-def test_the_line_of_version_1_is_read():
+def test_bins_in_pairs_are_read():
     figures = '"count":4,"missed":0,"min_ns":1,"max_ns":9,"sum_ns":5000,"m2_ns2":12.5,"bins":[[1300,4]],"missed_bins":[]}'
     text = '{"type":"window","series":0,"phase":"measure","index":0,"start_ns":1,"end_ns":2,' + figures
     line = parse_line(text)

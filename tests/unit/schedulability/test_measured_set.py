@@ -11,7 +11,6 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import get
-from rtgauge.probe.taskset import task_set_of
 from rtgauge.record.model import Mark, RunSegment, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
@@ -22,6 +21,7 @@ from rtgauge.schedulability.analysis.measured_parameters import execution_from_r
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure
 from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_rows, parameter_rows
+from rtgauge.schedulability.probe import task_set_of
 from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.probe.taskset import task_set_of, timeline_ns
 from rtgauge.record.reader import reading
 from rtgauge.schedulability.analysis.analyse import analyse, timeline_result
 from rtgauge.schedulability.analysis.analysis_document import ActivationResult, Segment, TimelineResult
 from rtgauge.schedulability.analysis.timeline import preemptions, timeline
+from rtgauge.schedulability.probe import task_set_of, timeline_ns
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step, TaskCounts

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
-from rtgauge.probe.tire import MOST_NODES, THREAD_WORDS
 from rtgauge.suggest import nearest
 from rtgauge.tire.analysis.runs import SOLVERS
+from rtgauge.tire.probe import MOST_NODES, THREAD_WORDS
 from rtgauge.units import format_duration, parse_duration_ns
 
 if TYPE_CHECKING:

@@ -1,37 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""The JSON Schemas in docs/formats, made from the models: `python -m rtgauge.record.schema docs/formats`.
-
-Documents of higher layers are imported by name, only here, where their schemas are made."""
+"""The JSON Schemas in docs/formats, made from the models: `python tools/schemas.py docs/formats`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
+from rtgauge.analysis.compared_document import ComparisonList, OperationsAndComparisons
+from rtgauge.analysis.comparison_document import Comparison
+from rtgauge.analysis.microbenchmarks import Microbenchmarks
+from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
+from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
+from rtgauge.schedulability.analysis.analysis_document import SetResult
 
-DOCUMENTS = {
+DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
         "what rtgauge compare --json prints: a Comparison; several of them a ComparisonList; with microbenchmarks OperationsAndComparisons",
-        [
-            "rtgauge.analysis.comparison_document:Comparison",
-            "rtgauge.analysis.compared_document:ComparisonList",
-            "rtgauge.analysis.microbenchmarks:Microbenchmarks",
-            "rtgauge.analysis.compared_document:OperationsAndComparisons",
-        ],
+        [Comparison, ComparisonList, Microbenchmarks, OperationsAndComparisons],
     ),
-    "explain.schema.json": ("what rtgauge explain --json prints", ["rtgauge.explain.page.document:ExplainDocument"]),
-    "selftest.schema.json": ("what rtgauge selftest --json prints", ["rtgauge.explain.page.document:SelfTestDocument"]),
+    "explain.schema.json": ("what rtgauge explain --json prints", [ExplainDocument]),
+    "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
     "sched.schema.json": (
         "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
-        ["rtgauge.schedulability.analysis.analysis_document:SetResult", "rtgauge.schedulability.analysis.acceptance_ratio:RatioResult"],
+        [SetResult, RatioResult],
     ),
 }
 """File name -> title, and the models of which the document is one."""
@@ -52,12 +50,11 @@ def record_schema() -> dict[str, Any]:
     }
 
 
-def document_schema(title: str, models: list[str]) -> dict[str, Any]:
-    """Schema of a document that is one of these models, each as `module:Name`."""
-    found = [cast("type[BaseModel]", getattr(import_module(module), name)) for module, _, name in (model.partition(":") for model in models)]
+def document_schema(title: str, models: list[type[BaseModel]]) -> dict[str, Any]:
+    """Schema of a document that is one of these models."""
     # as the document is printed: what has a default is always there
-    references, shared = models_json_schema([(model, "serialization") for model in found], ref_template="#/$defs/{model}")
-    each = [references[model, "serialization"] for model in found]
+    references, shared = models_json_schema([(model, "serialization") for model in models], ref_template="#/$defs/{model}")
+    each = [references[model, "serialization"] for model in models]
     schema: dict[str, Any] = {**(each[0] if len(each) == 1 else {"anyOf": each}), **shared}
     return {"$schema": DIALECT, **schema, "title": title}
 
@@ -72,7 +69,7 @@ def schemas() -> dict[str, str]:
 def main() -> None:
     """Write all files to the folder given on the command line."""
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m rtgauge.record.schema DIR")
+        raise SystemExit("usage: python tools/schemas.py DIR")
     for name, text in schemas().items():
         (Path(sys.argv[1]) / name).write_text(text, encoding="utf-8")
 

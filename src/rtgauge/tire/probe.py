@@ -218,7 +218,6 @@ second; real-time tells whether each step is done at its deadline.
     frequency=(),
     roles={},
     microbenchmark=False,
-    presenter="rtgauge.tire.page.presenter:TIRE",
     folded_above=12,
     files={"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."},
     frames=True,
