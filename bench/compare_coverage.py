@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""How often the intervals of `rtgauge compare` hold, and how often it calls a system different from itself: the table in docs/benchmarks.md.
+"""How often the intervals of `rtgauge compare` hold, and how often it calls a system different from itself:
+the table in docs/benchmarks.md.
 
-Both sides are drawn from one system: log-normal latencies or a heavy tail, each independent or dependent on the one before (AR(1)), in runs whose latencies are
-multiplied by a random factor. The figures go the way of a record's: histograms by windows, sides, intervals, Holm's correction, the words. About 20 minutes.
+Both sides are drawn from one system: log-normal latencies or a heavy tail, each independent or dependent on
+the one before (AR(1)), in runs whose latencies are
+multiplied by a random factor. The figures go the way of a record's: histograms by windows, sides, intervals,
+Holm's correction, the words. About 20 minutes.
 
 PYTHONPATH=src python bench/compare_coverage.py [--trials 300] [--seed 1] [--only TEXT]
 """
@@ -35,10 +38,16 @@ SYSTEMS = {
     "heavy tail, 250 a window": System(heavy_tail=True),
     "heavy tail, AR(1) 0.999, 1,000 a window": System(0.999, 1_000, heavy_tail=True),
 }
-SHORTER = {name: replace(system, windows=20 if system.per_window == 1_000 else 40) for name, system in SYSTEMS.items()}
+SHORTER = {
+    name: replace(system, windows=20 if system.per_window == 1_000 else 40)
+    for name, system in SYSTEMS.items()
+}
 REPEATED = [
     *((name, system, (5, 5)) for name, system in SHORTER.items()),
-    *(("independent, 250 a window", SHORTER["independent, 250 a window"], runs) for runs in ((2, 2), (3, 3), (10, 10), (2, 6), (1, 6))),
+    *(
+        ("independent, 250 a window", SHORTER["independent, 250 a window"], runs)
+        for runs in ((2, 2), (3, 3), (10, 10), (2, 6), (1, 6))
+    ),
     ("heavy tail, 250 a window", SHORTER["heavy tail, 250 a window"], (2, 2)),
     ("heavy tail, 250 a window", SHORTER["heavy tail, 250 a window"], (10, 10)),
 ]
@@ -47,7 +56,9 @@ SHIFTS = (0.0, 0.05, 0.15)
 
 
 def measure(system: System, runs: tuple[int, int], trials: int, seed: int) -> Counter[str]:
-    """How often each quantile's interval covers 0 and has no limit, of how many; how often a side is called different, or worse."""
+    """How often each quantile's interval covers 0 and has no limit, of how many; how often a side is called
+    different, or worse.
+    """
     rng = np.random.default_rng(seed)
     found: Counter[str] = Counter()
     for _ in range(trials):
@@ -58,8 +69,12 @@ def measure(system: System, runs: tuple[int, int], trials: int, seed: int) -> Co
                 continue
             found[f"{row.quantile} of"] += 1
             found[f"{row.quantile} open"] += row.low_ns is None or row.high_ns is None
-            found[row.quantile] += (row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0)
-        found["different"] += any(finding(row, alpha=ALPHA) in {Finding.WORSE, Finding.BETTER} for row in rows)
+            found[row.quantile] += (row.low_ns is None or row.low_ns <= 0) and (
+                row.high_ns is None or row.high_ns >= 0
+            )
+        found["different"] += any(
+            finding(row, alpha=ALPHA) in {Finding.WORSE, Finding.BETTER} for row in rows
+        )
         found["worse"] += bool(worse(rows, alpha=ALPHA))
         if min(runs) > 1:
             parts = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (one, other)]
@@ -81,19 +96,37 @@ def line(name: str, runs: tuple[int, int], shift: float, found: Counter[str], tr
 
 def main() -> None:
     """Print the table."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--trials", type=int, default=300)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--only", default="", help="only the lines with this text")
     chosen = options.parse_args()
     cases = [(name, (1, 1), 0.0, system) for name, system in SYSTEMS.items()]
-    cases += [(name, runs, shift, replace(system, run_shift=shift)) for name, system, runs in REPEATED for shift in SHIFTS]
-    print(f"| {chosen.trials} pairs each | runs | shift | p50 covered | p99 covered | p99.9 covered | distance covered | different, or higher | worse |")
+    cases += [
+        (name, runs, shift, replace(system, run_shift=shift))
+        for name, system, runs in REPEATED
+        for shift in SHIFTS
+    ]
+    print(
+        f"| {chosen.trials} pairs each | runs | shift | p50 covered | p99 covered | p99.9 covered | "
+        "distance covered | different, or higher | worse |"
+    )
     print("|---" * 9 + "|")
     for number, (name, runs, shift, system) in enumerate(cases):
         text = f"{name} {runs[0]}:{runs[1]} {shift}"
         if chosen.only in text:
-            print(line(name, runs, shift, measure(system, runs, chosen.trials, chosen.seed * 1_000 + number), chosen.trials), flush=True)
+            print(
+                line(
+                    name,
+                    runs,
+                    shift,
+                    measure(system, runs, chosen.trials, chosen.seed * 1_000 + number),
+                    chosen.trials,
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""How long `rtgauge compare` takes for six records of 6 million activations each, from their windows, on one core.
+"""How long `rtgauge compare` takes for six records of 6 million activations each, from their windows, on one
+core.
 
-The records are made: ten minutes at 100 us on one CPU (Delgado and Choi's experiment), a window a second. The whole process is
-measured, imports included, with the files in the page cache, with everything that is shown but the intervals, whose time is told beside it.
+The records are made: ten minutes at 100 us on one CPU (Delgado and Choi's experiment), a window a second. The
+whole process is
+measured, imports included, with the files in the page cache, with everything that is shown but the intervals,
+whose time is told beside it.
 """
 
 from __future__ import annotations
@@ -69,10 +72,24 @@ def make(folder: Path, number: int) -> Path:
         )
     windows = pl.DataFrame(rows, schema=SCHEMA)
     merged = merge(windows, limits_ns={})
-    figures = {"metric": "latency", "unit": "ns", "missed": 0, "exact_quantiles": False, "filled": filled_distribution(merged), "warm_up": WarmUp()}
+    figures = {
+        "metric": "latency",
+        "unit": "ns",
+        "missed": 0,
+        "exact_quantiles": False,
+        "filled": filled_distribution(merged),
+        "warm_up": WarmUp(),
+    }
     summary = SeriesSummary(series=0, labels={"cpu": 1}, **figures, **distribution(merged).model_dump())
     deployment = ["CHM", "HM", "HMI", "M", "MI", "Single"][number]
-    key = StepKey(probe="wakeup", parameters={"interval_ns": INTERVAL_NS}, load="idle", deployment=deployment, targets={"self": "local"}, repeat=1)
+    key = StepKey(
+        probe="wakeup",
+        parameters={"interval_ns": INTERVAL_NS},
+        load="idle",
+        deployment=deployment,
+        targets={"self": "local"},
+        repeat=1,
+    )
     moment = "2026-11-21T10:00:00Z"
     step = Step(
         id="01-wakeup-idle",
@@ -97,7 +114,8 @@ def make(folder: Path, number: int) -> Path:
     windows.write_parquet(place / "windows.parquet")
     (place / "step.json").write_text(step.model_dump_json(indent=1))
     run = Run(
-        id=record.name, created=moment, state="complete", rtgauge="0", command=[], plan={}, targets=["local"], steps=[step.id], planned=[key]
+        id=record.name, created=moment, state="complete", rtgauge="0", command=[], plan={}, targets=["local"],
+        steps=[step.id], planned=[key]
     )  # fmt: skip
     (record / "run.json").write_text(run.model_dump_json(indent=1))
     (record / "targets" / "local").mkdir(parents=True)
@@ -108,10 +126,17 @@ def make(folder: Path, number: int) -> Path:
 def once(records: list[Path], cpu: int, *options: str) -> float:
     """Seconds of one process that compares the records, held on one CPU."""
     begin = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", CODE, str(cpu), "compare", *map(str, records), *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(cpu), "compare", *map(str, records), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     took = time.perf_counter() - begin
     if done.returncode or "Latency" not in done.stdout:
-        raise CannotMeasure(f"comparing failed: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}")
+        raise CannotMeasure(
+            f"comparing failed: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}"
+        )
     return took
 
 
@@ -125,7 +150,9 @@ def measure(cpu: int) -> Findings:
             say(f"  {number + 1} of {TIMES}: {plain[-1]:.2f} s")
         whole = [once(records, cpu) for _ in range(3)]
     name = f"comparing {RECORDS} records of 6 million activations, one core"
-    return Findings([Figure(name, plain, "s", at_most=SECONDS_LIMIT), Figure(f"{name}, with the intervals", whole, "s")])
+    return Findings(
+        [Figure(name, plain, "s", at_most=SECONDS_LIMIT), Figure(f"{name}, with the intervals", whole, "s")]
+    )
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How often each chi-square test of `rtgauge compare` rejects one of two samples of one and the same distribution: the table in docs/compare.md.
+"""How often each chi-square test of `rtgauge compare` rejects one of two samples of one and the same
+distribution: the table in docs/compare.md.
 
 PYTHONPATH=src python bench/compare_same.py [--trials 200] [--seed 1]
 """
@@ -21,8 +22,13 @@ ALPHA = 0.05
 A_WINDOW = 1_000
 
 
-def sample(rng: np.random.Generator, windows: int, bursty: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Bins and counts of latencies of `windows` seconds at 1 ms. `bursty`: how far the logarithm of the median wanders from window to window (AR(1), 0.7)."""
+def sample(
+    rng: np.random.Generator, windows: int, bursty: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Bins and counts of latencies of `windows` seconds at 1 ms.
+
+    `bursty`: how far the logarithm of the median wanders from window to window (AR(1), 0.7).
+    """
     shift = np.zeros(windows)
     for i in range(1, windows):
         shift[i] = 0.7 * shift[i - 1] + rng.normal(0, bursty)
@@ -50,13 +56,24 @@ def main() -> None:
     chosen = options.parse_args()
     rng = np.random.default_rng(chosen.seed)
     columns: dict[str, dict[str, float]] = {}
-    for name, windows, bursty in (("independent, 60 s", 60, 0.0), ("independent, 300 s", 300, 0.0), ("bursty, 60 s", 60, 0.03), ("bursty, 300 s", 300, 0.03)):
+    for name, windows, bursty in (
+        ("independent, 60 s", 60, 0.0),
+        ("independent, 300 s", 300, 0.0),
+        ("bursty, 60 s", 60, 0.03),
+        ("bursty, 300 s", 300, 0.03),
+    ):
         results = [trial(rng, windows, bursty) for _ in range(chosen.trials)]
-        columns[name] = {method: sum(result[method] for result in results) / chosen.trials for method in results[0]}
+        columns[name] = {
+            method: sum(result[method] for result in results) / chosen.trials for method in results[0]
+        }
     print(f"| {chosen.trials} pairs each | " + " | ".join(columns) + " |")
     print("|---" * (len(columns) + 1) + "|")
     for method in next(iter(columns.values())):
-        print(f"| {method} | " + " | ".join(f"{column[method] * 100:.1f} %" for column in columns.values()) + " |")
+        print(
+            f"| {method} | "
+            + " | ".join(f"{column[method] * 100:.1f} %" for column in columns.values())
+            + " |"
+        )
 
 
 if __name__ == "__main__":

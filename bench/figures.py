@@ -23,7 +23,8 @@ class CannotMeasure(Exception):  # noqa: N818
 class Figure:
     """One number of the benchmark: the median of `values` (one a round, or one in all), in `unit`.
 
-    `at_most` or `at_least` is the target that the project set itself; None where the number is there for scale only. `note` says how to read it.
+    `at_most` or `at_least` is the target that the project set itself; None where the number is there for
+    scale only. `note` says how to read it.
     """
 
     name: str
@@ -76,7 +77,9 @@ class Findings:
 
 
 class Repeated:
-    """Repeats what failed, `most` times in all, and keeps count: on a machine that others use too, a CPU may be gone for a second."""
+    """Repeats what failed, `most` times in all, and keeps count: on a machine that others use too, a CPU may
+    be gone for a second.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -95,11 +98,17 @@ class Repeated:
 
     def note(self, what: str) -> list[str]:
         """A line that tells of the failures, or none."""
-        return [f"{what}: failed {len(self.reasons)} times and was repeated: {self.reasons[-1]}"] if self.reasons else []
+        return (
+            [f"{what}: failed {len(self.reasons)} times and was repeated: {self.reasons[-1]}"]
+            if self.reasons
+            else []
+        )
 
 
 def middle_95(values: list[float]) -> tuple[float, float] | None:
-    """A confidence interval of at least 95 % for the median, from order statistics (the sign test); None below 6 values."""
+    """A confidence interval of at least 95 % for the median, from order statistics (the sign test); None
+    below 6 values.
+    """
     n = len(values)
     ranked = sorted(values)
     probability, below = 0.5**n, 0.0
@@ -112,7 +121,9 @@ def middle_95(values: list[float]) -> tuple[float, float] | None:
 
 
 def number(value: float, unit: str) -> str:
-    """As the field writes it: ratios with three digits after the point, times with what their size deserves."""
+    """As the field writes it: ratios with three digits after the point, times with what their size
+    deserves.
+    """
     if unit == "":
         return f"{value:.3f}"
     if unit == "ns" or abs(value - round(value)) < 1e-9:
@@ -124,9 +135,16 @@ def line(figure: Figure) -> str:
     """One line for people."""
     text = f"  {figure.name:<66} {number(figure.median, figure.unit):>12}"
     if len(figure.values) > 1:
-        text += f"  ({number(min(figure.values), figure.unit)} .. {number(max(figure.values), figure.unit)}, {len(figure.values)} rounds"
+        text += (
+            f"  ({number(min(figure.values), figure.unit)} .. "
+            f"{number(max(figure.values), figure.unit)}, {len(figure.values)} rounds"
+        )
         interval = middle_95(figure.values)
-        text += f"; 95 %: {number(interval[0], figure.unit)} .. {number(interval[1], figure.unit)})" if interval else ")"
+        text += (
+            f"; 95 %: {number(interval[0], figure.unit)} .. {number(interval[1], figure.unit)})"
+            if interval
+            else ")"
+        )
     if figure.at_most is not None:
         text += f"  target <= {number(figure.at_most, figure.unit)}: {figure.verdict}"
     if figure.at_least is not None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Size on disk and resident memory while two CPUs are measured at 1 ms without raw samples, beside cyclictest and jitterdebugger.
+"""Size on disk and resident memory while two CPUs are measured at 1 ms without raw samples, beside cyclictest
+and jitterdebugger.
 
-Resident memory is the largest so far (VmHWM) after two seconds, with memory locked, as all three do it. The engine is static: its size is all of it;
+Resident memory is the largest so far (VmHWM) after two seconds, with memory locked, as all three do it. The
+engine is static: its size is all of it;
 the others use shared libraries that are not in theirs, but in their resident memory.
 """
 
@@ -37,9 +39,15 @@ def is_static(path: Path) -> bool:
 
 
 def resident_mib(command: list[str], least_cpu_threads: int) -> float:
-    """Largest resident memory (MiB) of a measuring program after WAIT_S. Raises CannotMeasure where it did not measure."""
+    """Largest resident memory (MiB) of a measuring program after WAIT_S.
+
+    Raises CannotMeasure where it did not measure.
+    """
     name = Path(command[0]).name
-    with tempfile.TemporaryFile("w+") as output, subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL) as process:
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL) as process,
+    ):
         try:
             time.sleep(WAIT_S)
             if process.poll() is not None:
@@ -66,11 +74,34 @@ def measure() -> Findings:
     both = ",".join(map(str, cpus))
     path = Path(engine())
     findings.figures.append(
-        Figure("engine on disk", [path.stat().st_size / MIB], "MiB", at_most=SIZE_LIMIT_MIB, note="static" if is_static(path) else "NOT static")
+        Figure(
+            "engine on disk",
+            [path.stat().st_size / MIB],
+            "MiB",
+            at_most=SIZE_LIMIT_MIB,
+            note="static" if is_static(path) else "NOT static",
+        )
     )
     commands = {
         "engine": [str(path), "wakeup", "--go", "--cpu", both, "--duration-ns", str(SECONDS * 10**9)],
-        "cyclictest": ["-q", "-m", "-a", both, "-t", str(len(cpus)), "-d", "0", "-p", "98", "-i", "1000", "-D", str(SECONDS), "-h", "1000"],
+        "cyclictest": [
+            "-q",
+            "-m",
+            "-a",
+            both,
+            "-t",
+            str(len(cpus)),
+            "-d",
+            "0",
+            "-p",
+            "98",
+            "-i",
+            "1000",
+            "-D",
+            str(SECONDS),
+            "-h",
+            "1000",
+        ],
         "jitterdebugger": ["-a", both, "-p", "98", "-i", "1000", "-D", f"{SECONDS}s"],
     }
     for name, command in commands.items():
@@ -78,7 +109,14 @@ def measure() -> Findings:
             full = command if name == "engine" else [program(name), *command]
             if name != "engine":
                 size = Path(full[0]).stat().st_size / MIB
-                findings.figures.append(Figure(f"{name} on disk", [size], "MiB", note="" if is_static(Path(full[0])) else "without its shared libraries"))
+                findings.figures.append(
+                    Figure(
+                        f"{name} on disk",
+                        [size],
+                        "MiB",
+                        note="" if is_static(Path(full[0])) else "without its shared libraries",
+                    )
+                )
             say(f"  {name}: resident memory")
             limit = RESIDENT_LIMIT_MIB if name == "engine" else None
             title = f"{name} resident, {len(cpus)} CPUs"

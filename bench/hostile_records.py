@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Records in which somebody changed something and computed the checksums again: every command that reads records has to refuse them in one line, or show them.
+"""Records in which somebody changed something and computed the checksums again: every command that reads
+records has to refuse them in one line, or show them.
 
     python bench/hostile_records.py --number 100000 [--first N] [--seed N] [--faults FILE]
 
-One process. Nothing may end in a traceback, take more than 20 s or 1 GiB, or be written elsewhere. A fault is found again with --first N --number 1.
+One process. Nothing may end in a traceback, take more than 20 s or 1 GiB, or be written elsewhere. A fault is
+found again with --first N --number 1.
 """
 
 from __future__ import annotations
@@ -33,7 +35,15 @@ def _kind(fault: str) -> str:
 
 
 def _say(number: int, outcome: Outcome) -> str:
-    return json.dumps({"number": number, "words": outcome.words, "changed": outcome.changed, "seconds": round(outcome.seconds, 2), "fault": outcome.fault})
+    return json.dumps(
+        {
+            "number": number,
+            "words": outcome.words,
+            "changed": outcome.changed,
+            "seconds": round(outcome.seconds, 2),
+            "fault": outcome.fault,
+        }
+    )
 
 
 def main() -> int:
@@ -48,7 +58,10 @@ def main() -> int:
     readers: Counter[str] = Counter()
     statuses: Counter[int] = Counter()
     slowest, largest, began, tried = 0.0, 0, time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):  # what was tried until then is said
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        suppress(KeyboardInterrupt),
+    ):  # what was tried until then is said
         hostile = Hostile(Path(folder), given.seed)
         for number in range(given.first, given.first + given.number):
             outcome = hostile.try_one(number)
@@ -66,9 +79,16 @@ def main() -> int:
                         file.write(_say(number, outcome) + "\n")
             if (number + 1) % SAY_EVERY == 0:
                 said = f"slowest {slowest:.1f} s, largest {largest >> 20} MiB"
-                print(f"{number + 1}: {sum(kinds.values())} faults, {said}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                print(
+                    f"{number + 1}: {sum(kinds.values())} faults, {said}, {time.monotonic() - began:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
         hostile.check_around()
-    print(f"{tried} changed records, seed {given.seed}, in {time.monotonic() - began:.0f} s; slowest {slowest:.1f} s, largest {largest >> 20} MiB")
+    print(
+        f"{tried} changed records, seed {given.seed}, in {time.monotonic() - began:.0f} s; slowest "
+        f"{slowest:.1f} s, largest {largest >> 20} MiB"
+    )
     print(f"read by: {dict(readers.most_common())}")
     print(f"exit status: {dict(sorted(statuses.items()))}")
     print(f"faults: {sum(kinds.values())} of {len(kinds)} kinds")

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Injects causes of latency into or beside a real program under `rtgauge watch`, and prints what was injected and what was named.
+"""Injects causes of latency into or beside a real program under `rtgauge watch`, and prints what was injected
+and what was named.
 
     sudo python3 bench/injected_causes.py [--json] [CAUSE ...]
 
-The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when it ends, and the program that is watched tells
-when it ran. In between, as from the last reading of an injector to the first one of the program, nobody's clock tells: a part may be so much larger. A cause
-is a function of `CAUSES` that injects until its process gets SIGTERM. The kernel needs the controllers cpu and freezer of cgroup v1 for two of them, and
+The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when
+it ends, and the program that is watched tells
+when it ran. In between, as from the last reading of an injector to the first one of the program, nobody's
+clock tells: a part may be so much larger. A cause
+is a function of `CAUSES` that injects until its process gets SIGTERM. The kernel needs the controllers cpu
+and freezer of cgroup v1 for two of them, and
 preempt=none or voluntary for `system call`.
 """
 
@@ -45,7 +49,8 @@ PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 LEAST_CULPRIT = 0.05
 """As the ranking has it: the program's own work comes after what took more of a latency than this."""
 FAIR_NICE = -3
-"""Of the busy task: above other programs, but not so far that the program beside it, or the machine, starves."""
+"""Of the busy task: above other programs, but not so far that the program beside it, or the machine, starves.
+"""
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
 ABOVE = "500us"
 FREEZER, QUOTA = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
@@ -105,7 +110,9 @@ def become(name: str, priority: int, cpu: int = CPU) -> None:
 
 
 def pauses() -> Iterator[int]:
-    """Sleeps between two injections and gives when the timer of each was due, until this process is stopped."""
+    """Sleeps between two injections and gives when the timer of each was due, until this process is
+    stopped.
+    """
     while True:
         due = now_ns() + random.randint(30_000_000, 80_000_000)
         sleep_until(due)
@@ -121,7 +128,9 @@ def tell(begin_ns: int, end_ns: int, unsure_ns: int = 0) -> None:
 
 
 def tell_computed(due_ns: int, begin_ns: int) -> None:
-    """One injection, in the pieces in which this program had the CPU; the last ends with this: it sleeps next."""
+    """One injection, in the pieces in which this program had the CPU; the last ends with this: it sleeps
+    next.
+    """
     pieces = [(start, end) for start, end in RAN if start >= begin_ns]
     RAN.clear()
     for start, end in pieces[:-1]:
@@ -161,7 +170,8 @@ def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
         tell_computed(due, begin)
 
 
-# --- other tasks have the CPU ---------------------------------------------------------------------------------------------------
+# --- other tasks have the CPU
+# ---------------------------------------------------------------------------------------------------
 
 
 def hog() -> None:
@@ -187,7 +197,10 @@ def same_priority() -> None:
 
 
 def busy() -> None:
-    """A fair task computes all the time, beside a fair program. Its own clock has gaps when it does not run."""
+    """A fair task computes all the time, beside a fair program.
+
+    Its own clock has gaps when it does not run.
+    """
     become("cause-busy", 0)
     os.setpriority(os.PRIO_PROCESS, 0, FAIR_NICE)
     tell_runs(LEAST_GAP_NS)
@@ -221,7 +234,8 @@ def allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 
 
-# --- the kernel has it ----------------------------------------------------------------------------------------------------------
+# --- the kernel has it
+# ----------------------------------------------------------------------------------------------------------
 
 
 def system_call() -> None:
@@ -257,14 +271,18 @@ def softirq() -> None:
 
 
 def timers() -> None:
-    """Many timers are due at the same instant: the kernel serves them in one interrupt, which this program sees as a gap."""
+    """Many timers are due at the same instant: the kernel serves them in one interrupt, which this program
+    sees as a gap.
+    """
     allow_files()
     files = [LIBC.timerfd_create(1, os.O_NONBLOCK) for _ in range(TIMERS)]
     victim()
     first = int(next(FOLDER.glob("victim-*")).read_text())
     become("cause-timers", LOWER)
     for _ in pauses():
-        due = first + ((now_ns() - first) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2  # while the program works
+        due = (
+            first + ((now_ns() - first) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2
+        )  # while the program works
         when = struct.pack("=qqqq", 0, 0, due // 10**9, due % 10**9)
         for file in files:
             LIBC.timerfd_settime(file, 1, when, None)
@@ -273,7 +291,9 @@ def timers() -> None:
 
 
 def throttling() -> None:
-    """A real-time task of a lower priority never leaves the CPU: the scheduler gives some of it to a fair task, which sees when it runs."""
+    """A real-time task of a lower priority never leaves the CPU: the scheduler gives some of it to a fair
+    task, which sees when it runs.
+    """
 
     def low() -> None:
         become("cause-low", LOWER)
@@ -285,7 +305,8 @@ def throttling() -> None:
     tell_runs(10_000_000)
 
 
-# --- the program is kept from running -------------------------------------------------------------------------------------------
+# --- the program is kept from running
+# -------------------------------------------------------------------------------------------
 
 
 def stopped() -> None:
@@ -350,7 +371,8 @@ def quota() -> Callable[[int], None]:
     return work
 
 
-# --- it waits for another task --------------------------------------------------------------------------------------------------
+# --- it waits for another task
+# --------------------------------------------------------------------------------------------------
 
 
 def producer() -> Callable[[int], None]:
@@ -466,7 +488,8 @@ def mapping() -> Callable[[int], None]:
     return work
 
 
-# --- it is its own doing --------------------------------------------------------------------------------------------------------
+# --- it is its own doing
+# --------------------------------------------------------------------------------------------------------
 
 
 def faults() -> Callable[[int], None]:
@@ -515,14 +538,26 @@ def own_work() -> Callable[[int], None]:
 
 def children() -> list[str]:
     """A real program whose children have the real-time threads."""
-    words = ["stress-ng", "--cyclic", "1", "--cyclic-policy", "fifo", "--cyclic-prio", str(PROGRAM_PRIORITY), "--cyclic-sleep", str(PERIOD_NS)]
+    words = [
+        "stress-ng",
+        "--cyclic",
+        "1",
+        "--cyclic-policy",
+        "fifo",
+        "--cyclic-prio",
+        str(PROGRAM_PRIORITY),
+        "--cyclic-sleep",
+        str(PERIOD_NS),
+    ]
     return [*words, "--taskset", str(CPU), "--timeout", str(SECONDS + 30)]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """The explanation has to name one of `expected`, a pattern on the culprit's words, which may name a second task where the kernel did not trace the switch
-    between them. `inject` runs in a process of its own, `within` in the program: it gives what the program does each period. `inside`: kinds of parts that
+    """The explanation has to name one of `expected`, a pattern on the culprit's words, which may name a
+    second task where the kernel did not trace the switch
+    between them. `inject` runs in a process of its own, `within` in the program: it gives what the program
+    does each period. `inside`: kinds of parts that
     belong to an injection as its injector sees it. `options`: of watch. `fair`: the program is not real-time.
     """
 
@@ -535,7 +570,8 @@ class Cause:
     options: tuple[str, ...] = ()
     fair: bool = False
     by_gap: bool = False
-    """The injector knows when the kernel begins, and the program, which works then, how long it did not run."""
+    """The injector knows when the kernel begins, and the program, which works then, how long it did not run.
+    """
     least_ns: int = 400_000
     """Shorter latencies are not of this cause: what it takes to stop a thread, or to wake it again."""
 
@@ -543,8 +579,28 @@ class Cause:
 OWN = ("own work",)
 UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
 """Kinds of parts that are a doubt by their name."""
-SLEEPS = (*OWN, "blocked", "page fault", "lock owner", "lock owner asleep", "task", "idle exit", "wake-up on another CPU", "preemption off")
-MACHINE = ("irq", "interrupt", "softirq", "NMI", "switch", "wake-up", "timer late", "steal", "no software ran")
+SLEEPS = (
+    *OWN,
+    "blocked",
+    "page fault",
+    "lock owner",
+    "lock owner asleep",
+    "task",
+    "idle exit",
+    "wake-up on another CPU",
+    "preemption off",
+)
+MACHINE = (
+    "irq",
+    "interrupt",
+    "softirq",
+    "NMI",
+    "switch",
+    "wake-up",
+    "timer late",
+    "steal",
+    "no software ran",
+)
 CAUSES = (
     Cause("task of a higher priority", r"\bcause-hog\b", hog),
     Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
@@ -553,16 +609,35 @@ CAUSES = (
     Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off",)),
     Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
     Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off")),
-    Cause("many timers at once", r"local timer interrupt|hrtimer", timers, inside=(*OWN, "preemption off"), by_gap=True),
+    Cause(
+        "many timers at once",
+        r"local timer interrupt|hrtimer",
+        timers,
+        inside=(*OWN, "preemption off"),
+        by_gap=True,
+    ),
     Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN),
     Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
     Cause("debugger", r"stopped", debugger, inside=SLEEPS),
     Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
     Cause("CPU quota of its cgroup", r"quota", within=quota, inside=OWN, fair=True),
     Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim")),
-    Cause("held lock", r"cause-owner with the lock", within=lock, inside=SLEEPS, options=("--threads", "victim")),
-    Cause("priority inversion, third task", r"\bcause-third\b", within=inversion, options=("--threads", "victim")),
-    Cause("another thread's mprotect", r"\bcause-mapping\b|\bmmap\b|\bmunmap\b", within=mapping, inside=SLEEPS, options=("--threads", "victim")),
+    Cause(
+        "held lock", r"cause-owner with the lock", within=lock, inside=SLEEPS, options=("--threads", "victim")
+    ),
+    Cause(
+        "priority inversion, third task",
+        r"\bcause-third\b",
+        within=inversion,
+        options=("--threads", "victim"),
+    ),
+    Cause(
+        "another thread's mprotect",
+        r"\bcause-mapping\b|\bmmap\b|\bmunmap\b",
+        within=mapping,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+    ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work),
@@ -589,7 +664,9 @@ def program(cause: Cause, seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One injection and its latency: sizes in ns; `wrong_ns`: by how much the part is wrong beyond what a doubt says."""
+    """One injection and its latency: sizes in ns; `wrong_ns`: by how much the part is wrong beyond what a
+    doubt says.
+    """
 
     injected_ns: int
     unsure_ns: int
@@ -609,16 +686,27 @@ class Row:
 
 def explained(record: str) -> list[dict[str, Any]]:
     """The latencies of a record, with the waits for others."""
-    done = subprocess.run(["rtgauge", "explain", record, "--json"], capture_output=True, text=True, check=True)
-    return [latency for step in json.loads(done.stdout)["steps"] for latency in (*step["latencies"], *step["blocked"])]
+    done = subprocess.run(
+        ["rtgauge", "explain", record, "--json"], capture_output=True, text=True, check=True
+    )
+    return [
+        latency
+        for step in json.loads(done.stdout)["steps"]
+        for latency in (*step["latencies"], *step["blocked"])
+    ]
 
 
-def judged(cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple[int, int, int, int]]) -> list[Row]:
+def judged(
+    cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple[int, int, int, int]]
+) -> list[Row]:
     """A row for each latency that an injection delayed most of."""
     rows: list[Row] = []
     for latency in latencies:
         begin, end = latency["release_ns"], latency["release_ns"] + latency["latency_ns"]
-        shares = [(max(min(end, stop) - max(begin, start), 0), max(min(end, last) - max(begin, first), 0)) for start, stop, first, last in injections]
+        shares = [
+            (max(min(end, stop) - max(begin, start), 0), max(min(end, last) - max(begin, first), 0))
+            for start, stop, first, last in injections
+        ]
         least, most = sum(known for known, _ in shares), sum(longest for known, longest in shares if known)
         if 2 * least < latency["latency_ns"] or latency["latency_ns"] < cause.least_ns:
             continue
@@ -629,12 +717,30 @@ def judged(cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple
         others = {part["culprit"] for part in latency["parts"] if part["kind"] not in OWN}
         late = {name for name in others if parts[name] >= LEAST_CULPRIT * latency["latency_ns"]}
         main = max(late or parts, key=lambda name: parts[name])
-        found = sum(ns for name, ns in parts.items() if name not in unknown and re.search(cause.expected, name))
-        inside = sum(part["ns"] for part in latency["parts"] if part["kind"] in {*MACHINE, *cause.inside} and not re.search(cause.expected, part["culprit"]))
+        found = sum(
+            ns for name, ns in parts.items() if name not in unknown and re.search(cause.expected, name)
+        )
+        inside = sum(
+            part["ns"]
+            for part in latency["parts"]
+            if part["kind"] in {*MACHINE, *cause.inside} and not re.search(cause.expected, part["culprit"])
+        )
         open_ns = sum(parts[name] for name in unknown)
         wrong = max(found - most, least - found - inside - open_ns, 0)
         right = re.search(cause.expected, main) is not None
-        rows.append(Row(least, most - least, main, found, open_ns, tuple(latency["doubts"]), right, wrong, latency["sentence"]))
+        rows.append(
+            Row(
+                least,
+                most - least,
+                main,
+                found,
+                open_ns,
+                tuple(latency["doubts"]),
+                right,
+                wrong,
+                latency["sentence"],
+            )
+        )
     return rows
 
 
@@ -642,11 +748,28 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
     """Injects one cause, watches the program, and judges what the explanations say."""
     ours = [sys.executable, __file__, "--folder", str(folder)]
     command = cause.program() if cause.program is not None else [*ours, "--program", cause.name]
-    injector = None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
-    watch = ["rtgauge", "watch", "--wait", "5min", "--duration", f"{SECONDS}s", "--explain-above", ABOVE, *cause.options]
+    injector = (
+        None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
+    )
+    watch = [
+        "rtgauge",
+        "watch",
+        "--wait",
+        "5min",
+        "--duration",
+        f"{SECONDS}s",
+        "--explain-above",
+        ABOVE,
+        *cause.options,
+    ]
     try:
         with (folder / "output").open("w") as output:
-            subprocess.run([*watch, "--save", "--out", str(folder / "records"), "--", *command], check=True, stdout=output, stderr=output)
+            subprocess.run(
+                [*watch, "--save", "--out", str(folder / "records"), "--", *command],
+                check=True,
+                stdout=output,
+                stderr=output,
+            )
     except subprocess.CalledProcessError:
         print(folder.joinpath("output").read_text(), file=sys.stderr)
         return []
@@ -663,17 +786,29 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
     told = [tuple(injection) for document in documents for injection in document["told"]]
     if cause.by_gap:
         gaps = [(before[1], after[0]) for before, after in itertools.pairwise(ran)]
-        injections = [(*gap, *gap) for due, end, _ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end]
+        injections = [
+            (*gap, *gap) for due, end, _ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
+        ]
     else:
         known = sorted(bounded(*injection, ran, beside=cause.inject is not None) for injection in told)
-        begins, ends = [*(injection[0] for injection in known[1:]), sys.maxsize], [0, *(injection[1] for injection in known[:-1])]
-        injections = [(begin, end, max(first, before), min(last, after)) for (begin, end, first, last), before, after in zip(known, ends, begins, strict=True)]
+        begins, ends = (
+            [*(injection[0] for injection in known[1:]), sys.maxsize],
+            [0, *(injection[1] for injection in known[:-1])],
+        )
+        injections = [
+            (begin, end, max(first, before), min(last, after))
+            for (begin, end, first, last), before, after in zip(known, ends, begins, strict=True)
+        ]
     records = list((folder / "records").iterdir())
     return judged(cause, explained(str(records[-1])), injections)
 
 
-def bounded(begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]], *, beside: bool) -> tuple[int, int, int, int]:
-    """An injection: begin and end by its own clock, and the first and the last time at which the program did not run around it."""
+def bounded(
+    begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]], *, beside: bool
+) -> tuple[int, int, int, int]:
+    """An injection: begin and end by its own clock, and the first and the last time at which the program did
+    not run around it.
+    """
     if not ran:
         return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAST_NS
     if beside:  # a reading of its clock that comes after the program ran is too late
@@ -681,7 +816,10 @@ def bounded(begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns
     after = bisect.bisect_left(ran, (end_ns, 0))
     last = ran[after][0] if after < len(ran) else end_ns
-    first = max(begin_ns - before_ns, max((stop for _, stop in ran[max(after - 5, 0) : after] if stop <= begin_ns), default=0))
+    first = max(
+        begin_ns - before_ns,
+        max((stop for _, stop in ran[max(after - 5, 0) : after] if stop <= begin_ns), default=0),
+    )
     return begin_ns, end_ns, first, min(last, end_ns + MOST_UNSURE_NS)
 
 
@@ -713,7 +851,9 @@ def main() -> None:
     """Tries the causes and prints the table."""
     global FOLDER  # noqa: PLW0603 - where this process writes what it tells
     names = [cause.name for cause in CAUSES]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("causes", nargs="*", metavar="CAUSE", help=f"of: {'; '.join(names)}; default: all")
     parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -732,7 +872,10 @@ def main() -> None:
             program(cause, SECONDS + 600)
         return
     if not words.json:
-        print("| injected | named | latencies | named rightly | with a doubt | wrong without a doubt, by at most (us) | known within (us) |")
+        print(
+            "| injected | named | latencies | named rightly | with a doubt | wrong without a "
+            "doubt, by at most (us) | known within (us) |"
+        )
         print("|---|---|---|---|---|---|---|")
     for cause in CAUSES:
         if words.causes and cause.name not in words.causes:

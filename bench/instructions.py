@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""User-space instructions a sample of the measuring thread, counted by callgrind: the difference of two lengths, so that the start drops out.
+"""User-space instructions a sample of the measuring thread, counted by callgrind: the difference of two
+lengths, so that the start drops out.
 
-callgrind counts each thread apart. In all three programs the measuring thread is the first that the main thread starts (2 in callgrind's
-numbers). valgrind hides the kernel's clock page from its programs, so that reading the clock is a system call there and the
+callgrind counts each thread apart. In all three programs the measuring thread is the first that the main
+thread starts (2 in callgrind's
+numbers). valgrind hides the kernel's clock page from its programs, so that reading the clock is a system call
+there and the
 page's own instructions, which are the same for all, are in no figure.
 """
 
@@ -25,7 +28,8 @@ SHORT, LONG = 1000, 3000
 MEASURING_THREAD = "02"
 SHARE_LIMIT = 0.5
 STATED = 195
-"""Instructions a sample of cyclictest as the project's aim states it; the count differs with the C library."""
+"""Instructions a sample of cyclictest as the project's aim states it; the count differs with the C library.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,12 @@ def counted(command: list[str], samples: Callable[[str], int]) -> Counted:
     """`samples` reads from the program's standard output how many it took."""
     with tempfile.TemporaryDirectory(prefix="rtgauge-bench-") as name:
         folder = Path(name)
-        valgrind = [program("valgrind"), "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={folder / 'out'}"]
+        valgrind = [
+            program("valgrind"),
+            "--tool=callgrind",
+            "--separate-threads=yes",
+            f"--callgrind-out-file={folder / 'out'}",
+        ]
         output = run([*valgrind, *command], cwd=folder)
         path = folder / f"out-{MEASURING_THREAD}"
         found = re.search(r"^totals: (\d+)$", path.read_text(), re.MULTILINE) if path.exists() else None
@@ -48,7 +57,9 @@ def counted(command: list[str], samples: Callable[[str], int]) -> Counted:
 
 
 def engine_samples(output: str) -> int:
-    summary = next(document for document in map(json.loads, output.splitlines()) if document["type"] == "summary")
+    summary = next(
+        document for document in map(json.loads, output.splitlines()) if document["type"] == "summary"
+    )
     return int(summary["count"])
 
 
@@ -77,13 +88,43 @@ def measure(cpu: int) -> Findings:
     findings = Findings()
     program("valgrind")
     tools: dict[str, tuple[Callable[[int], list[str]], Callable[[str], int]]] = {
-        "rtgauge": (lambda n: [engine(), "wakeup", "--go", "--cpu", str(cpu), "--warm-up-ns", "0", "--count", str(n)], engine_samples),
+        "rtgauge": (
+            lambda n: [engine(), "wakeup", "--go", "--cpu", str(cpu), "--warm-up-ns", "0", "--count", str(n)],
+            engine_samples,
+        ),
         "cyclictest": (
-            lambda n: [program("cyclictest"), "-q", "-m", "-t", "1", "-a", str(cpu), "-p", "98", "-i", "1000", "-l", str(n), "-h", "1000"],
+            lambda n: [
+                program("cyclictest"),
+                "-q",
+                "-m",
+                "-t",
+                "1",
+                "-a",
+                str(cpu),
+                "-p",
+                "98",
+                "-i",
+                "1000",
+                "-l",
+                str(n),
+                "-h",
+                "1000",
+            ],
             cyclictest_samples,
         ),
         "jitterdebugger": (
-            lambda n: [program("jitterdebugger"), "-v", "-a", str(cpu), "-p", "98", "-i", "1000", "-l", str(n)],
+            lambda n: [
+                program("jitterdebugger"),
+                "-v",
+                "-a",
+                str(cpu),
+                "-p",
+                "98",
+                "-i",
+                "1000",
+                "-l",
+                str(n),
+            ],
             jitterdebugger_samples,
         ),
     }

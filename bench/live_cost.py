@@ -3,10 +3,13 @@
 
     python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire] [--watching]
 
-With it, a browser's part is played by a client that takes every document and every frame. The two sides are compared as `rtgauge compare` does it:
-`the same within 2 us` are two one-sided tests (TOST) over the quantiles of the runs, at 5 % after correction for the number of quantiles.
+With it, a browser's part is played by a client that takes every document and every frame. The two sides are
+compared as `rtgauge compare` does it:
+`the same within 2 us` are two one-sided tests (TOST) over the quantiles of the runs, at 5 % after correction
+for the number of quantiles.
 
---watching: one run with the page, in which the client comes and goes; each of these times counts as a run. It leaves out what the page costs
+--watching: one run with the page, in which the client comes and goes; each of these times counts as a run. It
+leaves out what the page costs
 without anybody who looks, and sees much smaller differences, since both sides are seconds apart.
 """
 
@@ -76,7 +79,10 @@ def _browse(url: str, probe: str, cpu: int, until_s: float = math.inf) -> None:
 
 
 class _ComesAndGoes:
-    """A browser that looks for a while and does not for as long. `seen`: the times (ns) between which it did for sure, `unseen`: did not."""
+    """A browser that looks for a while and does not for as long.
+
+    `seen`: the times (ns) between which it did for sure, `unseen`: did not.
+    """
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, int]] = []
@@ -95,12 +101,40 @@ class _ComesAndGoes:
             time.sleep(LOOKS_S)
 
 
-def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool, look: Callable[[str, str, int], None] | None = None) -> Record:
+def _turn(
+    probe: str,
+    cpu: int,
+    folder: Path,
+    seconds: float,
+    *,
+    live: bool,
+    look: Callable[[str, str, int], None] | None = None,
+) -> Record:
     """The record of one turn; `look`(address, probe, CPU) is the browser. Raises CannotMeasure."""
-    words = ["probe", *WORDS[probe], "--duration", f"{seconds:g}s", "--cpu", str(cpu), "--save", "--out", str(folder), "--wait", "10min"]
-    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, *(["--live", "127.0.0.1:0"] if live else [])]
+    words = [
+        "probe",
+        *WORDS[probe],
+        "--duration",
+        f"{seconds:g}s",
+        "--cpu",
+        str(cpu),
+        "--save",
+        "--out",
+        str(folder),
+        "--wait",
+        "10min",
+    ]
+    command = [
+        sys.executable,
+        "-c",
+        "from rtgauge.cli.main import main; main()",
+        *words,
+        *(["--live", "127.0.0.1:0"] if live else []),
+    ]
     with (
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as run,
         ThreadPoolExecutor(1) as pool,
     ):
         errors: list[str] = []
@@ -111,7 +145,9 @@ def _turn(probe: str, cpu: int, folder: Path, seconds: float, *, live: bool, loo
                 pool.submit(look or _browse, text.split()[1], probe, cpu)
         status = run.wait()
     if status:
-        raise CannotMeasure(f"rtgauge {' '.join(words[:2])} failed (exit status {status}): {last_words(''.join(errors))}")
+        raise CannotMeasure(
+            f"rtgauge {' '.join(words[:2])} failed (exit status {status}): {last_words(''.join(errors))}"
+        )
     (path,) = folder.iterdir()
     return Record.open(path)
 
@@ -121,16 +157,31 @@ def _missed(records: Sequence[Record]) -> str:
     steps = [step for record in records for step in record.steps]
     values = [result.values for step in steps for result in step.results if result.name == "tire"]
     if values:
-        return f"{sum(int(v['deadline_missed']) for v in values):,} of {sum(int(v['activations']) for v in values):,} deadlines missed"
+        return (
+            f"{sum(int(v['deadline_missed']) for v in values):,} of "
+            f"{sum(int(v['activations']) for v in values):,} deadlines missed"
+        )
     totals = [step.total for step in steps if step.total is not None]
-    return f"{sum(total.missed for total in totals):,} of {sum(total.count + total.missed for total in totals):,} activations missed"
+    return (
+        f"{sum(total.missed for total in totals):,} of "
+        f"{sum(total.count + total.missed for total in totals):,} activations missed"
+    )
 
 
 def _frames(records: Sequence[Record]) -> str:
-    values = [result.values for record in records for step in record.steps for result in step.results if result.name == "tire"]
+    values = [
+        result.values
+        for record in records
+        for step in record.steps
+        for result in step.results
+        if result.name == "tire"
+    ]
     seconds = sum(int(v["activations"]) for v in values) * 0.002
     frames = sum(int(v["frames"]) for v in values)
-    return f"{frames:,} frames copied ({frames / seconds:.1f} a second), of which {sum(int(v['frames_late']) for v in values)} ended after the next release"
+    return (
+        f"{frames:,} frames copied ({frames / seconds:.1f} a second), of which "
+        f"{sum(int(v['frames_late']) for v in values)} ended after the next release"
+    )
 
 
 def _us(ns: int | None) -> str:
@@ -144,11 +195,15 @@ def _side(probe: str, record: Record) -> Side:
 
 def _inside(times: Sequence[tuple[int, int]]) -> pl.Expr:
     """The windows that lie between two of these times."""
-    return pl.any_horizontal((pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times)
+    return pl.any_horizontal(
+        (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times
+    )
 
 
 def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
-    """What missed its deadline (of the tire: also what ended after it, with a slack below 0), or was not activated, of how many."""
+    """What missed its deadline (of the tire: also what ended after it, with a slack below 0), or was not
+    activated, of how many.
+    """
     (step,) = record.steps
     windows = record.windows(step).filter(pl.col("phase") == "measure").filter(_inside(times))
     slack = next((series.series for series in step.series if series.metric == "slack"), None)
@@ -157,7 +212,9 @@ def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
     total = int(released["count"].sum()) + missed
     if slack is None:
         return f"{missed:,} of {total:,} activations missed"
-    bins = windows.filter(pl.col("series") == slack).select(pl.col("bins").cast(pl.List(pl.Int64)), pl.col("counts").cast(pl.List(pl.Int64)))
+    bins = windows.filter(pl.col("series") == slack).select(
+        pl.col("bins").cast(pl.List(pl.Int64)), pl.col("counts").cast(pl.List(pl.Int64))
+    )
     late = int(bins.explode("bins", "counts").filter(pl.col("bins") < 0)["counts"].sum())
     return f"{missed + late:,} of {total:,} deadlines missed"
 
@@ -174,28 +231,41 @@ def _compare(sides: dict[bool, list[Side]]) -> list[str]:
     found: dict[str, tuple[Interval, list[float]]] = {}
     for name in SHOWN:
         ends = {live: [_quantile(side, name) for side in of_live] for live, of_live in sides.items()}
-        with_page, without = (RunFigures([low for low, _ in ends[live]], [high for _, high in ends[live]]) for live in (True, False))
+        with_page, without = (
+            RunFigures([low for low, _ in ends[live]], [high for _, high in ends[live]])
+            for live in (True, False)
+        )
         means = [sum(figures.high_ns) / len(figures.high_ns) / 1000 for figures in (without, with_page)]
         found[name] = between_runs(with_page, without).interval(alpha=ALPHA, within_ns=WITHIN_NS), means
     corrected = holm([interval.p_not_within for interval, _ in found.values()])
     for (name, (interval, values)), p in zip(found.items(), corrected, strict=True):
-        says = f"the same within {WITHIN_NS / 1000:g} us" if p < ALPHA else f"not shown to be the same within {WITHIN_NS / 1000:g} us"
+        says = (
+            f"the same within {WITHIN_NS / 1000:g} us"
+            if p < ALPHA
+            else f"not shown to be the same within {WITHIN_NS / 1000:g} us"
+        )
         lines.append(
-            f"{name}: {values[0]:.1f} us without, {values[1]:.1f} us with; difference {_us(interval.low_ns)} .. {_us(interval.high_ns)} us "
+            f"{name}: {values[0]:.1f} us without, {values[1]:.1f} us with; difference "
+            f"{_us(interval.low_ns)} .. {_us(interval.high_ns)} us "
             f"(95 %), {says} (p = {p:.2g})"
         )
     return lines
 
 
 def measure(probe: str, cpu: int, rounds: int, seconds: float) -> list[str]:
-    """What `rounds` turns of each side show; the sides change places from round to round. Raises CannotMeasure."""
+    """What `rounds` turns of each side show; the sides change places from round to round.
+
+    Raises CannotMeasure.
+    """
     sides: dict[bool, list[Record]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
             for live in (False, True) if number % 2 else (True, False):
                 sides[live].append(_turn(probe, cpu, Path(folder) / f"{number}-{live}", seconds, live=live))
             say(f"  {probe}: round {number + 1} of {rounds}")
-        lines = _compare({live: [_side(probe, record) for record in records] for live, records in sides.items()})
+        lines = _compare(
+            {live: [_side(probe, record) for record in records] for live, records in sides.items()}
+        )
         lines.append(f"without {_missed(sides[False])}, with {_missed(sides[True])}")
         return [*lines, _frames(sides[True])] if probe == "tire" else lines
 
@@ -207,16 +277,23 @@ def measure_watching(probe: str, cpu: int, rounds: int) -> list[str]:
         record = _turn(probe, cpu, Path(folder) / "watching", rounds * 2 * LOOKS_S + 1, live=True, look=look)
         side = _side(probe, record)
         times = {True: look.seen, False: look.unseen}
-        looks = {live: [replace(side, windows=side.windows.filter(_inside([each]))) for each in within] for live, within in times.items()}
+        looks = {
+            live: [replace(side, windows=side.windows.filter(_inside([each]))) for each in within]
+            for live, within in times.items()
+        }
         looks = {live: [each for each in of_live if each.windows.height] for live, of_live in looks.items()}
         lines = [f"{len(looks[True])} times with a browser, {len(looks[False])} without", *_compare(looks)]
-        lines.append(f"without {_missed_within(record, times[False])}, with {_missed_within(record, times[True])}")
+        lines.append(
+            f"without {_missed_within(record, times[False])}, with {_missed_within(record, times[True])}"
+        )
         return [*lines, *([_frames([record])] if probe == "tire" else [])]
 
 
 def main() -> int:
     """Print both probes' lines."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--rounds", type=int, default=12)
     options.add_argument("--seconds", type=float, default=4, help="of one turn")
     options.add_argument("--cpu", type=int, default=last_cpu())
@@ -224,9 +301,16 @@ def main() -> int:
     options.add_argument("--probe", action="append", choices=list(WORDS))
     chosen = options.parse_args()
     for probe in chosen.probe or WORDS:
-        print(f"{' '.join(WORDS[probe])}: {chosen.rounds} rounds of {LOOKS_S if chosen.watching else chosen.seconds:g} s each, CPU {chosen.cpu}")
+        print(
+            f"{' '.join(WORDS[probe])}: {chosen.rounds} rounds of "
+            f"{LOOKS_S if chosen.watching else chosen.seconds:g} s each, CPU {chosen.cpu}"
+        )
         try:
-            lines = measure_watching(probe, chosen.cpu, chosen.rounds) if chosen.watching else measure(probe, chosen.cpu, chosen.rounds, chosen.seconds)
+            lines = (
+                measure_watching(probe, chosen.cpu, chosen.rounds)
+                if chosen.watching
+                else measure(probe, chosen.cpu, chosen.rounds, chosen.seconds)
+            )
             print(*(f"  {text}" for text in lines), sep="\n", flush=True)
         except CannotMeasure as error:
             print(f"  not measured: {error}")

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A week on 64 CPUs: what the host needs for a stream of 38.7 million windows, generated as fast as it is read, and then for its page and a comparison.
+"""A week on 64 CPUs: what the host needs for a stream of 38.7 million windows, generated as fast as it is
+read, and then for its page and a comparison.
 
     bench/long_run.py --out /var/tmp/week            a week: half an hour, 6 GB
     bench/long_run.py --seconds 6048 --out /var/tmp  a hundredth of it
 
-The second record of the comparison is a copy of the first, under another load's name. Times are CPU time of this process, which shares the machine with
+The second record of the comparison is a copy of the first, under another load's name. Times are CPU time of
+this process, which shares the machine with
 the generator.
 """
 
@@ -44,7 +46,9 @@ class Generator:
 
     def __init__(self, folder: Path, seconds: int) -> None:
         engine = write_engine(folder / "engine")
-        self._process = subprocess.Popen([engine, "wakeup", f"--duration-ns={seconds * NS}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [engine, "wakeup", f"--duration-ns={seconds * NS}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
 
     def lines(self) -> Iterator[bytes]:
         assert self._process.stdout is not None
@@ -64,10 +68,24 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
     """The record, and how many windows it has."""
     writer = RecordWriter.create(out, host="generated", name="week")
     key = StepKey(
-        probe="wakeup", parameters={"interval_ns": 1_000_000, "duration_ns": seconds * NS}, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1
+        probe="wakeup",
+        parameters={"interval_ns": 1_000_000, "duration_ns": seconds * NS},
+        load="idle",
+        deployment="as-is",
+        targets={"self": "local"},
+        repeat=1,
     )
     writer.write_run(
-        Run(id=writer.id, created=MOMENT, state="partial", rtgauge="0", command=["bench"], plan={"name": "week"}, targets=["local"], planned=[key])
+        Run(
+            id=writer.id,
+            created=MOMENT,
+            state="partial",
+            rtgauge="0",
+            command=["bench"],
+            plan={"name": "week"},
+            targets=["local"],
+            planned=[key],
+        )
     )
     writer.write_system("local", {"host": "generated"})
     folder = writer.step_folder("01-wakeup-idle")
@@ -83,21 +101,32 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
                 print(f"{windows:,} windows, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     parsed = time.process_time() - began_cpu
     print(f"windows                    {windows:,}")
-    print(f"read and written           {parsed / windows * 1e6:.1f} us CPU a window, {time.monotonic() - began:.0f} s in all")
+    print(
+        f"read and written           {parsed / windows * 1e6:.1f} us CPU a window, "
+        f"{time.monotonic() - began:.0f} s in all"
+    )
     print(f"memory                     {memory_mib():.0f} MiB", flush=True)
     began_cpu = time.process_time()
     frame = stream.table.frame()
     print(f"merged in time             {len(frame):,} blocks, {time.process_time() - began_cpu:.0f} s CPU")
-    summary = summarise_step(frame, [line.model_dump() for line in stream.result.series], [line.model_dump() for line in stream.result.summaries])
+    summary = summarise_step(
+        frame,
+        [line.model_dump() for line in stream.result.series],
+        [line.model_dump() for line in stream.result.summaries],
+    )
     assert stream.result.hello is not None
     step = Step(
-        id="01-wakeup-idle", key=key, tool="generated", started=MOMENT, ended=MOMENT, start_ns=0, end_ns=seconds * NS, end_reason="duration",
-        parameters=stream.result.hello.parameters, cpus=stream.result.hello.cpus, load=LoadReport(name="idle"), series=summary.series, total=summary.total,
+        id="01-wakeup-idle", key=key, tool="generated", started=MOMENT, ended=MOMENT, start_ns=0,
+        end_ns=seconds * NS, end_reason="duration",
+        parameters=stream.result.hello.parameters, cpus=stream.result.hello.cpus,
+        load=LoadReport(name="idle"), series=summary.series, total=summary.total,
         outliers=[], marks=summary.marks,
     )  # fmt: skip
     writer.commit_step(step, frame)
     path = writer.finish("complete")
-    print(f"memory, with the step      {memory_mib():.0f} MiB; marks: {[mark.name for mark in summary.marks]}")
+    print(
+        f"memory, with the step      {memory_mib():.0f} MiB; marks: {[mark.name for mark in summary.marks]}"
+    )
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     print(f"record                     {size / windows:.1f} bytes a window, {size / 1e9:.2f} GB", flush=True)
     return path, windows
@@ -119,24 +148,39 @@ def timed(label: str, *words: object) -> None:
     """One command of rtgauge, in a process of its own."""
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     code = "from rtgauge.cli.main import main; main()"
-    done = subprocess.run(["/usr/bin/env", "time", "-f", "%M", sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/usr/bin/env", "time", "-f", "%M", sys.executable, "-c", code, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     memory = done.stderr.strip().splitlines()[-1]
-    print(f"{label:26} {time.monotonic() - began:.1f} s, {cpu:.1f} s CPU, {int(memory) / 1024:.0f} MiB, status {done.returncode}", flush=True)
+    print(
+        f"{label:26} {time.monotonic() - began:.1f} s, {cpu:.1f} s CPU, {int(memory) / 1024:.0f} "
+        f"MiB, status {done.returncode}",
+        flush=True,
+    )
     if done.returncode not in {0, 1}:
         print(done.stderr, file=sys.stderr)
 
 
 def main() -> None:
     """Measure, and print what it took."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=WEEK_S, help="length of the measurement on 64 CPUs (a week)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=WEEK_S, help="length of the measurement on 64 CPUs (a week)"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the records")
     parser.add_argument("--record", type=Path, help="one that is there already: only its page and comparison")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    record = arguments.record if arguments.record is not None else measure(arguments.out, arguments.seconds)[0]
+    record = (
+        arguments.record if arguments.record is not None else measure(arguments.out, arguments.seconds)[0]
+    )
     page = arguments.out / "page.html"
     timed("page", "report", record, "-o", page)
     print(f"size of the page           {page.stat().st_size / 1e6:.2f} MB" if page.exists() else "no page")

@@ -36,9 +36,20 @@ def engine() -> str:
 
 
 def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE_S) -> str:
-    """Standard output of a program. Raises CannotMeasure with its own last words where it failed or took too long."""
+    """Standard output of a program.
+
+    Raises CannotMeasure with its own last words where it failed or took too long.
+    """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s, cwd=cwd, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired as error:
         raise CannotMeasure(f"{Path(command[0]).name} did not end within {timeout_s:.0f} s") from error
     if done.returncode:
@@ -48,7 +59,9 @@ def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE
 
 
 def last_words(output: str) -> str:
-    """The last line of a program's output, valgrind's own lines apart; of the engine's stream the message of its last line."""
+    """The last line of a program's output, valgrind's own lines apart; of the engine's stream the message of
+    its last line.
+    """
     lines = [line for line in output.splitlines() if line.strip() and not line.startswith("==")]
     text = lines[-1] if lines else ""
     if not text.startswith("{"):
@@ -65,5 +78,7 @@ def say(text: str) -> None:
 
 
 def last_cpu() -> int:
-    """The CPU that is measured where none was asked for: the last one allowed; the first one has most interrupts."""
+    """The CPU that is measured where none was asked for: the last one allowed; the first one has most
+    interrupts.
+    """
     return max(os.sched_getaffinity(0))

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge side by side with cyclictest and jitterdebugger: `python bench/run.py [--rounds N] [--only PART] [--json]`.
+"""rtgauge side by side with cyclictest and jitterdebugger: `python bench/run.py [--rounds N] [--only PART]
+[--json]`.
 
-Prints each figure with the target that the project set itself and `ok` or `short of it`. Nothing is asserted: the exit status is 0 unless
-something could not be measured (1), which is then said with what to install. How to read the figures: docs/benchmarks.md.
+Prints each figure with the target that the project set itself and `ok` or `short of it`. Nothing is asserted:
+the exit status is 0 unless
+something could not be measured (1), which is then said with what to install. How to read the figures:
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -34,11 +37,28 @@ if TYPE_CHECKING:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=21, help="rounds of the latency comparison, at least 7 (default: %(default)s)")
-    parser.add_argument("--slice", type=float, default=0.6, metavar="SECONDS", help="length of one program's turn in a round (default: %(default)s)")
-    parser.add_argument("--cpu", type=int, default=last_cpu(), help="the CPU that is measured (default: %(default)s)")
-    parser.add_argument("--only", action="append", choices=list(PARTS), help="this part only; may be given more than once")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=21,
+        help="rounds of the latency comparison, at least 7 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--slice",
+        type=float,
+        default=0.6,
+        metavar="SECONDS",
+        help="length of one program's turn in a round (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cpu", type=int, default=last_cpu(), help="the CPU that is measured (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=list(PARTS), help="this part only; may be given more than once"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     chosen = parser.parse_args()
     if chosen.rounds < 7:
@@ -70,7 +90,12 @@ def load() -> float:
 
 
 def machine() -> dict[str, Any]:
-    return {"kernel": platform.release(), "machine": platform.machine(), "cpus_allowed": len(os.sched_getaffinity(0)), "python": platform.python_version()}
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpus_allowed": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+    }
 
 
 def main() -> int:
@@ -80,8 +105,14 @@ def main() -> int:
         return 1
     about, before = machine(), load()
     if not chosen.json:
-        print(f"Linux {about['kernel']}, {about['machine']}, {about['cpus_allowed']} CPUs; measured on CPU {chosen.cpu}; load {before:.2f} before")
-        print("Each figure: the median over the rounds (smallest .. largest; 95 %: confidence interval of the median). How to read them: docs/benchmarks.md")
+        print(
+            f"Linux {about['kernel']}, {about['machine']}, {about['cpus_allowed']} CPUs; measured "
+            f"on CPU {chosen.cpu}; load {before:.2f} before"
+        )
+        print(
+            "Each figure: the median over the rounds (smallest .. largest; 95 %: confidence "
+            "interval of the median). How to read them: docs/benchmarks.md"
+        )
     parts: dict[str, Findings] = {}
     for name in chosen.only or PARTS:
         say(f"{name} ...")
@@ -105,7 +136,15 @@ def main() -> int:
         figures = {name: [figure.as_dict() for figure in found.figures] for name, found in parts.items()}
         print(
             json.dumps(
-                {"machine": about, "cpu": chosen.cpu, "load_before": before, "load_after": load(), "figures": figures, "notes": notes, "missing": missing},
+                {
+                    "machine": about,
+                    "cpu": chosen.cpu,
+                    "load_before": before,
+                    "load_after": load(),
+                    "figures": figures,
+                    "notes": notes,
+                    "missing": missing,
+                },
                 indent=1,
             )
         )

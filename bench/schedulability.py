@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How long the exact analysis of random task sets takes, on one core: 10,000 sets of 20 tasks, without and with the growth of execution times."""
+"""How long the exact analysis of random task sets takes, on one core: 10,000 sets of 20 tasks, without and
+with the growth of execution times.
+"""
 
 from __future__ import annotations
 
@@ -41,4 +43,10 @@ def measure(cpu: int) -> Findings:
     if ((factors >= 1_000_000) != passed).any():
         notes.append("the growth and the analysis do not agree: one of them is wrong")
     name = f"analysis of {SETS} random sets of {TASKS} tasks, one core"
-    return Findings([Figure(name, plain, "s", at_most=SECONDS_LIMIT), Figure(f"{name}, with growth", growth, "s", at_most=GROWTH_SECONDS_LIMIT)], notes=notes)
+    return Findings(
+        [
+            Figure(name, plain, "s", at_most=SECONDS_LIMIT),
+            Figure(f"{name}, with growth", growth, "s", at_most=GROWTH_SECONDS_LIMIT),
+        ],
+        notes=notes,
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How long each reader of foreign text takes for 1 MB made to be slow: tokens repeated, drawn mixtures, and tokens in files of each format.
+"""How long each reader of foreign text takes for 1 MB made to be slow: tokens repeated, drawn mixtures, and
+tokens in files of each format.
 
     python bench/slow_text.py [MIXTURES]
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How long summarising raw samples takes, on one core, and how much memory.
 
-The samples are made: latencies of a loaded machine at a 20 us interval, lognormal around 3.5 us with a Pareto tail. The whole process is
-measured, imports included, with the file in the page cache. Runs alone too: `python bench/summarise_samples.py [MILLIONS]`.
+The samples are made: latencies of a loaded machine at a 20 us interval, lognormal around 3.5 us with a Pareto
+tail. The whole process is
+measured, imports included, with the file in the page cache. Runs alone too: `python
+bench/summarise_samples.py [MILLIONS]`.
 """
 
 from __future__ import annotations
@@ -57,11 +59,15 @@ def folder_for(size: int) -> str:
 def once(path: Path, cpu: int) -> tuple[float, float]:
     """Seconds and GiB (largest resident) of one process that summarises `path`, held on one CPU."""
     begin = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-c", CODE, str(path), str(cpu)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", CODE, str(path), str(cpu)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         answer, complaint = process.communicate()
         took = time.perf_counter() - begin
     if process.returncode:
-        raise CannotMeasure(f"summarising failed: {complaint.decode(errors='replace').strip().splitlines()[-1]}")
+        raise CannotMeasure(
+            f"summarising failed: {complaint.decode(errors='replace').strip().splitlines()[-1]}"
+        )
     return took, int(answer) / (1 << 20)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The solvers of the tire side by side: node-steps a second of one thread and of two, by turns, and the largest tire that keeps 100 Hz."""
+"""The solvers of the tire side by side: node-steps a second of one thread and of two, by turns, and the
+largest tire that keeps 100 Hz.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,16 @@ FLAGS = "-ffp-contract=off -fno-math-errno, the loops of halo with -O3, all else
 
 
 def _values(solver: str, nodes: int, threads: int, *words: str) -> dict[str, Any]:
-    command = [engine(), "tire", "--go", f"--solver={solver}", f"--nodes={nodes}", f"--threads={threads}", "--warm-up-ns=50000000", *words]
+    command = [
+        engine(),
+        "tire",
+        "--go",
+        f"--solver={solver}",
+        f"--nodes={nodes}",
+        f"--threads={threads}",
+        "--warm-up-ns=50000000",
+        *words,
+    ]
     lines = [json.loads(line) for line in run(command).splitlines()]
     return next(line["values"] for line in lines if line["type"] == "result")
 
@@ -51,7 +62,9 @@ def _holds(solver: str, nodes: int, threads: int) -> bool:
 
 
 def _frontier(solver: str, threads: int) -> tuple[int, int]:
-    """The largest number of nodes that kept every deadline, and the smallest that did not: between them by bisection, from what a node takes."""
+    """The largest number of nodes that kept every deadline, and the smallest that did not: between them by
+    bisection, from what a node takes.
+    """
     rate = _rate(solver, 200_000, threads)
     low, high = 4, min(MOST_NODES, int(rate * PERIOD_NS / 1e9 * 1.5) // 4 * 4)
     guess = int(rate * PERIOD_NS / 1e9 * 0.8) // 4 * 4
@@ -76,7 +89,11 @@ def measure() -> Findings:
     found.figures += [
         Figure("halo, one thread, n = 4000", [rate / 1e6 for rate in halo], "M node-steps/s"),
         Figure("semaphore, one thread, n = 4000", [rate / 1e6 for rate in semaphore], "M node-steps/s"),
-        Figure("halo over semaphore, one thread", [a / b for a, b in zip(halo, semaphore, strict=True)], at_least=MANY_TIMES),
+        Figure(
+            "halo over semaphore, one thread",
+            [a / b for a, b in zip(halo, semaphore, strict=True)],
+            at_least=MANY_TIMES,
+        ),
     ]
     cpus = len(os.sched_getaffinity(0))
     if cpus > 1:
@@ -84,7 +101,11 @@ def measure() -> Findings:
         found.figures += [
             Figure("halo, one thread, n = 40 000", [rate / 1e6 for rate in one], "M node-steps/s"),
             Figure("halo, two threads, n = 40 000", [rate / 1e6 for rate in two], "M node-steps/s"),
-            Figure("two threads over one, n = 40 000", [a / b for a, b in zip(two, one, strict=True)], at_least=TWO_THREADS),
+            Figure(
+                "two threads over one, n = 40 000",
+                [a / b for a, b in zip(two, one, strict=True)],
+                at_least=TWO_THREADS,
+            ),
         ]
     else:
         found.missing.append("tire: two threads need two CPUs")
@@ -94,7 +115,17 @@ def measure() -> Findings:
         say(f"frontier of {solver}, {threads} threads ...")
         low, high = _frontier(solver, threads)
         note = f"{high} nodes missed a deadline" if high < MOST_NODES else "the most that there may be"
-        found.figures.append(Figure(f"100 Hz kept by {solver}, {threads} thread{'s' if threads > 1 else ''}", [float(low)], "nodes", note=note))
+        found.figures.append(
+            Figure(
+                f"100 Hz kept by {solver}, {threads} thread{'s' if threads > 1 else ''}",
+                [float(low)],
+                "nodes",
+                note=note,
+            )
+        )
     spread = statistics.median(halo) / statistics.median(semaphore)
-    found.notes.append(f"a ratio of medians: {spread:.1f} times as many node-steps; every frontier kept {REPEATS} runs of {PACED_NS / 1e9:g} s without a miss")
+    found.notes.append(
+        f"a ratio of medians: {spread:.1f} times as many node-steps; every frontier kept {REPEATS} "
+        f"runs of {PACED_NS / 1e9:g} s without a miss"
+    )
     return found

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Makes the UF2 file of an image of the RP2040's flash: `uf2.py IMAGE UF2`. Writes the checksum of the second stage that the boot ROM wants."""
+"""Makes the UF2 file of an image of the RP2040's flash: `uf2.py IMAGE UF2`.
+
+Writes the checksum of the second stage that the boot ROM wants.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ BOOT2_CODE = 252
 
 
 def boot2_checksum(code: bytes) -> int:
-    """CRC-32 as the boot ROM computes it (RP2040 datasheet 2.8.1.3.1): polynomial 04c11db7, begun with ones, bits not reversed."""
+    """CRC-32 as the boot ROM computes it (RP2040 datasheet 2.8.1.3.1): polynomial 04c11db7, begun with ones,
+    bits not reversed.
+    """
     crc = 0xFFFF_FFFF
     for byte in code:
         crc ^= byte << 24
@@ -34,7 +39,17 @@ def uf2(image: bytes) -> bytes:
     pages = [image[i : i + PAGE].ljust(PAGE, b"\0") for i in range(0, len(image), PAGE)]
     blocks: list[bytes] = []
     for number, page in enumerate(pages):
-        header = struct.pack("<8I", 0x0A32_4655, 0x9E5D_5157, 0x2000, FLASH_START + number * PAGE, PAGE, number, len(pages), FAMILY_RP2040)
+        header = struct.pack(
+            "<8I",
+            0x0A32_4655,
+            0x9E5D_5157,
+            0x2000,
+            FLASH_START + number * PAGE,
+            PAGE,
+            number,
+            len(pages),
+            FAMILY_RP2040,
+        )
         blocks.append(header + page.ljust(476, b"\0") + struct.pack("<I", 0x0AB1_6F30))
     return b"".join(blocks)
 

@@ -22,9 +22,17 @@ settings.load_profile("rtgauge")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests that need what this machine does not have, and say what; CI has all of it."""
-    here = {"root": os.geteuid() == 0, "real_time": REAL_TIME, "tracefs": "tracefs" in Path("/proc/filesystems").read_text()}
+    here = {
+        "root": os.geteuid() == 0,
+        "real_time": REAL_TIME,
+        "tracefs": "tracefs" in Path("/proc/filesystems").read_text(),
+    }
     for item in items:
-        missing = [name for name, is_here in here.items() if not is_here and item.get_closest_marker(name) is not None]
+        missing = [
+            name
+            for name, is_here in here.items()
+            if not is_here and item.get_closest_marker(name) is not None
+        ]
         if missing:
             item.add_marker(pytest.mark.skip(reason=f"needs {' and '.join(missing)}"))
 

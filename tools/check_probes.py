@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Checks what pyright cannot: each probe has its engine source and its page, and each registered presenter exists. Run from the root of the tree."""
+"""Checks what pyright cannot: each probe has its engine source and its page, and each registered presenter
+exists.
+
+Run from the root of the tree.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,19 @@ def problems() -> list[str]:
     found: list[str] = []
     for name, probe in PROBES.items():
         if probe.name != name:
-            found.append(f"probe {name}: its descriptor is called {probe.name}; the two names must be the same")
+            found.append(
+                f"probe {name}: its descriptor is called {probe.name}; the two names must be the same"
+            )
         page = Path("docs/probes") / f"{name}.md"
         if not page.is_file() or not page.read_text(encoding="utf-8").startswith(f"# {name}\n"):
             found.append(f"{page}: the probe {name} needs this page, which begins with '# {name}'")
-        if not any(Path(place).is_file() for place in (f"engine/probes/{name}.c", f"engine/probes/{name}/{name}.c")):
-            found.append(f"engine/probes/{name}.c: the probe {name} needs its engine source, here or in a folder of its name")
+        if not any(
+            Path(place).is_file() for place in (f"engine/probes/{name}.c", f"engine/probes/{name}/{name}.c")
+        ):
+            found.append(
+                f"engine/probes/{name}.c: the probe {name} needs its engine source, here or in a "
+                "folder of its name"
+            )
         texts = {"help": probe.help, "about": probe.about, "method": probe.method}
         found += [f"probe {name}: {field} is empty" for field, text in texts.items() if not text.strip()]
     for point in entry_points(group=GROUP):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Draws docs/layers.svg: the layers of src/rtgauge, from the contract in pyproject.toml and the packages' docstrings.
+"""Draws docs/layers.svg: the layers of src/rtgauge, from the contract in pyproject.toml and the packages'
+docstrings.
 
 With `--check` it writes nothing and fails where the picture is not up to date.
 """
@@ -26,15 +27,21 @@ def summary(module: str) -> str:
     file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
     if not text:
-        raise SystemExit(f"{file.relative_to(ROOT)} has no docstring: docs/layers.svg shows its first sentence")
+        raise SystemExit(
+            f"{file.relative_to(ROOT)} has no docstring: docs/layers.svg shows its first sentence"
+        )
     return " ".join(text.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
 
 
 def layers() -> list[list[str]]:
     """The rows of the contract, the highest first; modules of one row do not import each other."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     contract = contracts[0]  # the others are of layers inside of a package
-    return [[module.strip(" ()") for module in row.replace(":", "|").split("|")] for row in contract["layers"]]
+    return [
+        [module.strip(" ()") for module in row.replace(":", "|").split("|")] for row in contract["layers"]
+    ]
 
 
 def draw() -> str:
@@ -48,13 +55,22 @@ def draw() -> str:
         for column, (module, lines) in enumerate(zip(row, texts, strict=True)):
             left = MARGIN + column * (width + GAP)
             parts.append(f'<rect x="{left:.0f}" y="{top}" width="{width:.0f}" height="{height}" rx="4"/>')
-            parts.append(f'<text class="name" x="{left + 10:.0f}" y="{top + LINE}">{escape(module.removeprefix("rtgauge."))}</text>')
-            parts += [f'<text x="{left + 10:.0f}" y="{top + LINE * (number + 2)}">{escape(line)}</text>' for number, line in enumerate(lines)]
+            parts.append(
+                f'<text class="name" x="{left + 10:.0f}" '
+                f'y="{top + LINE}">{escape(module.removeprefix("rtgauge."))}</text>'
+            )
+            parts += [
+                f'<text x="{left + 10:.0f}" y="{top + LINE * (number + 2)}">{escape(line)}</text>'
+                for number, line in enumerate(lines)
+            ]
         top += height + GAP
     return "\n".join(
         [
             "<!-- SPDX-License-Identifier: MIT. Made by tools/layers.py -->",
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top - GAP + MARGIN}" width="{WIDTH}" font-family="sans-serif" font-size="13">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top - GAP + MARGIN}" '
+                f'width="{WIDTH}" font-family="sans-serif" font-size="13">'
+            ),
             "<style>svg{background:#fff}rect{fill:#eef3f8;stroke:#5b7690}text{fill:#1c2733}.name{font-weight:bold;font-family:monospace}</style>",
             *parts,
             "</svg>",

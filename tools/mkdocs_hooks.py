@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Hooks of mkdocs: the section "Probes" has every page of docs/probes; pages load nothing from a network, also where they are opened from disk."""
+"""Hooks of mkdocs: the section "Probes" has every page of docs/probes; pages load nothing from a network,
+also where they are opened from disk.
+"""
 
 from __future__ import annotations
 

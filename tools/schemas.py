@@ -22,7 +22,10 @@ from rtgauge.schedulability.analysis.analysis_document import SetResult
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
-        "what rtgauge compare --json prints: a Comparison; several of them a ComparisonList; with microbenchmarks OperationsAndComparisons",
+        (
+            "what rtgauge compare --json prints: a Comparison; several of them a ComparisonList; with "
+            "microbenchmarks OperationsAndComparisons"
+        ),
         [Comparison, ComparisonList, Microbenchmarks, OperationsAndComparisons],
     ),
     "explain.schema.json": ("what rtgauge explain --json prints", [ExplainDocument]),
@@ -42,9 +45,14 @@ def stream_schema() -> dict[str, Any]:
 
 
 def record_schema() -> dict[str, Any]:
-    """Schema of the document that `--json` prints; `run.json` and `step.json` are its definitions Run and Step."""
+    """Schema of the document that `--json` prints; `run.json` and `step.json` are its definitions Run and
+    Step.
+    """
     both = TypeAdapter(RunDocument | Run | Step).json_schema()
-    return {"$schema": DIALECT, "title": "RunDocument: what --json prints. run.json is #/$defs/Run, step.json is #/$defs/Step"} | {
+    return {
+        "$schema": DIALECT,
+        "title": "RunDocument: what --json prints. run.json is #/$defs/Run, step.json is #/$defs/Step",
+    } | {
         "$ref": "#/$defs/RunDocument",
         "$defs": both["$defs"],
     }
@@ -53,7 +61,9 @@ def record_schema() -> dict[str, Any]:
 def document_schema(title: str, models: list[type[BaseModel]]) -> dict[str, Any]:
     """Schema of a document that is one of these models."""
     # as the document is printed: what has a default is always there
-    references, shared = models_json_schema([(model, "serialization") for model in models], ref_template="#/$defs/{model}")
+    references, shared = models_json_schema(
+        [(model, "serialization") for model in models], ref_template="#/$defs/{model}"
+    )
     each = [references[model, "serialization"] for model in models]
     schema: dict[str, Any] = {**(each[0] if len(each) == 1 else {"anyOf": each}), **shared}
     return {"$schema": DIALECT, **schema, "title": title}

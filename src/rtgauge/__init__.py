@@ -8,7 +8,9 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    """`__version__` when it is first read: importlib.metadata takes as long to import as a whole short command."""
+    """`__version__` when it is first read: importlib.metadata takes as long to import as a whole short
+    command.
+    """
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

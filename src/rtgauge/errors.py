@@ -37,7 +37,10 @@ class MeasureError(RtgaugeError):
 
 
 class LockedError(MeasureError):
-    """Another run, or another part of this one, holds the machine. `run`: its identity, None where it does not say."""
+    """Another run, or another part of this one, holds the machine.
+
+    `run`: its identity, None where it does not say.
+    """
 
     run: str | None = None
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Text for people: what could command a terminal, reorder what is shown, or is allowed in no XML, is written as \\uXXXX."""
+"""Text for people: what could command a terminal, reorder what is shown, or is allowed in no XML, is written
+as \\uXXXX.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with unsafe characters as `\uXXXX`, as JSON writes them: in a JSON document it means the same. Tab and newline stay."""
+    r"""The text with unsafe characters as `\uXXXX`, as JSON writes them: in a JSON document it means the
+    same.
+
+    Tab and newline stay.
+    """
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_as_escape, text)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that may come from anybody, at the door: regular ones only, and bounds on size, depth and count before they are parsed."""
+"""Files that may come from anybody, at the door: regular ones only, and bounds on size, depth and count
+before they are parsed.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ MOST_DOTS = 64
 
 
 def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """The file of a descriptor, which it closes, for reading; `path` is its name in errors. Raises OSError as `open_regular` does."""
+    """The file of a descriptor, which it closes, for reading; `path` is its name in errors.
+
+    Raises OSError as `open_regular` does.
+    """
     try:
         about = os.fstat(handle)
         if stat.S_ISDIR(about.st_mode):
@@ -53,7 +58,10 @@ def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedR
 
 
 def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """A regular file, for reading. Raises OSError for any other (opening a pipe would wait for its writer) and for one above `most_bytes`."""
+    """A regular file, for reading.
+
+    Raises OSError for any other (opening a pipe would wait for its writer) and for one above `most_bytes`.
+    """
     return regular(os.open(path, READING), path, most_bytes)
 
 
@@ -119,7 +127,8 @@ def parse_json(data: bytes) -> Any:
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES} values")
     document = from_json(data, allow_inf_nan=False)
-    # A number of fewer digits and without an exponent keeps the bounds: looking at each of a million values would take seconds.
+    # A number of fewer digits and without an exponent keeps the bounds: looking at each of a million values
+    # would take seconds.
     if LARGE_NUMBER.search(data) or _has_long_text(data):
         _check_values(document)
     else:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The user's cache, and whether only this user could have written what is in it: engines, kernel modules and their headers, images, drawing code.
+"""The user's cache, and whether only this user could have written what is in it: engines, kernel modules and
+their headers, images, drawing code.
 
-rtgauge runs much of that, often as root. `sudo` may keep the HOME of a user who is not root, and then the cache is that user's.
+rtgauge runs much of that, often as root. `sudo` may keep the HOME of a user who is not root, and then the
+cache is that user's.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ def cache_folder(name: str) -> Path:
 
 
 def open_to_others(path: Path) -> str | None:
-    """Why another user could change what is at `path`, also by replacing a folder or a link that leads there; None: nobody but this user and root could.
+    """Why another user could change what is at `path`, also by replacing a folder or a link that leads there;
+    None: nobody but this user and root could.
 
     Raises OSError where there is nothing.
     """
@@ -33,21 +36,34 @@ def open_to_others(path: Path) -> str | None:
                 return f"{part} belongs to another user"
             # In a sticky folder, as /tmp, others replace nothing that is not theirs.
             sticky = stat.S_ISDIR(about.st_mode) and about.st_mode & stat.S_ISVTX and part != chain
-            if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not sticky and not stat.S_ISLNK(about.st_mode):
+            if (
+                about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+                and not sticky
+                and not stat.S_ISLNK(about.st_mode)
+            ):
                 return f"others can write to {part}"
     return None
 
 
 def check_private(path: Path) -> Path:
-    """`path`, of which nobody but this user and root can change anything. Raises MeasureError, OSError where there is nothing."""
+    """`path`, of which nobody but this user and root can change anything.
+
+    Raises MeasureError, OSError where there is nothing.
+    """
     reason = open_to_others(path)
     if reason is not None:
-        raise MeasureError(f"{path} is not used: {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your own, or take that away (chmod go-w)")
+        raise MeasureError(
+            f"{path} is not used: {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your "
+            "own, or take that away (chmod go-w)"
+        )
     return path
 
 
 def private_folder(path: Path) -> Path:
-    """The folder `path`; what of it is missing is made for this user alone. Raises MeasureError where others could change it, OSError."""
+    """The folder `path`; what of it is missing is made for this user alone.
+
+    Raises MeasureError where others could change it, OSError.
+    """
     for part in reversed((path, *path.parents)):
         if not part.exists():
             part.mkdir(mode=0o700, exist_ok=True)

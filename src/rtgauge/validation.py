@@ -70,7 +70,11 @@ def _message(details: Mapping[str, Any]) -> str:
         case "int_type" | "int_parsing" | "int_from_float":
             return f"'{details['input']}' is not a whole number"
         case "list_type":
-            return f"write it as a list: [{json.dumps(details['input'])}]" if isinstance(details["input"], str) else "write it as a list, for example [[step]]"
+            return (
+                f"write it as a list: [{json.dumps(details['input'])}]"
+                if isinstance(details["input"], str)
+                else "write it as a list, for example [[step]]"
+            )
         case "dict_type":
             return "write it as a table, for example [matrix]"
         case "string_type":
@@ -82,7 +86,10 @@ def _message(details: Mapping[str, Any]) -> str:
 
 
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
-    """The first validation error as an InputError: `subject` is e.g. `plan x.toml, step 2`, `known` its keys."""
+    """The first validation error as an InputError: `subject` is e.g.
+
+    `plan x.toml, step 2`, `known` its keys.
+    """
     details = error.errors()[0]
     where = ".".join(str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":

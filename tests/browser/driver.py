@@ -38,7 +38,10 @@ def _program(*names: str) -> str:
 
 @contextmanager
 def browser(profile: Path, width: int = 1280, height: int = 1000) -> Iterator[webdriver.Chrome]:
-    """A browser whose page is `width` wide, with its profile in the folder `profile`. Raises RuntimeError where there is no Chromium."""
+    """A browser whose page is `width` wide, with its profile in the folder `profile`.
+
+    Raises RuntimeError where there is no Chromium.
+    """
     options = Options()
     options.binary_location = _program("chromium", "chromium-browser", "google-chrome")
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
@@ -54,12 +57,17 @@ def browser(profile: Path, width: int = 1280, height: int = 1000) -> Iterator[we
 
 def viewport(driver: webdriver.Chrome, width: int, height: int = 1000) -> None:
     """Make the page exactly this large, which a window in headless mode cannot be below 500 px."""
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+    )
 
 
 def scheme(driver: webdriver.Chrome, name: str) -> None:
     """The reader prefers "light" or "dark"."""
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": name}]})
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": name}]}
+    )
 
 
 def console(driver: webdriver.Chrome) -> list[dict[str, Any]]:

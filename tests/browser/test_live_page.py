@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The live page in headless Chromium, with a run under way whose engine is generated: it holds where the test looks."""
+"""The live page in headless Chromium, with a run under way whose engine is generated: it holds where the test
+looks.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,19 @@ CPUS, SECONDS = 4, 6
 @contextmanager
 def running(env: dict[str, str], *words: str) -> Iterator[subprocess.Popen[str]]:
     """A command with a live page, which goes on until it is stopped."""
-    command = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", *words, "--wait", "5min", "--live", "127.0.0.1:0"]
-    with subprocess.Popen(command, env=os.environ | env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+    command = [
+        sys.executable,
+        "-c",
+        "from rtgauge.cli.main import main; main()",
+        *words,
+        "--wait",
+        "5min",
+        "--live",
+        "127.0.0.1:0",
+    ]
+    with subprocess.Popen(
+        command, env=os.environ | env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
         yield run
         run.kill()
 
@@ -45,7 +58,10 @@ def running(env: dict[str, str], *words: str) -> Iterator[subprocess.Popen[str]]
 def a_run(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """`rtgauge run --live` that has measured some seconds and goes on until it is stopped."""
     generated = {"RTGAUGE_GENERATED_CPUS": str(CPUS), "RTGAUGE_GENERATED_HOLD": str(SECONDS)}
-    env = generated | {"RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")), "RTGAUGE_REAL_ENGINE": str(engine_path())}
+    env = generated | {
+        "RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")),
+        "RTGAUGE_REAL_ENGINE": str(engine_path()),
+    }
     with running(env, "run", "--load", "idle", "--duration", "1h", "--out", str(tmp_path / "out")) as run:
         yield run
 
@@ -67,10 +83,23 @@ def test_a_run_is_shown_as_it_goes_and_to_its_end(run: subprocess.Popen[str], tm
         wait = WebDriverWait(chrome, PATIENCE_S)
         chrome.get(url)
         wait.until(lambda page: f"{SECONDS * 1000:,}" in page.find_element(By.ID, "series").text)
-        assert chrome.execute_script("return [...document.querySelectorAll('#series td:nth-child(2)')].map((cell) => cell.textContent)") == ["6,000"] * CPUS
-        assert [f"CPU {cpu}" in chrome.find_element(By.ID, "series").text for cpu in range(CPUS)] == [True] * CPUS
+        assert (
+            chrome.execute_script(
+                "return [...document.querySelectorAll('#series td:nth-child(2)')].map((cell) => "
+                "cell.textContent)"
+            )
+            == ["6,000"] * CPUS
+        )
+        assert [f"CPU {cpu}" in chrome.find_element(By.ID, "series").text for cpu in range(CPUS)] == [
+            True
+        ] * CPUS
         assert len(chrome.find_elements(By.CSS_SELECTOR, "#histogram rect")) > 3
-        assert chrome.execute_script("return document.querySelector('#maxima path').getAttribute('d').split('L').length") == SECONDS
+        assert (
+            chrome.execute_script(
+                "return document.querySelector('#maxima path').getAttribute('d').split('L').length"
+            )
+            == SECONDS
+        )
         assert "measuring" in chrome.find_element(By.ID, "phase").text
         first = chrome.current_window_handle
         chrome.switch_to.new_window("tab")
@@ -95,26 +124,52 @@ const canvas = document.getElementById("tire"), metre = canvas.height / 4.5;
 const [x, y] = [0.985 * Math.cos(angle(0.5)), 1.4 + 0.985 * Math.sin(angle(0.5))];
 return canvas.getContext("2d").getImageData(canvas.width / 2 + x * metre, canvas.height - y * metre, 1, 1).data[3];
 """
-"""Draws a tire of 12 nodes on a circle; gives the opacity right within the circle and halfway between two nodes, where a polygon has nothing."""
+"""Draws a tire of 12 nodes on a circle; gives the opacity right within the circle and halfway between two
+nodes, where a polygon has nothing.
+"""
 
 
 def drawn(chrome: WebDriver) -> tuple[int, str]:
     """How many frames of the tire came, and the picture as it is now."""
-    return chrome.execute_script("const tire = document.getElementById('tire'); return [Number(tire.dataset.frames || 0), tire.toDataURL()]")
+    return chrome.execute_script(
+        "const tire = document.getElementById('tire'); return [Number(tire.dataset.frames || 0), "
+        "tire.toDataURL()]"
+    )
 
 
 def test_a_tire_moves_while_it_is_computed_and_is_not_asked_for_in_a_hidden_page(tmp_path: Path) -> None:
     """By the engine itself: a tire that rolls for an hour, a step every 10 ms."""
-    words = ["--period", "10ms", "--duration", "1h", "--speed", "2", "--nodes", "2000", "--policy", "other", "--save", "--out", str(tmp_path / "out")]
+    words = [
+        "--period",
+        "10ms",
+        "--duration",
+        "1h",
+        "--speed",
+        "2",
+        "--nodes",
+        "2000",
+        "--policy",
+        "other",
+        "--save",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     with running({}, "probe", "tire", *words) as run, browser(tmp_path / "profile") as chrome:
         wait = WebDriverWait(chrome, PATIENCE_S)
         chrome.get(address(run))
         wait.until(lambda page: drawn(page)[0] > 10)
         frames, picture = drawn(chrome)
         wait.until(lambda page: drawn(page)[0] > frames + 10 and drawn(page)[1] != picture)
-        assert re.search(r"s simulated .* 1 of 2 nodes is shown · dropped: \d+ by the machine that computes, \d+ on the way here", shown(chrome))
+        assert re.search(
+            r"s simulated .* 1 of 2 nodes is shown · dropped: \d+ by the machine that computes, \d+ "
+            r"on the way here",
+            shown(chrome),
+        )
         # Nothing of it is in the record, and a page that nobody sees asks for none.
-        chrome.execute_script("Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new Event('visibilitychange'))")
+        chrome.execute_script(
+            "Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new "
+            "Event('visibilitychange'))"
+        )
         wait.until(lambda page: page.execute_script("return tire.socket === null"))
         assert chrome.execute_script(OF_FEW_NODES) == 255
         run.send_signal(signal.SIGINT)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 HOSTILE = "</script><script>window.owned = true</script><img src=x onerror='window.owned = true'>"
-LINES = "return [...document.querySelectorAll('[data-figure=\"{}\"] path[aria-roledescription=\"line mark\"]')].map((path) => path.getAttribute('d'))"
+LINES = (
+    'return [...document.querySelectorAll(\'[data-figure="{}"] path[aria-roledescription="line '
+    "mark\"]')].map((path) => path.getAttribute('d'))"
+)
 
 
 @pytest.fixture(scope="module", name="chrome")
@@ -44,7 +47,9 @@ def some_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "plain": Shape(seed=1),
         "hostile": Shape(seed=2, host=HOSTILE, system={"os": HOSTILE}),
         "many": Shape(seed=3, cpus=tuple(range(16)), loads=("idle", "cpu"), seconds=2),
-        "short": Shape(seed=4, missed_under=(), median_ns={"idle": 6_000, "cpu": 8_000, "memory": 9_000}, verdict=None),
+        "short": Shape(
+            seed=4, missed_under=(), median_ns={"idle": 6_000, "cpu": 8_000, "memory": 9_000}, verdict=None
+        ),
     }
     for name, shape in shapes.items():
         render(Record.open(write_record(folder, shape)), folder / f"{name}.html")
@@ -57,36 +62,54 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light") -
     scheme(chrome, theme)
     console(chrome)
     chrome.get(page.as_uri())
-    WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+    WebDriverWait(chrome, 120).until(
+        lambda c: c.execute_script("return document.documentElement.dataset.ready")
+    )
 
 
 def far_out(record: Record) -> Record:
-    """The record with latencies of minutes, all but the smallest of them lower bounds: as wide as its tables get."""
+    """The record with latencies of minutes, all but the smallest of them lower bounds: as wide as its tables
+    get.
+    """
     names = ("min_ns", "mean_ns", "std_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
 
     def far(figures: Distribution) -> dict[str, object]:
-        return {name: round(getattr(figures, name) or 0) * 1000 + 123_456_789_012 for name in names} | {"lower_bounds": [*names[3:]]}
+        return {name: round(getattr(figures, name) or 0) * 1000 + 123_456_789_012 for name in names} | {
+            "lower_bounds": [*names[3:]]
+        }
 
     def summary(series: SeriesSummary) -> SeriesSummary:
-        return series.model_copy(update={**far(series), "filled": series.filled.model_copy(update=far(series.filled))})
+        return series.model_copy(
+            update={**far(series), "filled": series.filled.model_copy(update=far(series.filled))}
+        )
 
     steps = [
-        step.model_copy(update={"series": [summary(series) for series in step.series], "total": None if step.total is None else summary(step.total)})
+        step.model_copy(
+            update={
+                "series": [summary(series) for series in step.series],
+                "total": None if step.total is None else summary(step.total),
+            }
+        )
         for step in record.steps
     ]
     return replace(record, steps=steps)
 
 
-def test_the_maximum_is_in_sight_at_1200_px_however_wide_a_table_is(chrome: Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_the_maximum_is_in_sight_at_1200_px_however_wide_a_table_is(
+    chrome: Chrome, pages: dict[str, Path], tmp_path: Path
+) -> None:
     render(far_out(Record.open(write_record(tmp_path, Shape(seed=5)))), tmp_path / "far.html")
     for page in (tmp_path / "far.html", pages["plain"]):
         visit(chrome, page, width=1200)
         unfold(chrome)
         cells, hidden, wider = chrome.execute_script(
-            "const cells = [...document.querySelectorAll('.scroll .maximum')].filter((cell) => cell.offsetWidth);"
-            "const hidden = cells.filter((cell) => { const c = cell.getBoundingClientRect(), s = cell.closest('.scroll').getBoundingClientRect();"
+            "const cells = [...document.querySelectorAll('.scroll .maximum')].filter((cell) => "
+            "cell.offsetWidth);"
+            "const hidden = cells.filter((cell) => { const c = cell.getBoundingClientRect(), s = "
+            "cell.closest('.scroll').getBoundingClientRect();"
             "  return c.right > s.right + 1 || c.left < s.left || c.right > innerWidth; });"
-            "const wider = [...document.querySelectorAll('.scroll:has(.maximum)')].filter((scroll) => scroll.scrollWidth > scroll.clientWidth + 1);"
+            "const wider = [...document.querySelectorAll('.scroll:has(.maximum)')].filter((scroll) "
+            "=> scroll.scrollWidth > scroll.clientWidth + 1);"
             "return [cells.length, hidden.map((cell) => cell.textContent), wider.length];"
         )
         assert cells > 10
@@ -97,19 +120,27 @@ def test_the_maximum_is_in_sight_at_1200_px_however_wide_a_table_is(chrome: Chro
 def unfold(chrome: Chrome) -> None:
     """Open every folded part, and wait until its figures have the width of the page."""
     chrome.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
-    fits = "return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    fits = (
+        "return [...document.querySelectorAll('.chart svg')].every((svg) => "
+        "svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    )
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(fits))
 
 
 def wait_drawn(chrome: Chrome, state: str) -> None:
-    script = "return [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn === arguments[0])"
+    script = (
+        "return [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn === "
+        "arguments[0])"
+    )
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(script, state))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
 @pytest.mark.parametrize("name", ["plain", "hostile", "many", "short"])
-def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(chrome: Chrome, pages: dict[str, Path], name: str, width: int, theme: str):
+def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(
+    chrome: Chrome, pages: dict[str, Path], name: str, width: int, theme: str
+):
     visit(chrome, pages[name], width, theme)
     assert console(chrome) == []
     charts = chrome.find_elements(By.CSS_SELECTOR, ".chart")
@@ -121,18 +152,28 @@ def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(chrome: Chr
         assert drawing.size["height"] > 60
         assert drawing.size["width"] <= chart.size["width"] + 1
         assert len(chart.find_elements(By.CSS_SELECTOR, "[aria-roledescription='line mark']")) >= 1
-    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert chrome.execute_script(
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
     assert chrome.execute_script("return window.owned === undefined")
 
 
 def test_the_page_asks_for_nothing_from_elsewhere(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
-    assert chrome.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name).filter((name) => !name.startsWith('data:'))") == []
+    assert (
+        chrome.execute_script(
+            "return performance.getEntriesByType('resource').map((entry) => "
+            "entry.name).filter((name) => !name.startsWith('data:'))"
+        )
+        == []
+    )
 
 
 def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
-    every, exceedance, course = (chrome.execute_script(LINES.format(name)) for name in ("histogram", "exceedance", "course"))
+    every, exceedance, course = (
+        chrome.execute_script(LINES.format(name)) for name in ("histogram", "exceedance", "course")
+    )
     assert len(every) == 6
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='1']").click()
     WebDriverWait(chrome, 120).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
@@ -143,7 +184,9 @@ def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Pat
     pressed = chrome.find_elements(By.CSS_SELECTOR, "[data-switch=cpu] button[aria-pressed=true]")
     assert [button.text for button in pressed] == ["1"]
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='all']").send_keys(Keys.ENTER)
-    WebDriverWait(chrome, 120).until(lambda c: sorted(c.execute_script(LINES.format("histogram"))) == sorted(every))
+    WebDriverWait(chrome, 120).until(
+        lambda c: sorted(c.execute_script(LINES.format("histogram"))) == sorted(every)
+    )
     assert console(chrome) == []
 
 
@@ -154,7 +197,9 @@ def test_what_is_for_the_expert_is_folded_and_opens(chrome: Chrome, pages: dict[
     assert chrome.execute_script("return document.querySelectorAll('details.fold:not([open])').length") >= 8
     unfold(chrome)
     assert folded * 2 <= chrome.execute_script(height)
-    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert chrome.execute_script(
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
     assert console(chrome) == []
 
 
@@ -165,7 +210,8 @@ def test_no_digit_of_the_first_table_is_cut_on_a_phone(chrome: Chrome, pages: di
     chrome.execute_script(
         "for (const cell of document.querySelectorAll('#numbers .latencies tbody td')) if (cell.textContent)"
         "  cell.textContent = cell.textContent.includes('.') ? '305,000.0' : '139,019';"
-        "for (const cell of document.querySelectorAll('#numbers .latencies tbody th')) cell.textContent = 'scheduler*'"
+        "for (const cell of document.querySelectorAll('#numbers .latencies tbody th')) "
+        "cell.textContent = 'scheduler*'"
     )
     cut = """return [...document.querySelectorAll('#numbers .latencies :is(td, th)')].filter((cell) => cell.offsetWidth &&
         (cell.getBoundingClientRect().right > document.documentElement.clientWidth || cell.scrollWidth > cell.clientWidth)).map((cell) => cell.textContent)"""
@@ -197,13 +243,21 @@ def test_the_axis_switch_redraws_the_histogram_and_keeps_the_cpu(chrome: Chrome,
 
 def test_a_short_tail_begins_on_the_linear_axis(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["short"])
-    assert chrome.execute_script("return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value") == "linear"
+    assert (
+        chrome.execute_script(
+            "return document.querySelector('[data-switch=axis] button[aria-pressed=true]').value"
+        )
+        == "linear"
+    )
 
 
 def test_figures_follow_the_readers_theme(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
     colours = LINES.format("histogram").replace("'d'", "'stroke'")
-    light, paper = chrome.execute_script(colours), chrome.execute_script("return getComputedStyle(document.body).backgroundColor")
+    light, paper = (
+        chrome.execute_script(colours),
+        chrome.execute_script("return getComputedStyle(document.body).backgroundColor"),
+    )
     scheme(chrome, "dark")
     wait_drawn(chrome, "all dark")
     assert set(chrome.execute_script(colours)).isdisjoint(light)
@@ -214,17 +268,31 @@ def test_figures_follow_the_readers_theme(chrome: Chrome, pages: dict[str, Path]
 def test_a_page_that_becomes_narrow_still_fits(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
     viewport(chrome, 380)
-    fits = "return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    fits = (
+        "return [...document.querySelectorAll('.chart svg')].every((svg) => "
+        "svg.getBoundingClientRect().width <= svg.closest('.chart').clientWidth + 1)"
+    )
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(fits))
-    assert chrome.execute_script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert chrome.execute_script(
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
 
 
-def test_every_box_that_scrolls_and_every_switch_is_reached_by_keyboard_and_named(chrome: Chrome, pages: dict[str, Path]):
+def test_every_box_that_scrolls_and_every_switch_is_reached_by_keyboard_and_named(
+    chrome: Chrome, pages: dict[str, Path]
+):
     visit(chrome, pages["plain"])
-    script = "return [...document.querySelectorAll('.scroll')].every((box) => box.tabIndex === 0 && box.getAttribute('aria-label'))"
+    script = (
+        "return [...document.querySelectorAll('.scroll')].every((box) => box.tabIndex === 0 && "
+        "box.getAttribute('aria-label'))"
+    )
     assert chrome.execute_script(script)
-    assert chrome.execute_script("return [...document.querySelectorAll('.chart')].every((chart) => chart.getAttribute('aria-label'))")
-    levels = chrome.execute_script("return [...document.querySelectorAll('h1,h2,h3,h4')].map((heading) => Number(heading.tagName[1]))")
+    assert chrome.execute_script(
+        "return [...document.querySelectorAll('.chart')].every((chart) => chart.getAttribute('aria-label'))"
+    )
+    levels = chrome.execute_script(
+        "return [...document.querySelectorAll('h1,h2,h3,h4')].map((heading) => Number(heading.tagName[1]))"
+    )
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))

@@ -36,7 +36,10 @@ def a_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 def a_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     late = [30_000 + 90 * n for n in range(2_000)] + [17_227_000]
-    steps = [Drawn([Series(late, "response", {"role": "master"})], "response", {"path": "loop:eventfd"}, load=load) for load in ("idle", "brown2010")]
+    steps = [
+        Drawn([Series(late, "response", {"role": "master"})], "response", {"path": "loop:eventfd"}, load=load)
+        for load in ("idle", "brown2010")
+    ]
     edges = [
         Series([n % 40_000 - 20_000 for n in range(0, 400_000, 300)], metric, {"role": role})
         for metric in ("latency", "jitter")
@@ -46,7 +49,9 @@ def a_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     periods = (10**7, 10**6, 10**5, 5 * 10**4, 2 * 10**4, 10**4)
     steps += [
         Drawn(
-            [Series([9_000] * 200, "response", {"role": "master"}, lost=3 if period < 10**5 else 0)], "response", {"interval_ns": period, "path": "loop:pipe"}
+            [Series([9_000] * 200, "response", {"role": "master"}, lost=3 if period < 10**5 else 0)],
+            "response",
+            {"interval_ns": period, "path": "loop:pipe"},
         )
         for period in periods
     ]
@@ -61,7 +66,9 @@ def visit(chrome: Chrome, page: Path, width: int, theme: str) -> None:
     scheme(chrome, theme)
     console(chrome)
     chrome.get(page.as_uri())
-    WebDriverWait(chrome, 120).until(lambda c: c.execute_script("return document.documentElement.dataset.ready"))
+    WebDriverWait(chrome, 120).until(
+        lambda c: c.execute_script("return document.documentElement.dataset.ready")
+    )
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
@@ -89,9 +96,14 @@ def test_every_figure_is_drawn_and_nothing_overflows(chrome: Chrome, page: Path,
 
 def test_the_linear_figure_has_a_dashed_envelope_and_the_log_figure_its_markers(chrome: Chrome, page: Path):
     visit(chrome, page, 1280, "light")
-    rules = "return [...document.querySelectorAll('[data-figure=\"timing-response-linear\"] line[stroke-dasharray]')].length"
+    rules = (
+        'return [...document.querySelectorAll(\'[data-figure="timing-response-linear"] '
+        "line[stroke-dasharray]')].length"
+    )
     assert chrome.execute_script(rules) >= 2  # one a load
-    texts = chrome.execute_script("return document.querySelector('[data-figure=\"timing-response-log\"]').textContent")
+    texts = chrome.execute_script(
+        "return document.querySelector('[data-figure=\"timing-response-log\"]').textContent"
+    )
     assert "12 serial bytes at 115200 baud: 1.04 ms" in texts
     assert HOSTILE in texts  # shown as text
     assert chrome.execute_script("return window.owned") is None
@@ -102,4 +114,11 @@ def test_the_sustained_figure_shows_losses_from_where_they_begin(chrome: Chrome,
     label = chrome.find_element(By.CSS_SELECTOR, '[data-figure="sustained"]').get_attribute("aria-label")
     assert "100 us: 0 of 200 lost" in label
     assert "50.0 us: 3 of 203 lost" in label
-    assert len(chrome.find_elements(By.CSS_SELECTOR, '[data-figure="sustained"] path[aria-roledescription="line mark"]')) == 3
+    assert (
+        len(
+            chrome.find_elements(
+                By.CSS_SELECTOR, '[data-figure="sustained"] path[aria-roledescription="line mark"]'
+            )
+        )
+        == 3
+    )

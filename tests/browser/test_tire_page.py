@@ -46,11 +46,16 @@ def a_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TireResults
     return folder / "page.html", results
 
 
-def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light", motion: str = "reduce") -> None:
+def visit(
+    chrome: Chrome, page: Path, width: int = 1280, theme: str = "light", motion: str = "reduce"
+) -> None:
     chrome.get("about:blank")
     viewport(chrome, width)
     scheme(chrome, theme)
-    features = [{"name": "prefers-color-scheme", "value": theme}, {"name": "prefers-reduced-motion", "value": motion}]
+    features = [
+        {"name": "prefers-color-scheme", "value": theme},
+        {"name": "prefers-reduced-motion", "value": motion},
+    ]
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     console(chrome)
     chrome.get(page.as_uri())
@@ -59,12 +64,16 @@ def visit(chrome: Chrome, page: Path, width: int = 1280, theme: str = "light", m
 
 def marks(chrome: Chrome, figure: str, role: str) -> list[str]:
     """What a reader hears of each mark of a figure."""
-    script = "return [...document.querySelectorAll(arguments[0])].map((mark) => mark.getAttribute('aria-label'))"
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map((mark) => mark.getAttribute('aria-label'))"
+    )
     return chrome.execute_script(script, f'[data-figure="{figure}"] [aria-roledescription="{role}"]')
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_every_figure_is_drawn_and_nothing_is_complained_of(chrome: Chrome, study: tuple[Path, TireResults], width: int, theme: str) -> None:
+def test_every_figure_is_drawn_and_nothing_is_complained_of(
+    chrome: Chrome, study: tuple[Path, TireResults], width: int, theme: str
+) -> None:
     visit(chrome, study[0], width, theme)
     assert console(chrome) == []
     charts = chrome.find_elements(By.CSS_SELECTOR, '[data-figure^="tire-"]')
@@ -75,16 +84,23 @@ def test_every_figure_is_drawn_and_nothing_is_complained_of(chrome: Chrome, stud
     assert chrome.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_the_soft_map_has_a_cell_for_each_configuration(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
+def test_the_soft_map_has_a_cell_for_each_configuration(
+    chrome: Chrome, study: tuple[Path, TireResults]
+) -> None:
     visit(chrome, study[0])
     drawn = marks(chrome, "tire-soft", "bar")
     assert len(drawn) == sum(len(found.cells) for found in study[1].maps)
     for found in study[1].maps:
         for cell in found.cells:
-            assert any(f"nodes: {cell.nodes:,}" in label and f"deadlines missed: {cell.missed}" in label for label in drawn)
+            assert any(
+                f"nodes: {cell.nodes:,}" in label and f"deadlines missed: {cell.missed}" in label
+                for label in drawn
+            )
 
 
-def test_the_frontier_is_drawn_where_the_first_miss_is(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
+def test_the_frontier_is_drawn_where_the_first_miss_is(
+    chrome: Chrome, study: tuple[Path, TireResults]
+) -> None:
     visit(chrome, study[0])
     ticks = marks(chrome, "tire-hard", "tick")
     edges = [edge for found in study[1].maps for edge in found.frontier if edge.misses is not None]
@@ -99,8 +115,16 @@ def test_the_times_are_those_of_the_runs(chrome: Chrome, study: tuple[Path, Tire
     visit(chrome, study[0])
     points = marks(chrome, "tire-time", "point")
     assert len(points) == len(study[1].points)
-    one = next(point for point in study[1].points if (point.solver, point.policy, point.threads, point.nodes) == ("semaphore", "fifo", 2, 25600))
-    (label,) = [label for label in points if "2 threads" in label and "nodes: 25600;" in label and "solver: semaphore" in label]
+    one = next(
+        point
+        for point in study[1].points
+        if (point.solver, point.policy, point.threads, point.nodes) == ("semaphore", "fifo", 2, 25600)
+    )
+    (label,) = [
+        label
+        for label in points
+        if "2 threads" in label and "nodes: 25600;" in label and "solver: semaphore" in label
+    ]
     shown = re.search(r"; s: ([0-9.]+)", label)
     assert shown is not None
     assert float(shown[1]) == pytest.approx(one.step_ns.value * 6000 / 1e9, rel=1e-3)
@@ -110,7 +134,9 @@ def test_the_fall_is_looked_through_by_hand(chrome: Chrome, study: tuple[Path, T
     visit(chrome, study[0])
     assert chrome.execute_script(PICTURE) == "0", "it does not play by itself where less motion is asked for"
     first = chrome.execute_script(RIM)
-    chrome.execute_script("const at = document.getElementById('drop-at'); at.value = 4; at.dispatchEvent(new Event('input'))")
+    chrome.execute_script(
+        "const at = document.getElementById('drop-at'); at.value = 4; at.dispatchEvent(new Event('input'))"
+    )
     assert chrome.execute_script(PICTURE) == "4"
     last = chrome.execute_script(RIM)
     assert last != first

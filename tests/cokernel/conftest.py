@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Guests of the user's own lab: a test whose guest was not added (`rtgauge lab add NAME`), or has no modules, is skipped by its name."""
+"""Guests of the user's own lab: a test whose guest was not added (`rtgauge lab add NAME`), or has no modules,
+is skipped by its name.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def xenomai() -> str:
 def xenomai_modules(xenomai: str) -> str:
     """The same, with kernel modules that were built for its kernel: nobody else has its headers."""
     if "RTGAUGE_KMOD" not in os.environ:
-        pytest.skip("RTGAUGE_KMOD names no folder of modules for the kernel of the guest xenomai (docs/kmod.md)")
+        pytest.skip(
+            "RTGAUGE_KMOD names no folder of modules for the kernel of the guest xenomai (docs/kmod.md)"
+        )
     return xenomai
 
 
@@ -61,4 +65,6 @@ def rtai() -> str:
 @pytest.fixture(scope="session")
 def rtai_cpus(rtai: str) -> list[int]:
     """The CPUs of that guest."""
-    return parse_cpu_list(json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"])
+    return parse_cpu_list(
+        json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"]
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every probe that Cobalt has, on a guest named `xenomai`: its threads stay with Cobalt, and its answers are Cobalt's."""
+"""Every probe that Cobalt has, on a guest named `xenomai`: its threads stay with Cobalt, and its answers are
+Cobalt's.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SHORT = ("--duration", "500ms")
 
 def probe(target: str, *words: str) -> dict[str, Any]:
     """The one step of `rtgauge probe`."""
-    document = json.loads(good(rtgauge("probe", *words, "--rt", "cobalt", "--target", target, "--json", timeout=600)).stdout)
+    document = json.loads(
+        good(rtgauge("probe", *words, "--rt", "cobalt", "--target", target, "--json", timeout=600)).stdout
+    )
     (step,) = document["steps"]
     return step
 
@@ -39,7 +43,10 @@ def on(guest: str, command: str) -> str:
         ("noise", *SHORT),
         ("switch", *SHORT),
         ("preempt", *SHORT),
-        *(("semaphore", *SHORT, "--method", method) for method in ("semaphore", "mutex", "condition", "mqueue", "signal")),
+        *(
+            ("semaphore", *SHORT, "--method", method)
+            for method in ("semaphore", "mutex", "condition", "mqueue", "signal")
+        ),
         ("tire", "--nodes", "48", "--duration", "500ms"),
         ("periodic", *SHORT),
         ("periodic", *SHORT, "--role", "both", "--policy", "rr"),
@@ -60,7 +67,11 @@ def test_a_probe_stays_with_cobalt(xenomai: str, words: tuple[str, ...]):
 
 
 def test_auto_is_cobalt_here_and_the_record_says_so(xenomai: str):
-    document = json.loads(good(rtgauge("probe", "response", *SHORT, "--rt", "auto", "--target", xenomai, "--json", timeout=600)).stdout)
+    document = json.loads(
+        good(
+            rtgauge("probe", "response", *SHORT, "--rt", "auto", "--target", xenomai, "--json", timeout=600)
+        ).stdout
+    )
     (step,) = document["steps"]
     assert step["key"]["parameters"]["rt"] == step["parameters"]["rt"] == "cobalt"
     (mark,) = [mark for mark in document["run"]["marks"] if mark["name"] == "runtime-chosen"]
@@ -69,7 +80,19 @@ def test_auto_is_cobalt_here_and_the_record_says_so(xenomai: str):
 
 @pytest.mark.parametrize("context", ["irq", "thread"])
 def test_the_periodic_task_in_kernel_space(xenomai_modules: str, context: str):
-    step = probe(xenomai_modules, "periodic", "--space", "kernel", "--path", "none", "--context", context, "--period", "4ms", *SHORT)
+    step = probe(
+        xenomai_modules,
+        "periodic",
+        "--space",
+        "kernel",
+        "--path",
+        "none",
+        "--context",
+        context,
+        "--period",
+        "4ms",
+        *SHORT,
+    )
     (module,) = results(step, "kernel-module")
     assert module["values"]["module"] == "rtgauge_periodic_cobalt"
     assert module["values"]["samples"] > 0
@@ -81,7 +104,9 @@ ON_THE_WIRE = [(), ("--space", "kernel", "--context", "irq"), ("--space", "kerne
 
 @pytest.mark.parametrize("name", ["periodic", "response"])
 @pytest.mark.parametrize("where", ON_THE_WIRE, ids=["user", "irq", "thread"])
-def test_over_the_wire_tasks_stay_with_cobalt_and_the_wire_saw_the_same_edges(xenomai_modules: str, name: str, where: tuple[str, ...]):
+def test_over_the_wire_tasks_stay_with_cobalt_and_the_wire_saw_the_same_edges(
+    xenomai_modules: str, name: str, where: tuple[str, ...]
+):
     step = probe(xenomai_modules, name, "--path", "wire", *where, *SHORT)
     (counted,) = results(step, "cokernel")
     assert counted["values"]["mode_switches"] == 0
@@ -90,10 +115,16 @@ def test_over_the_wire_tasks_stay_with_cobalt_and_the_wire_saw_the_same_edges(xe
     assert wire["values"]["lost"] == wire["values"]["not_compared"] == 0
     own, reference = (
         next(s for s in step["series"] if s["metric"] == metric and s["labels"].get("role") == role)
-        for metric, role in ((("latency", "self"), ("latency", "wire")) if name == "periodic" else (("response", "master"), ("response", "wire")))
+        for metric, role in (
+            (("latency", "self"), ("latency", "wire"))
+            if name == "periodic"
+            else (("response", "master"), ("response", "wire"))
+        )
     )
     assert reference["count"] == own["count"] > 0
-    assert reference["min_ns"] < own["min_ns"]  # the reference ends, and for a response begins, nearer to the line
+    assert (
+        reference["min_ns"] < own["min_ns"]
+    )  # the reference ends, and for a response begins, nearer to the line
     modules = {result["values"]["module"] for result in results(step, "kernel-module")}
     assert modules == ({f"rtgauge_{name}_cobalt"} if where else set())
 
@@ -118,16 +149,32 @@ def test_lines_of_an_rtdm_driver_are_named_by_its_chip(loaded_wire: str):
     assert counted["values"]["mode_switches"] == 0
     assert step["total"]["count"] > 0
     assert not results(step, "wire")
-    refused = rtgauge("probe", "response", "--path", "rtdm:rtgauge_wire:0,1,2,30", "--rt", "cobalt", "--target", loaded_wire)
+    refused = rtgauge(
+        "probe", "response", "--path", "rtdm:rtgauge_wire:0,1,2,30", "--rt", "cobalt", "--target", loaded_wire
+    )
     assert "there is no /dev/rtdm/rtgauge_wire/gpio30 here" in refused.stderr
 
 
 @pytest.mark.parametrize("context", ["irq", "thread"])
 def test_the_response_task_in_kernel_space_answers_its_own_stimuli(xenomai_modules: str, context: str):
-    step = probe(xenomai_modules, "response", "--space", "kernel", "--path", "none", "--context", context, "--interval", "4ms", *SHORT)
+    step = probe(
+        xenomai_modules,
+        "response",
+        "--space",
+        "kernel",
+        "--path",
+        "none",
+        "--context",
+        context,
+        "--interval",
+        "4ms",
+        *SHORT,
+    )
     (module,) = results(step, "kernel-module")
     assert module["values"]["module"] == "rtgauge_response_cobalt"
-    series = {summary["labels"].get("segment", summary["labels"].get("role")): summary for summary in step["series"]}
+    series = {
+        summary["labels"].get("segment", summary["labels"].get("role")): summary for summary in step["series"]
+    }
     assert series["slave"]["labels"]["from"] == "stimulus"
     assert series["slave"]["count"] + series["slave"]["missed"] > 0
     assert ("thread-latency" in series) == (context == "thread")
@@ -140,22 +187,53 @@ THREADS = "grep rtgauge /proc/xenomai/sched/threads; true"
 
 @pytest.mark.parametrize("path", ["none", "wire"])
 @pytest.mark.parametrize("name", ["periodic", "response"])
-def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(xenomai_modules: str, tmp_path: Path, name: str, path: str):
-    words = ("--rt", "cobalt", "--space", "kernel", "--path", path, "--context", "thread", "--duration", "1h", "--target", xenomai_modules)
+def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(
+    xenomai_modules: str, tmp_path: Path, name: str, path: str
+):
+    words = (
+        "--rt",
+        "cobalt",
+        "--space",
+        "kernel",
+        "--path",
+        path,
+        "--context",
+        "thread",
+        "--duration",
+        "1h",
+        "--target",
+        xenomai_modules,
+    )
     process = start("probe", name, *words, log=tmp_path / "log")
-    wait_until(lambda: process.poll() is not None or "rtgauge-task" in on(xenomai_modules, THREADS), "the task")
+    wait_until(
+        lambda: process.poll() is not None or "rtgauge-task" in on(xenomai_modules, THREADS), "the task"
+    )
     assert process.poll() is None, (tmp_path / "log").read_text()
     device = f"/dev/rtgauge_{name}_cobalt"
     assert "busy" in on(xenomai_modules, f"sh -c 'exec 3<>{device}' 2>&1; true").lower()
     process.kill()
     process.wait()
-    wait_until(lambda: not on(xenomai_modules, MODULES) and "rtgauge" not in on(xenomai_modules, THREADS), "the modules to be removed")
+    wait_until(
+        lambda: not on(xenomai_modules, MODULES) and "rtgauge" not in on(xenomai_modules, THREADS),
+        "the modules to be removed",
+    )
 
 
 def test_the_tasks_in_the_kernel_are_loaded_and_removed_again_and_again(xenomai_modules: str):
     for path in ("none", "wire", "none", "wire"):
         for name in ("periodic", "response"):
-            probe(xenomai_modules, name, "--space", "kernel", "--path", path, "--context", "thread", "--duration", "100ms")
+            probe(
+                xenomai_modules,
+                name,
+                "--space",
+                "kernel",
+                "--path",
+                path,
+                "--context",
+                "thread",
+                "--duration",
+                "100ms",
+            )
     assert on(xenomai_modules, MODULES) == ""
 
 
@@ -163,7 +241,9 @@ def test_modules_of_another_abi_are_refused(xenomai_modules: str, tmp_path: Path
     for module in Path(os.environ["RTGAUGE_KMOD"]).rglob("*.ko"):
         (tmp_path / module.name).write_bytes(module.read_bytes().replace(b"rtgauge_abi=1", b"rtgauge_abi=9"))
     words = ("probe", "response", "--rt", "cobalt", "--space", "kernel", "--target", xenomai_modules)
-    assert "has ABI 9, and this rtgauge needs ABI 1" in error_line(rtgauge(*words, env={"RTGAUGE_KMOD": str(tmp_path)}), 3)
+    assert "has ABI 9, and this rtgauge needs ABI 1" in error_line(
+        rtgauge(*words, env={"RTGAUGE_KMOD": str(tmp_path)}), 3
+    )
 
 
 STEPS = """
@@ -182,11 +262,29 @@ probe = "switch"
 """
 
 
-@pytest.mark.parametrize(("tool", "context", "checked"), [("xenomai-latency", "thread", "periodic"), ("xenomai-switchtest", "irq", "switch")])
-def test_xenomais_own_tools_measure_the_same(xenomai_modules: str, tmp_path: Path, tool: str, context: str, checked: str):
+@pytest.mark.parametrize(
+    ("tool", "context", "checked"),
+    [("xenomai-latency", "thread", "periodic"), ("xenomai-switchtest", "irq", "switch")],
+)
+def test_xenomais_own_tools_measure_the_same(
+    xenomai_modules: str, tmp_path: Path, tool: str, context: str, checked: str
+):
     plan = tmp_path / "plan.toml"
     plan.write_text(STEPS.format(context=context))
-    done = good(rtgauge("run", plan, "--cross-check", tool, "--target", xenomai_modules, "--out", tmp_path / "out", "--json", timeout=600))
+    done = good(
+        rtgauge(
+            "run",
+            plan,
+            "--cross-check",
+            tool,
+            "--target",
+            xenomai_modules,
+            "--out",
+            tmp_path / "out",
+            "--json",
+            timeout=600,
+        )
+    )
     document = json.loads(done.stdout)
     assert not document["run"]["left_out"]
     (step,) = [step for step in document["steps"] if step["key"]["tool"] == tool]
@@ -199,7 +297,10 @@ def test_xenomais_own_tools_measure_the_same(xenomai_modules: str, tmp_path: Pat
 
 
 def test_locks_against_inversion(xenomai: str):
-    answers = {result["labels"]["lock"]: result["values"]["answer"] for result in results(probe(xenomai, "inversion"), "inversion")}
+    answers = {
+        result["labels"]["lock"]: result["values"]["answer"]
+        for result in results(probe(xenomai, "inversion"), "inversion")
+    }
     assert answers["pi-mutex"] == answers["ceiling-mutex"] == "not-starved"
     assert answers["mutex"] == answers["semaphore"] == "starved"
     assert answers["futex"] not in ("starved", "not-starved")
@@ -213,20 +314,30 @@ def test_locks_against_inversion(xenomai: str):
         (("wakeup", "--policy", "deadline"), "Cobalt has no --policy deadline"),
         (("wakeup", "--space", "kernel"), "Cobalt has no --space kernel"),
         (("wakeup", "--explain"), "Cobalt has no --explain:"),
-        (("response", "--path", "loop:pipe"), "on a co-kernel there are loop:mqueue, wire and rtdm:CHIP:LINES"),
-        (("response", "--path", "rtdm:rtgauge_wire:0,1"), "--role both needs the lines OUT,IN,SLAVE_OUT,SLAVE_IN"),
+        (
+            ("response", "--path", "loop:pipe"),
+            "on a co-kernel there are loop:mqueue, wire and rtdm:CHIP:LINES",
+        ),
+        (
+            ("response", "--path", "rtdm:rtgauge_wire:0,1"),
+            "--role both needs the lines OUT,IN,SLAVE_OUT,SLAVE_IN",
+        ),
         (("response", "--trace-parts"), "Cobalt has no --trace-parts:"),
     ],
     ids=["method", "lock", "policy", "space", "explain", "path", "lines", "trace-parts"],
 )
-def test_what_cobalt_lacks_is_refused_before_anything_runs(xenomai: str, words: tuple[str, ...], message: str):
+def test_what_cobalt_lacks_is_refused_before_anything_runs(
+    xenomai: str, words: tuple[str, ...], message: str
+):
     refused = rtgauge("probe", *words, "--rt", "cobalt", "--target", xenomai)
     assert refused.returncode == 2
     assert message in refused.stderr
 
 
 def test_the_facts_name_cobalt(xenomai: str):
-    extension = json.loads(good(rtgauge("system", "--target", xenomai, "--json")).stdout)["kernel"]["extension"]
+    extension = json.loads(good(rtgauge("system", "--target", xenomai, "--json")).stdout)["kernel"][
+        "extension"
+    ]
     assert extension["name"] == "Xenomai Cobalt"
     assert extension["pipeline"] in ("Dovetail", "I-pipe")
     assert isinstance(extension["gravity"]["user_ns"], int)
@@ -262,13 +373,22 @@ def test_autotune_is_run_and_the_gravity_of_before_put_back(xenomai: str, unusua
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
-def test_the_gravity_is_put_back_when_the_calibration_is_ended_in_the_middle(xenomai: str, unusual: str, tmp_path: Path, end: signal.Signals):
+def test_the_gravity_is_put_back_when_the_calibration_is_ended_in_the_middle(
+    xenomai: str, unusual: str, tmp_path: Path, end: signal.Signals
+):
     """Also where it would have been kept."""
     log = tmp_path / "log"
-    process = start("probe", "calibrate", "--rt", "cobalt", "--keep", "--duration", "200ms", "--target", xenomai, log=log)
+    process = start(
+        "probe", "calibrate", "--rt", "cobalt", "--keep", "--duration", "200ms", "--target", xenomai, log=log
+    )
     running = "grep -lx autotune /proc/[0-9]*/comm 2>/dev/null; true"
     # autotune begins with gravity 0 of the interrupt handler
-    wait_until(lambda: process.poll() is not None or (bool(on(xenomai, running)) and "irq=1000 " not in gravity(xenomai)), "autotune to begin")
+    wait_until(
+        lambda: (
+            process.poll() is not None or (bool(on(xenomai, running)) and "irq=1000 " not in gravity(xenomai))
+        ),
+        "autotune to begin",
+    )
     assert process.poll() is None, log.read_text()
     process.send_signal(end)
     process.wait()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every probe that RTAI has, on a guest named `rtai`: its threads stay with RTAI, and its answers are RTAI's."""
+"""Every probe that RTAI has, on a guest named `rtai`: its threads stay with RTAI, and its answers are
+RTAI's.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ SHORT = ("--duration", "300ms")
 
 def probe(target: str, *words: str) -> dict[str, Any]:
     """The one step of `rtgauge probe`."""
-    document = json.loads(good(rtgauge("probe", *words, "--rt", "rtai", "--target", target, "--json", timeout=600)).stdout)
+    document = json.loads(
+        good(rtgauge("probe", *words, "--rt", "rtai", "--target", target, "--json", timeout=600)).stdout
+    )
     (step,) = document["steps"]
     return step
 
@@ -60,7 +64,12 @@ def test_a_probe_stays_with_rtai(rtai: str, words: tuple[str, ...]):
 
 @pytest.mark.parametrize(
     "words",
-    [("wakeup", "--interval", "20ms"), ("switch",), ("preempt", "--interval", "5ms"), ("semaphore", "--placement", "same-cpu")],
+    [
+        ("wakeup", "--interval", "20ms"),
+        ("switch",),
+        ("preempt", "--interval", "5ms"),
+        ("semaphore", "--placement", "same-cpu"),
+    ],
     ids=" ".join,
 )
 def test_the_named_cpu_is_measured(rtai: str, rtai_cpus: list[int], words: tuple[str, ...]):
@@ -72,7 +81,11 @@ def test_the_named_cpu_is_measured(rtai: str, rtai_cpus: list[int], words: tuple
 
 def test_locks_against_inversion(rtai: str):
     step = probe(rtai, "inversion", "--trials", "1")
-    answers = {result["labels"]["lock"]: result["values"]["answer"] for result in step["results"] if result["name"] == "inversion"}
+    answers = {
+        result["labels"]["lock"]: result["values"]["answer"]
+        for result in step["results"]
+        if result["name"] == "inversion"
+    }
     assert answers["pi-mutex"] == "not-starved"
     assert answers["mutex"] == answers["semaphore"] == "starved"
     assert answers["ceiling-mutex"] == answers["futex"] == "not-available"
@@ -92,7 +105,9 @@ def test_a_task_set_has_everything_but_the_number_of_preemptions(rtai: str, tmp_
     assert fast["preemptions"] is None
     assert slow["preemptions"] is None
     assert (fast["activations"], slow["activations"]) == (30, 10)
-    execution = {series["labels"]["task"]: series for series in step["series"] if series["metric"] == "execution"}
+    execution = {
+        series["labels"]["task"]: series for series in step["series"] if series["metric"] == "execution"
+    }
     assert 2_000_000 * 0.9 < execution["fast"]["mean_ns"] < 2_000_000 * 1.2
     # what it was preempted for is not in it
     assert 12_000_000 * 0.9 < execution["slow"]["mean_ns"] < 12_000_000 * 1.1
@@ -114,25 +129,43 @@ def test_periodic_in_the_kernel_is_a_task_of_rtai(rtai_modules: str):
 
 def loaded(target: str) -> set[str]:
     """RTAI's modules that are loaded on a guest."""
-    listed = good(rtgauge("lab", "shell", target.removeprefix("lab:"), "cat /proc/modules", timeout=600)).stdout
+    listed = good(
+        rtgauge("lab", "shell", target.removeprefix("lab:"), "cat /proc/modules", timeout=600)
+    ).stdout
     return {line.split(" ")[0] for line in listed.splitlines() if line.startswith(("rtai_", "rtgauge_"))}
 
 
 def test_modules_are_loaded_for_a_step_and_removed(rtai: str):
     step = probe(rtai, "switch", "--rtai-latency", "30us,20us", *SHORT)
-    set_for_it = {made["path"].rpartition("/")[2]: made["put_back"] for made in step["deployment"]["settings"]}
-    assert set_for_it == {"rtai_hal.ko": "restored", "rtai_sched.ko kernel_latency=20000 user_latency=30000": "restored"}
+    set_for_it = {
+        made["path"].rpartition("/")[2]: made["put_back"] for made in step["deployment"]["settings"]
+    }
+    assert set_for_it == {
+        "rtai_hal.ko": "restored",
+        "rtai_sched.ko kernel_latency=20000 user_latency=30000": "restored",
+    }
     assert loaded(rtai) == set()
 
 
 def test_modules_of_before_stay_and_the_facts_name_rtai(rtai: str):
     name = rtai.removeprefix("lab:")
-    good(rtgauge("lab", "shell", name, "cd /opt/rtai/modules && insmod rtai_hal.ko && insmod rtai_sched.ko kernel_latency=9 user_latency=9", timeout=600))
+    good(
+        rtgauge(
+            "lab",
+            "shell",
+            name,
+            "cd /opt/rtai/modules && insmod rtai_hal.ko && insmod rtai_sched.ko kernel_latency=9 "
+            "user_latency=9",
+            timeout=600,
+        )
+    )
     try:
         step = probe(rtai, "switch", *SHORT)
         assert step["deployment"] is None or step["deployment"]["settings"] == []
         assert loaded(rtai) == {"rtai_hal", "rtai_sched"}
-        extension = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["kernel"]["extension"]
+        extension = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)[
+            "kernel"
+        ]["extension"]
         assert extension["name"] == "RTAI"
         assert isinstance(extension["calibration"]["user_latency_ns"], int)
         assert {"rtai_hal", "rtai_sched"} <= set(extension["modules"])
@@ -141,19 +174,29 @@ def test_modules_of_before_stay_and_the_facts_name_rtai(rtai: str):
 
 
 SLEEPING = "^[0-9].* 0x5 "
-"""A task of RTAI that waits for a time, in the list of /proc/rtai/scheduler: one that is only armed waits for a semaphore."""
+"""A task of RTAI that waits for a time, in the list of /proc/rtai/scheduler: one that is only armed waits for
+a semaphore.
+"""
 WHEN_MEASURING = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler; do sleep 0.1; done; '
 KILL = f"until kill -9 $(awk '/{SLEEPING}/ {{print $9}}' /proc/rtai/scheduler); do sleep 0.1; done"
-KILL_ENGINE = 'for process in /proc/[0-9]*; do ! grep -qs "^rtgauge-engine-" $process/comm || kill -9 ${process#/proc/}; done'
+KILL_ENGINE = (
+    'for process in /proc/[0-9]*; do ! grep -qs "^rtgauge-engine-" $process/comm || kill -9 '
+    "${process#/proc/}; done"
+)
 IN_USER = ("wakeup", "--interval", "10ms")
-DEAF = "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
+DEAF = (
+    "killall dropbear; while [ -e /proc/rtai ]; do sleep 0.2; done; dropbear -s -r "
+    "/var/lib/rtgauge-lab/host-key"
+)
 """Who was in is out, and nobody is let in until the modules are gone."""
 
 
 def measure_until_it_fails(rtai: str, script: str, log: Path, *words: str) -> None:
     """Start this in the guest, then measure by this probe for what would be ten minutes."""
     good(rtgauge("lab", "shell", rtai.removeprefix("lab:"), script, timeout=600))
-    process = start("probe", *(words or IN_USER), "--duration", "10min", "--rt", "rtai", "--target", rtai, log=log)
+    process = start(
+        "probe", *(words or IN_USER), "--duration", "10min", "--rt", "rtai", "--target", rtai, log=log
+    )
     try:
         process.wait(600)
     finally:
@@ -163,31 +206,67 @@ def measure_until_it_fails(rtai: str, script: str, log: Path, *words: str) -> No
 
 @pytest.mark.parametrize("happens", [KILL, DEAF], ids=["kill -9 of the engine", "a broken connection"])
 def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_path: Path, happens: str):
-    script = f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    script = (
+        f"echo {shlex.quote(WHEN_MEASURING + happens)} >/tmp/in-the-middle; setsid sh "
+        "/tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    )
     measure_until_it_fails(rtai, script, tmp_path / "log")
     wait_until(lambda: loaded(rtai) == set(), "the modules to be removed")
     assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
 
 
 def test_kill_9_of_the_engine_while_a_task_in_the_kernel_measures(rtai_modules: str, tmp_path: Path):
-    script = f"echo {shlex.quote(WHEN_MEASURING + KILL_ENGINE)} >/tmp/in-the-middle; setsid sh /tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
-    measure_until_it_fails(rtai_modules, script, tmp_path / "log", "periodic", "--space", "kernel", "--path", "none", "--period", "20ms")
+    script = (
+        f"echo {shlex.quote(WHEN_MEASURING + KILL_ENGINE)} >/tmp/in-the-middle; setsid sh "
+        "/tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
+    )
+    measure_until_it_fails(
+        rtai_modules,
+        script,
+        tmp_path / "log",
+        "periodic",
+        "--space",
+        "kernel",
+        "--path",
+        "none",
+        "--period",
+        "20ms",
+    )
     wait_until(lambda: loaded(rtai_modules) == set(), "the modules to be removed")
     assert probe(rtai_modules, "switch", *SHORT)["series"][0]["count"] > 0
 
 
 def test_a_power_cut_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
-    script = f"echo {shlex.quote(WHEN_MEASURING + 'echo b >/proc/sysrq-trigger')} >/tmp/cut; setsid sh /tmp/cut </dev/null >/dev/null 2>&1 &"
+    script = (
+        f"echo {shlex.quote(WHEN_MEASURING + 'echo b >/proc/sysrq-trigger')} >/tmp/cut; setsid sh "
+        "/tmp/cut </dev/null >/dev/null 2>&1 &"
+    )
     measure_until_it_fails(rtai, script, tmp_path / "log")
     assert loaded(rtai) == set()
     assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
 
 
 def test_ctrl_c_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
-    words = ("run", "--load", "idle", "--duration", "10min", "--interval", "10ms", "--set", "rt=rtai", "--target", rtai, "--out", tmp_path / "out")
+    words = (
+        "run",
+        "--load",
+        "idle",
+        "--duration",
+        "10min",
+        "--interval",
+        "10ms",
+        "--set",
+        "rt=rtai",
+        "--target",
+        rtai,
+        "--out",
+        tmp_path / "out",
+    )
     process = start(*words, log=tmp_path / "log")
     try:
-        wait_until(lambda: measured_lines(tmp_path) >= 1 or process.poll() is not None, "a window in the stream")
+        wait_until(
+            lambda: measured_lines(tmp_path) >= 1 or process.poll() is not None, "a window in the stream"
+        )
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=600)
     finally:
@@ -196,7 +275,9 @@ def test_ctrl_c_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
 
 
 def test_what_rtai_lacks_is_refused(rtai: str):
-    refused = rtgauge("probe", "semaphore", "--method", "signal", "--rt", "rtai", "--target", rtai, timeout=600)
+    refused = rtgauge(
+        "probe", "semaphore", "--method", "signal", "--rt", "rtai", "--target", rtai, timeout=600
+    )
     assert refused.returncode
     assert "RTAI has no --method signal" in refused.stderr
 
@@ -215,12 +296,35 @@ IN_KERNEL = f'{DEFAULTS}probe = "periodic"\nspace = "kernel"\npath = "none"\nper
 
 
 def cross_checked(target: str, tool: str, needed: str, steps: str, folder: Path) -> list[dict[str, Any]]:
-    """The steps that RTAI's own program measured. Skips the test where the guest's RTAI came without the file that it needs."""
-    if not good(rtgauge("lab", "shell", target.removeprefix("lab:"), f"find /opt/rtai /usr/realtime -name {needed} 2>/dev/null || :")).stdout:
+    """The steps that RTAI's own program measured.
+
+    Skips the test where the guest's RTAI came without the file that it needs.
+    """
+    if not good(
+        rtgauge(
+            "lab",
+            "shell",
+            target.removeprefix("lab:"),
+            f"find /opt/rtai /usr/realtime -name {needed} 2>/dev/null || :",
+        )
+    ).stdout:
         pytest.skip(f"the guest's RTAI has no {needed} (docs/cokernels.md says which version has it)")
     plan = folder / "plan.toml"
     plan.write_text(steps)
-    done = good(rtgauge("run", plan, "--cross-check", tool, "--target", target, "--out", folder / "out", "--json", timeout=900))
+    done = good(
+        rtgauge(
+            "run",
+            plan,
+            "--cross-check",
+            tool,
+            "--target",
+            target,
+            "--out",
+            folder / "out",
+            "--json",
+            timeout=900,
+        )
+    )
     document = json.loads(done.stdout)
     assert document["run"]["left_out"] == []
     assert loaded(target) == set()
@@ -242,17 +346,35 @@ def test_rtais_latency_in_the_kernel_measures_with_the_period_of_the_step(rtai_m
 
 def test_rtais_switches_measure_the_same(rtai: str, tmp_path: Path):
     (step,) = cross_checked(rtai, "rtai-switches", "switches", SWITCH, tmp_path)
-    assert {result["labels"]["by"] for result in step["results"]} == {"susp/res", "sem sig/wait", "rpc/rcv-ret"}
+    assert {result["labels"]["by"] for result in step["results"]} == {
+        "susp/res",
+        "sem sig/wait",
+        "rpc/rcv-ret",
+    }
 
 
 def test_ctrl_c_while_rtais_latency_measures_leaves_no_module_and_no_task(rtai: str, tmp_path: Path):
     plan = tmp_path / "plan.toml"
     plan.write_text(WAKEUP)
-    words = ("run", plan, "--duration", "5s", "--cross-check", "rtai-latency", "--target", rtai, "--out", tmp_path / "out")
+    words = (
+        "run",
+        plan,
+        "--duration",
+        "5s",
+        "--cross-check",
+        "rtai-latency",
+        "--target",
+        rtai,
+        "--out",
+        tmp_path / "out",
+    )
     process = start(*words, log=tmp_path / "log")
     name = rtai.removeprefix("lab:")
     try:
-        measuring = f'until grep -q "{SLEEPING}" /proc/rtai/scheduler && grep -q "^rtai_mbx " /proc/modules; do sleep 0.1; done'
+        measuring = (
+            f'until grep -q "{SLEEPING}" /proc/rtai/scheduler && grep -q "^rtai_mbx " /proc/modules; do '
+            "sleep 0.1; done"
+        )
         good(rtgauge("lab", "shell", name, measuring, timeout=900))
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=600)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls the command `rtgauge`: `rtgauge()` and `start()` as a user does, in a process of its own; `invoke()` in this one, which is quicker."""
+"""Calls the command `rtgauge`: `rtgauge()` and `start()` as a user does, in a process of its own; `invoke()`
+in this one, which is quicker.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +34,56 @@ Done = subprocess.CompletedProcess[str]
 
 def environment(**changes: str | None) -> dict[str, str]:
     """This process's environment for a plain terminal; None takes a variable out."""
-    fixed: dict[str, str | None] = {"TERM": "dumb", "COLUMNS": None, "NO_COLOR": None, "FORCE_COLOR": None, "PYTHONWARNINGS": "error::ResourceWarning"}
+    fixed: dict[str, str | None] = {
+        "TERM": "dumb",
+        "COLUMNS": None,
+        "NO_COLOR": None,
+        "FORCE_COLOR": None,
+        "PYTHONWARNINGS": "error::ResourceWarning",
+    }
     merged = {**os.environ, **fixed, **changes}
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def rtgauge(*words: object, env: dict[str, str | None] | None = None, wait_for_lock: bool = True, before: Sequence[str] = (), **options: Any) -> Done:
+def rtgauge(
+    *words: object,
+    env: dict[str, str | None] | None = None,
+    wait_for_lock: bool = True,
+    before: Sequence[str] = (),
+    **options: Any,
+) -> Done:
     """Run to the end. `before` is put before the command (setpriv, prlimit).
 
-    Where something else measures this machine at the moment, it is waited for: `wait_for_lock` False tests just that.
+    Where something else measures this machine at the moment, it is waited for: `wait_for_lock` False tests
+    just that.
     """
-    options = {"timeout": PATIENCE_S, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    options = {
+        "timeout": PATIENCE_S,
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    } | options
 
     def call() -> Done:
-        return subprocess.run([*before, *COMMAND, *map(str, words)], env=environment(**(env or {})), text=True, check=False, **options)
+        return subprocess.run(
+            [*before, *COMMAND, *map(str, words)],
+            env=environment(**(env or {})),
+            text=True,
+            check=False,
+            **options,
+        )
 
     return _with_lock(call) if wait_for_lock else call()
 
 
-def invoke(*words: object, env: dict[str, str | None] | None = None, wait_for_lock: bool = True, cwd: Path | str = ".") -> Done:
-    """As `rtgauge`, in this process: half a second less, where nothing of a process (signals, descriptors, rights, what is imported) is tested.
+def invoke(
+    *words: object,
+    env: dict[str, str | None] | None = None,
+    wait_for_lock: bool = True,
+    cwd: Path | str = ".",
+) -> Done:
+    """As `rtgauge`, in this process: half a second less, where nothing of a process (signals, descriptors,
+    rights, what is imported) is tested.
 
     What programs that it starts say on standard error is not in it.
     """
@@ -61,7 +93,9 @@ def invoke(*words: object, env: dict[str, str | None] | None = None, wait_for_lo
             TemporaryFile("w+", encoding="utf-8") as out,
             TemporaryFile("w+", encoding="utf-8") as errors,
             Path(os.devnull).open() as nothing,
-            mock.patch.multiple(sys, argv=["rtgauge", *map(str, words)], stdin=nothing, stdout=out, stderr=errors),
+            mock.patch.multiple(
+                sys, argv=["rtgauge", *map(str, words)], stdin=nothing, stdout=out, stderr=errors
+            ),
             mock.patch.dict(os.environ, environment(**(env or {})), clear=True),
             chdir(cwd),
         ):
@@ -92,7 +126,8 @@ def _with_lock(call: Callable[[], Done]) -> Done:
 
 
 def nothing_missed(*words: object) -> tuple[Done, dict[str, Any]]:
-    """Run a measurement with --json and a long interval; once more where the machine stood still for so long that activations were missed, which break
+    """Run a measurement with --json and a long interval; once more where the machine stood still for so long
+    that activations were missed, which break
     every requirement. Gives the document too."""
     for _ in range(10):
         done = rtgauge(*words)
@@ -102,7 +137,9 @@ def nothing_missed(*words: object) -> tuple[Done, dict[str, Any]]:
     raise AssertionError(f"this machine misses activations each time: {done.stdout}")
 
 
-def start(*words: object, env: dict[str, str | None] | None = None, log: Path, **options: Any) -> subprocess.Popen[str]:
+def start(
+    *words: object, env: dict[str, str | None] | None = None, log: Path, **options: Any
+) -> subprocess.Popen[str]:
     """Start and do not wait; standard error goes to the file `log`. Waits until the machine is ours."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -116,7 +153,10 @@ def start(*words: object, env: dict[str, str | None] | None = None, log: Path, *
                 text=True,
                 **options,
             )
-        wait_until(lambda process=process: process.poll() is not None or _has_begun(log.read_text()), "the run to begin")
+        wait_until(
+            lambda process=process: process.poll() is not None or _has_begun(log.read_text()),
+            "the run to begin",
+        )
         if process.poll() != 3 or HELD not in log.read_text() or time.monotonic() > deadline:
             return process
         process.communicate()
@@ -124,7 +164,9 @@ def start(*words: object, env: dict[str, str | None] | None = None, log: Path, *
 
 
 def _has_begun(said: str) -> bool:
-    """Not the refusal, which names the run that holds the machine: its folder may be that of a test with "step" in its name."""
+    """Not the refusal, which names the run that holds the machine: its folder may be that of a test with
+    "step" in its name.
+    """
     return "step" in said and HELD not in said
 
 
@@ -158,7 +200,9 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = PATI
 
 
 def error_line(done: Done, status: int) -> str:
-    """The one line that a failed command says; asserts that it is one, with this exit status and without a traceback."""
+    """The one line that a failed command says; asserts that it is one, with this exit status and without a
+    traceback.
+    """
     assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}"
     return only_error(done.stderr)
 

@@ -17,7 +17,20 @@ from tests.support.made_once import made_once
 @pytest.fixture(scope="session")
 def real_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A record of this machine with two steps; nobody writes to it."""
-    words = ("run", "--load", "idle", "--repeats", 2, "--duration", "1s", "--set", "samples=true", "--seed", 7, *SHORT)
+    words = (
+        "run",
+        "--load",
+        "idle",
+        "--repeats",
+        2,
+        "--duration",
+        "1s",
+        "--set",
+        "samples=true",
+        "--seed",
+        7,
+        *SHORT,
+    )
     (record,) = made_once(tmp_path_factory, "real", lambda out: good(invoke(*words, "--out", out))).iterdir()
     return record
 

@@ -41,7 +41,11 @@ def family(root: int) -> set[tuple[int, int]]:
 
 def alive(processes: set[tuple[int, int]]) -> list[str]:
     """The command lines of those that live still; a number that was given anew is another process."""
-    return [command_line(pid) for pid, started in processes if (stat := _stat(pid)) is not None and stat[1] == started]
+    return [
+        command_line(pid)
+        for pid, started in processes
+        if (stat := _stat(pid)) is not None and stat[1] == started
+    ]
 
 
 def find(root: int, part: str) -> list[int]:

@@ -54,7 +54,13 @@ def intervals_us(record: Record) -> list[int]:
 def test_it_grows_until_nothing_is_asked(tmp_path: Path) -> None:
     study = AdaptiveStudy(Halving(), Overrides())
     with Interrupt(lambda: None) as interrupt:
-        path, run, _ = start_run(study.plan(), RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S), Display(StringIO()), interrupt, study)
+        path, run, _ = start_run(
+            study.plan(),
+            RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S),
+            Display(StringIO()),
+            interrupt,
+            study,
+        )
     record = Record.open(path)
     assert intervals_us(record) == [8000, 4000, 2000, 1000]
     assert run.state == "complete"
@@ -70,11 +76,19 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
             interrupt.requested = len(record.steps) == 2
             return [] if interrupt.requested else study(record)
 
-        path, run, _ = start_run(study.plan(), RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S), Display(StringIO()), interrupt, stopped)
+        path, run, _ = start_run(
+            study.plan(),
+            RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S),
+            Display(StringIO()),
+            interrupt,
+            stopped,
+        )
     assert run.state == "interrupted"
     assert path.name.endswith(".partial")
     with Interrupt(lambda: None) as interrupt:
-        path, run, _ = resume_run(path, RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S), Display(StringIO()), interrupt, study)
+        path, run, _ = resume_run(
+            path, RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S), Display(StringIO()), interrupt, study
+        )
     assert intervals_us(Record.open(path)) == [8000, 4000, 2000, 1000]
     assert run.state == "complete"
 
@@ -82,5 +96,11 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 def test_what_is_planned_is_not_measured_again(tmp_path: Path) -> None:
     plan = replace(steps(2000, 1000), name="same")
     with Interrupt(lambda: None) as interrupt:
-        path, _, _ = start_run(plan, RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S), Display(StringIO()), interrupt, lambda _: plan.steps)
+        path, _, _ = start_run(
+            plan,
+            RunOptions(tmp_path, ["test"], wait_s=PATIENCE_S),
+            Display(StringIO()),
+            interrupt,
+            lambda _: plan.steps,
+        )
     assert intervals_us(Record.open(path)) == [2000, 1000]

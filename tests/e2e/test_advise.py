@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge advise`, `frequency`, the preset brown2010 and the studies of the sustained frequency, on this machine."""
+"""`rtgauge advise`, `frequency`, the preset brown2010 and the studies of the sustained frequency, on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,40 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 @pytest.fixture(scope="module", name="wakeups")
 def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wakeups")
-    good(invoke("run", "quick", "--load", "idle,cpu" if shutil.which("stress-ng") else "idle", "--duration", "1s", "--set", "warm-up=50ms", "--out", out))
+    good(
+        invoke(
+            "run",
+            "quick",
+            "--load",
+            "idle,cpu" if shutil.which("stress-ng") else "idle",
+            "--duration",
+            "1s",
+            "--set",
+            "warm-up=50ms",
+            "--out",
+            out,
+        )
+    )
     return next(out.iterdir())
 
 
 @pytest.fixture(scope="module", name="brown")
 def the_preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("brown")
-    good(invoke("run", "brown2010", "--load", "idle,swarm:20", "--duration", "400ms", "--set", "warm-up=20ms", "--out", out))
+    good(
+        invoke(
+            "run",
+            "brown2010",
+            "--load",
+            "idle,swarm:20",
+            "--duration",
+            "400ms",
+            "--set",
+            "warm-up=20ms",
+            "--out",
+            out,
+        )
+    )
     return next(out.iterdir())
 
 
@@ -40,7 +68,10 @@ def test_an_easy_requirement_on_this_machine_walks_the_chart_and_links_its_evide
     found = json.loads(done.stdout)
     stages = {stage["way"]: stage for stage in found["walk"] + found["also_measured"]}
     measured = stages.get("user-stock") or stages["user-rt"]
-    assert measured["margin"] in {"clearly in the black", "marginal"}  # where a mark makes it doubtful, such as steal
+    assert measured["margin"] in {
+        "clearly in the black",
+        "marginal",
+    }  # where a mark makes it doubtful, such as steal
     assert {one["record"] for one in measured["evidence"]} == {str(wakeups)}
     assert found["not_measured"]
     assert done.returncode in {0, 4}
@@ -79,17 +110,30 @@ def test_what_is_wrong_is_one_line(words: list[str], said: str):
 
 def test_brown2010_carries_the_tables_and_figures_of_the_paper(brown: Path, tmp_path: Path):
     page = (brown / "report.html").read_text(encoding="utf-8")
-    for words in ("Response", "Periodic: jitter", "stays within half a period", "both jitter and lateness", "12 serial bytes at 115200 baud", "95 % envelope"):
+    for words in (
+        "Response",
+        "Periodic: jitter",
+        "stays within half a period",
+        "both jitter and lateness",
+        "12 serial bytes at 115200 baud",
+        "95 % envelope",
+    ):
         assert words in page
-    good(invoke("report", brown, "-o", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%"))
+    good(
+        invoke("report", brown, "-o", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%")
+    )
     marked = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "CAN frame: 130 us" in marked
     assert "1/4 of a period" in marked
 
 
 def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path):
-    text = good(invoke("frequency", brown, "-o", tmp_path / "f.html", "--figures", tmp_path / "figures")).stdout
-    assert "Response: highest frequency for which response stays within half a period" in " ".join(text.split())
+    text = good(
+        invoke("frequency", brown, "-o", tmp_path / "f.html", "--figures", tmp_path / "figures")
+    ).stdout
+    assert "Response: highest frequency for which response stays within half a period" in " ".join(
+        text.split()
+    )
     document = json.loads(good(invoke("frequency", brown, "--json")).stdout)
     assert [table["metric"] for table in document["tables"]] == ["response", "jitter", "latency"]
     for table in document["tables"]:
@@ -98,7 +142,11 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
             assert at95["hz"] is None or at95["hz"] == pytest.approx(0.5e9 / at95["ns"])
             assert (at100["ns"] or 10**18) >= at95["ns"]
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert {"timing-response-linear.svg", "timing-response-log.png", "timing-periodic-jitter-log.pdf"} <= names
+    assert {
+        "timing-response-linear.svg",
+        "timing-response-log.png",
+        "timing-periodic-jitter-log.pdf",
+    } <= names
     assert "How often" in (tmp_path / "f.html").read_text(encoding="utf-8")
 
 
@@ -113,7 +161,9 @@ def test_advice_on_responses_and_on_jitter(brown: Path):
     for requirement in ("response<=10s hardness=50%", "jitter<=10s hardness=50%"):
         done = invoke("advise", "--require", requirement, brown, "--json")
         found = json.loads(done.stdout)
-        margins = [one["margin"] for stage in found["walk"] + found["also_measured"] for one in stage["evidence"]]
+        margins = [
+            one["margin"] for stage in found["walk"] + found["also_measured"] for one in stage["evidence"]
+        ]
         assert margins
         assert set(margins) <= {"clearly in the black", "marginal"}
         assert any("over loop" in one["what"] for one in found["not_measured"])
@@ -132,15 +182,38 @@ def test_the_search_for_the_sustained_frequency(tmp_path: Path):
     assert len(curve["points"]) >= 9
     assert max(point["period_ns"] for point in curve["points"]) == 10_000_000
     (found,) = curve["found"]
-    assert found["sustained_ns"] is None or found["failing_ns"] is None or found["sustained_ns"] <= 1.1 * found["failing_ns"]
+    assert (
+        found["sustained_ns"] is None
+        or found["failing_ns"] is None
+        or found["sustained_ns"] <= 1.1 * found["failing_ns"]
+    )
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Highest sustained frequency" in page
     assert 'data-figure="sustained"' in page
 
 
 def test_adam2021_leaves_the_paper_s_tables(tmp_path: Path):
-    words = ("--repeats", "1", "--load", "idle", "--set", "cycles=20", "--set", "count=2000", "--set", "warm-up=1ms", "--out", tmp_path)
+    words = (
+        "--repeats",
+        "1",
+        "--load",
+        "idle",
+        "--set",
+        "cycles=20",
+        "--set",
+        "count=2000",
+        "--set",
+        "warm-up=1ms",
+        "--out",
+        tmp_path,
+    )
     good(invoke("run", "adam2021", *words))
     page = (next(tmp_path.iterdir()) / "report.html").read_text(encoding="utf-8")
-    for words in ("Overall response latency", "PREEMPT_RT", "variance", "Highest sustained frequency", "Losses and long delays"):
+    for words in (
+        "Overall response latency",
+        "PREEMPT_RT",
+        "variance",
+        "Highest sustained frequency",
+        "Losses and long delays",
+    ):
         assert words in page

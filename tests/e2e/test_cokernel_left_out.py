@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a co-kernel lacks of a plan; the engine's refusal is played by a program before the ordinary engine."""
+"""What a co-kernel lacks of a plan; the engine's refusal is played by a program before the ordinary
+engine.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.real_time
-REFUSAL = '{"type":"error","code":"runtime","message":"response does not run on Cobalt; leave --rt out","detail":{},"status":2}'
+REFUSAL = (
+    '{"type":"error","code":"runtime","message":"response does not run on Cobalt; leave --rt '
+    'out","detail":{},"status":2}'
+)
 PLAN = """
 name = "both"
 [defaults]
@@ -31,7 +36,10 @@ probe = "response"
 def env(engine: Path, tmp_path: Path) -> dict[str, str]:
     """An engine that has no response."""
     program = tmp_path / "engine"
-    program.write_text(f'#!/bin/sh\ncase " $* " in *" response "*) echo \'{REFUSAL}\'; exit 2;; esac\nexec \'{engine}\' "$@"\n')
+    program.write_text(
+        f'#!/bin/sh\ncase " $* " in *" response "*) echo \'{REFUSAL}\'; exit 2;; esac\nexec '
+        f"'{engine}' \"$@\"\n"
+    )
     program.chmod(0o755)
     return {"RTGAUGE_ENGINE_COBALT": str(program)}
 
@@ -41,7 +49,9 @@ def test_the_rest_of_the_plan_is_measured(env: dict[str, str], tmp_path: Path) -
     plan.write_text(PLAN)
     document = json.loads(good(invoke("run", plan, "--json", "--out", tmp_path / "runs", env=env)).stdout)
     assert [step["key"]["probe"] for step in document["steps"]] == ["switch"]
-    assert [(missing["what"], missing["reason"]) for missing in document["run"]["left_out"]] == [("response", "response does not run on Cobalt")]
+    assert [(missing["what"], missing["reason"]) for missing in document["run"]["left_out"]] == [
+        ("response", "response does not run on Cobalt")
+    ]
 
 
 def test_a_probe_alone_is_refused(env: dict[str, str]) -> None:

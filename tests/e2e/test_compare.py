@@ -30,7 +30,10 @@ def an_old(tmp_path_factory) -> Path:
 
 @pytest.fixture(name="new", scope="module")
 def a_new(tmp_path_factory) -> Path:
-    return write_record(tmp_path_factory.mktemp("runs"), Shape(seconds=25, seed=2, system=NEWER, median_ns={"idle": 12_000, "cpu": 9_000, "memory": 14_000}))
+    return write_record(
+        tmp_path_factory.mktemp("runs"),
+        Shape(seconds=25, seed=2, system=NEWER, median_ns={"idle": 12_000, "cpu": 9_000, "memory": 14_000}),
+    )
 
 
 def change_step(record: Path, change, number: int = 0) -> None:
@@ -77,8 +80,14 @@ def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:
 
 def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
     result = compared(old, new)
-    assert [side.label for side in result.sides] == [f"{kernel}, {load}" for kernel in ("6.1.0-18-amd64", "6.12.0-rt") for load in ("idle", "cpu", "memory")]
-    assert [(pair.side, pair.baseline) for pair in result.pairs] == [(f"6.12.0-rt, {load}", f"6.1.0-18-amd64, {load}") for load in ("idle", "cpu", "memory")]
+    assert [side.label for side in result.sides] == [
+        f"{kernel}, {load}"
+        for kernel in ("6.1.0-18-amd64", "6.12.0-rt")
+        for load in ("idle", "cpu", "memory")
+    ]
+    assert [(pair.side, pair.baseline) for pair in result.pairs] == [
+        (f"6.12.0-rt, {load}", f"6.1.0-18-amd64, {load}") for load in ("idle", "cpu", "memory")
+    ]
     assert result.settings["kernel.preemption.model"] == ["dynamic"] * 3 + ["PREEMPT_RT"] * 3
     assert "host" not in result.settings
 
@@ -109,7 +118,11 @@ def test_figures_are_the_records_own(old, new):
     result = compared(old, new, intervals=False)
     for side, step in zip(result.sides, [*Record.open(old).steps, *Record.open(new).steps], strict=True):
         assert step.total is not None
-        assert (side.measured.count, side.measured.min_ns, side.measured.max_ns) == (step.total.count, step.total.min_ns, step.total.max_ns)
+        assert (side.measured.count, side.measured.min_ns, side.measured.max_ns) == (
+            step.total.count,
+            step.total.min_ns,
+            step.total.max_ns,
+        )
         assert side.measured.mean_ns == pytest.approx(step.total.mean_ns)
         assert side.measured.std_ns == pytest.approx(step.total.std_ns)
         assert side.missed == step.total.missed
@@ -122,7 +135,9 @@ def test_deployments_of_one_record_are_compared_with_single(tmp_path):
     result = compared(record, intervals=False)
     assert {side.label for side in result.sides} == {"HM", "MI", "Single"}
     assert {(pair.side, pair.baseline) for pair in result.pairs} == {("HM", "Single"), ("MI", "Single")}
-    assert {(pair.side, pair.baseline) for pair in compared(record, baseline="MI", intervals=False).pairs} == {("HM", "MI"), ("Single", "MI")}
+    assert {
+        (pair.side, pair.baseline) for pair in compared(record, baseline="MI", intervals=False).pairs
+    } == {("HM", "MI"), ("Single", "MI")}
 
 
 def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp_path):
@@ -130,7 +145,9 @@ def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp
     result = compared(record, intervals=False)
     assert [(side.label, len(side.steps)) for side in result.sides] == [("idle", 2), ("cpu", 2)]
     assert [(pair.side, pair.baseline) for pair in result.pairs] == [("cpu", "idle")]
-    assert result.sides[0].measured.count == sum(step.total.count for step in Record.open(record).steps if step.total and step.key.load == "idle")
+    assert result.sides[0].measured.count == sum(
+        step.total.count for step in Record.open(record).steps if step.total and step.key.load == "idle"
+    )
 
 
 @pytest.mark.parametrize("baseline", ["6.1.0-18-amd64", "path"])
@@ -150,11 +167,20 @@ def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda s: (s["parameters"].update(interval_ns=100_000), s["key"]["parameters"].update(interval_ns=100_000)), "interval is 1ms in .* and 100us in"),
+        (
+            lambda s: (
+                s["parameters"].update(interval_ns=100_000),
+                s["key"]["parameters"].update(interval_ns=100_000),
+            ),
+            "interval is 1ms in .* and 100us in",
+        ),
         (lambda s: s["key"].update(probe="noise"), "probe is wakeup in .* and noise in"),
         (lambda s: s["total"].update(unit="count"), "unit is ns in .* and count in"),
         (lambda s: s["total"].update(metric="jitter"), "quantity is latency in .* and jitter in"),
-        (lambda s: (s["parameters"].pop("interval_ns"), s["key"]["parameters"].pop("interval_ns")), "interval is 1ms in .* and unknown in"),
+        (
+            lambda s: (s["parameters"].pop("interval_ns"), s["key"]["parameters"].pop("interval_ns")),
+            "interval is 1ms in .* and unknown in",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_and_named(tmp_path, old, change, says):
@@ -172,7 +198,9 @@ def test_one_side_and_the_same_record_twice_are_refused(tmp_path, old):
         compared(old, old)
 
 
-def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_words(tmp_path, monkeypatch, capsys):
+def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_words(
+    tmp_path, monkeypatch, capsys
+):
     record = deployments(write_record(tmp_path, Shape(seconds=3, marks=False)), ["HM", "MI", "Single"])
     replace_windows(record, 0, [row([], index=0)])
     replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
@@ -182,7 +210,9 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: paper: the sample is empty" in out
     assert "MI: paper: the baseline has a single bin, 5 us" in out
-    assert "Single: cannot be estimated from this sample: the largest values take only 1 different value" in out
+    assert (
+        "Single: cannot be estimated from this sample: the largest values take only 1 different value" in out
+    )
     assert "no side" not in out
     status, out, _ = run(monkeypatch, capsys, record, "--no-intervals", "--details", "--baseline", "HM")
     assert status == 0
@@ -191,24 +221,46 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
 
 def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monkeypatch, capsys, tmp_path):
     page, figures = tmp_path / "compare.html", tmp_path / "figures"
-    status, out, err = run(monkeypatch, capsys, old, new, "--details", "--no-tails", "-o", page, "--figures", figures)
+    status, out, err = run(
+        monkeypatch, capsys, old, new, "--details", "--no-tails", "-o", page, "--figures", figures
+    )
     assert (status, err) == (0, "")
-    for heading in ("average", "maximum", "minimum", "std", "Settings that differ", "chi-square", "Wasserstein (us)", "Cramer's V", "95 % interval"):
+    for heading in (
+        "average",
+        "maximum",
+        "minimum",
+        "std",
+        "Settings that differ",
+        "chi-square",
+        "Wasserstein (us)",
+        "Cramer's V",
+        "95 % interval",
+    ):
         assert heading in out
     assert {file.name for file in figures.iterdir()} == {
         f"{name}.{form}"
-        for name in ("histograms", "exceedances", "qq", "timing-wakeup-latency-linear", "timing-wakeup-latency-log")
+        for name in (
+            "histograms",
+            "exceedances",
+            "qq",
+            "timing-wakeup-latency-linear",
+            "timing-wakeup-latency-log",
+        )
         for form in ("png", "svg", "pdf")
     }
     assert "regression line slope" in (figures / "qq.svg").read_text(encoding="utf-8")
     text = page.read_text(encoding="utf-8")
-    assert text.count('class="chart"') == (1 + 1 + 3) + (6 + 1)  # of all sides together, and how often: each of 6, and all
+    assert text.count('class="chart"') == (1 + 1 + 3) + (
+        6 + 1
+    )  # of all sides together, and how often: each of 6, and all
     assert "6.12.0-rt, memory" in text
     assert "http://" not in text.split("<script")[0]
 
 
 def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
-    status, out, _ = run(monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01", "--scale", "counts")
+    status, out, _ = run(
+        monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01", "--scale", "counts"
+    )
     assert status == 0
     result = Comparison.model_validate_json(out)
     assert (result.within_ns, result.alpha) == (5_000, 0.01)
@@ -220,11 +272,21 @@ def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
 def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsys):
     record = write_record(tmp_path, Shape(seconds=25))
     for number in range(3):
-        change_step(record, lambda step: [series["labels"].update(role=("master", "slave")[at % 2]) for at, series in enumerate(step["series"])], number)
+        change_step(
+            record,
+            lambda step: [
+                series["labels"].update(role=("master", "slave")[at % 2])
+                for at, series in enumerate(step["series"])
+            ],
+            number,
+        )
     status, out, _ = run(monkeypatch, capsys, record, "--json", "--no-tails")
     assert status == 0
     results = TypeAdapter(list[Comparison]).validate_json(out)
-    assert [result.title for result in results] == ["Wakeup, as the slave saw it", "Wakeup, as the master saw it"]
+    assert [result.title for result in results] == [
+        "Wakeup, as the slave saw it",
+        "Wakeup, as the master saw it",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ CPU = Path("/sys/devices/system/cpu")
 CPUSET = Path("/sys/fs/cgroup/cpuset")
 JOURNAL = Path("/var/lib/rtgauge/journal.ndjson")
 QUICK = ("--load", "idle", "--duration", "300ms", *SHORT)
-several_cpus = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs: one is switched off or isolated")
+several_cpus = pytest.mark.skipif(
+    (os.cpu_count() or 1) < 2, reason="needs two CPUs: one is switched off or isolated"
+)
 
 
 def state() -> dict[str, Any]:
@@ -46,7 +48,9 @@ def state() -> dict[str, Any]:
         *CPUSET.glob("cpuset.sched_load_balance"),
     ]
     values: dict[str, Any] = {str(path): path.read_text() for path in paths if path.exists()}
-    values["groups"] = sorted(str(path) for root in (Path("/sys/fs/cgroup"), CPUSET) for path in root.glob("rtgauge-*"))
+    values["groups"] = sorted(
+        str(path) for root in (Path("/sys/fs/cgroup"), CPUSET) for path in root.glob("rtgauge-*")
+    )
     values["cpus of this"] = os.sched_getaffinity(0)
     return values
 
@@ -98,10 +102,18 @@ def test_every_deployment_is_measured_or_left_out_with_a_reason(tmp_path: Path) 
 
 def test_a_plan_may_name_deployments(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
-    plan.write_text('name = "p"\n[matrix]\nprobe = "wakeup"\nduration = "200ms"\nwarm-up = "0s"\ndeployment = ["as-is", "c-states=off"]\n')
+    plan.write_text(
+        'name = "p"\n[matrix]\nprobe = "wakeup"\nduration = "200ms"\nwarm-up = "0s"\ndeployment = '
+        '["as-is", "c-states=off"]\n'
+    )
     good(rtgauge("run", plan, "--repeats", 2, "--out", tmp_path / "out"))
     _, run = steps_of(tmp_path / "out")
-    assert sorted(key["deployment"] for key in run["planned"]) == ["as-is", "as-is", "c-states=off", "c-states=off"]
+    assert sorted(key["deployment"] for key in run["planned"]) == [
+        "as-is",
+        "as-is",
+        "c-states=off",
+        "c-states=off",
+    ]
 
 
 def test_wrong_words_are_one_line(tmp_path: Path) -> None:
@@ -118,9 +130,24 @@ def test_wrong_words_are_one_line(tmp_path: Path) -> None:
 @pytest.fixture
 def isolated(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run that measures on an isolated CPU."""
-    process = start("run", "--load", "idle", "--duration", "20s", "--deployment", "MI", *SHORT, "--out", tmp_path / "out", log=tmp_path / "log")
+    process = start(
+        "run",
+        "--load",
+        "idle",
+        "--duration",
+        "20s",
+        "--deployment",
+        "MI",
+        *SHORT,
+        "--out",
+        tmp_path / "out",
+        log=tmp_path / "log",
+    )
     try:
-        wait_until(lambda: bool(list(tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson"))) and state()["groups"] != [], "measuring in MI")
+        wait_until(
+            lambda: bool(list(tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson"))) and state()["groups"] != [],
+            "measuring in MI",
+        )
         yield process
     finally:
         if process.poll() is None:
@@ -137,14 +164,18 @@ def test_ctrl_c_puts_everything_back(isolated: subprocess.Popen[str], unchanged:
 
 
 @several_cpus
-def test_after_kill_9_the_guard_puts_everything_back(isolated: subprocess.Popen[str], unchanged: dict[str, Any]) -> None:
+def test_after_kill_9_the_guard_puts_everything_back(
+    isolated: subprocess.Popen[str], unchanged: dict[str, Any]
+) -> None:
     isolated.kill()
     isolated.communicate()
     wait_until(lambda: state() == unchanged, "the guard to put everything back")
 
 
 @several_cpus
-def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(isolated: subprocess.Popen[str], unchanged: dict[str, Any]) -> None:
+def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(
+    isolated: subprocess.Popen[str], unchanged: dict[str, Any]
+) -> None:
     (guard,) = find(isolated.pid, "--lock --restore")
     others = find(isolated.pid, "rtgauge-engine")
     os.kill(guard, signal.SIGKILL)
@@ -164,7 +195,9 @@ def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: di
     assert "already applied" in error_line(rtgauge("deploy", "apply", "M"), 3)
     assert "MI is held" in good(rtgauge("deploy", "show")).stdout
     assert document(good(rtgauge("system", "--json")).stdout)["deployment"]["held"] == "MI"
-    assert "take it back first" in error_line(rtgauge("run", *QUICK, "--deployment", "M", "--out", tmp_path / "a"), 3)
+    assert "take it back first" in error_line(
+        rtgauge("run", *QUICK, "--deployment", "M", "--out", tmp_path / "a"), 3
+    )
     good(rtgauge("run", *QUICK, "--out", tmp_path / "out"))
     steps, run = steps_of(tmp_path / "out")
     assert "deployment-held" in [mark["name"] for mark in run["marks"]]
@@ -253,7 +286,10 @@ def test_the_controller_sets_priorities_and_puts_them_back(tmp_path: Path) -> No
     report = steps["as-is"]["deployment"]
     assert report["controller"] is True
     assert report["not_found"] == ["no-such-device"]
-    assert any(re.match(rf"thread:{loud.pid}:", one["path"]) and one["now"] == "fifo 80" for one in report["settings"])
+    assert any(
+        re.match(rf"thread:{loud.pid}:", one["path"]) and one["now"] == "fifo 80"
+        for one in report["settings"]
+    )
     assert any(one["now"] == "fifo 10 reset-on-fork" for one in report["settings"])
     assert {one["put_back"] for one in report["settings"] if one["error"] is None} <= {"restored", "gone"}
 
@@ -266,8 +302,23 @@ def test_what_to_boot_with_is_one_line() -> None:
 
 
 @several_cpus
-def test_the_study_chooses_and_measures_the_choice_under_load(tmp_path: Path, unchanged: dict[str, Any]) -> None:
-    words = ("run", "delgado2020", "--deployment", "M,Single", "--load", "cpu", "--duration", "500ms", "--set", "warm-up=0s", "--out", tmp_path)
+def test_the_study_chooses_and_measures_the_choice_under_load(
+    tmp_path: Path, unchanged: dict[str, Any]
+) -> None:
+    words = (
+        "run",
+        "delgado2020",
+        "--deployment",
+        "M,Single",
+        "--load",
+        "cpu",
+        "--duration",
+        "500ms",
+        "--set",
+        "warm-up=0s",
+        "--out",
+        tmp_path,
+    )
     done = rtgauge(*words)
     if done.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off
         assert "left out" in done.stderr
@@ -288,11 +339,30 @@ def test_the_study_chooses_and_measures_the_choice_under_load(tmp_path: Path, un
 @several_cpus
 @pytest.mark.slow
 def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dict[str, Any]) -> None:
-    words = ("run", "delgado2020", "--deployment", "M,Single", "--load", "cpu", "--duration", "1500ms", "--set", "warm-up=0s", "--out", tmp_path / "out")
+    words = (
+        "run",
+        "delgado2020",
+        "--deployment",
+        "M,Single",
+        "--load",
+        "cpu",
+        "--duration",
+        "1500ms",
+        "--set",
+        "warm-up=0s",
+        "--out",
+        tmp_path / "out",
+    )
     log = tmp_path / "stderr"
     process = start(*words, log=log)
     try:
-        wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson")) or process.poll() is not None, "a step")
+        wait_until(
+            lambda: (
+                any(path.stat().st_size for path in tmp_path.glob("out/*/steps/.*.tmp/stream.ndjson"))
+                or process.poll() is not None
+            ),
+            "a step",
+        )
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:

@@ -62,7 +62,10 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --load idle,,cpu", "unknown load ''"),
         ("run --repeats 0", "--repeats"),
         ("run --cross-check cyclicte", "cyclictest"),
-        ("run --cross-check rtai-latency", "no step can be checked by it; it measures wakeup and periodic with rt rtai"),
+        (
+            "run --cross-check rtai-latency",
+            "no step can be checked by it; it measures wakeup and periodic with rt rtai",
+        ),
         ("run --require hardness=100%", "period"),
         ("run --resume", "nothing to resume"),
         ("run --resume nowhere", "nowhere"),
@@ -83,7 +86,9 @@ def test_wrong_input(tmp_path: Path, words: str, says: str) -> None:
 
 
 def test_an_offline_cpu_is_named_and_the_others_can_be_measured(tmp_path: Path) -> None:
-    """The kernel's list of CPUs is covered by one without the last, so that no CPU of this machine is really taken off."""
+    """The kernel's list of CPUs is covered by one without the last, so that no CPU of this machine is really
+    taken off.
+    """
     if list(range(len(CPUS))) != CPUS or len(CPUS) < 2:
         pytest.skip("needs two CPUs, all allowed")
     last = CPUS[-1]
@@ -97,7 +102,11 @@ def test_an_offline_cpu_is_named_and_the_others_can_be_measured(tmp_path: Path) 
 def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    for out, says in ((file, "is not a folder"), (Path("/proc/nowhere"), "cannot be written"), (real_record, "is already a record")):
+    for out, says in (
+        (file, "is not a folder"),
+        (Path("/proc/nowhere"), "cannot be written"),
+        (real_record, "is already a record"),
+    ):
         line = error_line(invoke("run", "--load", "idle", "--duration", "200ms", "--out", out), 2)
         assert says in line
         assert "--out" in line
@@ -106,6 +115,8 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
 
 def test_an_engine_that_is_none_is_said_to_be(tmp_path: Path) -> None:
     words = ("probe", "wakeup", "--duration", "200ms")
-    assert "the engine is missing" in error_line(invoke(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3)
+    assert "the engine is missing" in error_line(
+        invoke(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3
+    )
     for stranger in ("/bin/true", "/bin/echo", "/bin/false"):
         assert stranger in error_line(invoke(*words, env={"RTGAUGE_ENGINE": stranger}), 3)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`--explain` and `rtgauge watch` as a user has them: a FIFO hog is named, the machine is as before, and where nothing can be recorded it is said."""
+"""`--explain` and `rtgauge watch` as a user has them: a FIFO hog is named, the machine is as before, and
+where nothing can be recorded it is said.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,22 @@ def hog() -> Generator[None]:
 
 def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     with hog():
-        done = good(invoke("probe", "wakeup", "--cpu", CPU, "--priority", 80, "--duration", "2s", "--explain", "--save", "-o", tmp_path))
+        done = good(
+            invoke(
+                "probe",
+                "wakeup",
+                "--cpu",
+                CPU,
+                "--priority",
+                80,
+                "--duration",
+                "2s",
+                "--explain",
+                "--save",
+                "-o",
+                tmp_path,
+            )
+        )
     assert "the-hog" in done.stdout
     (record,) = tmp_path.iterdir()
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
@@ -54,7 +71,11 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     assert "sched/sched_switch" in step["explain"]["events"]
     assert step["explain"]["cost"] is None or step["explain"]["cost"]["pairs"] >= 4
     (setting,) = step["deployment"]["settings"]
-    assert (setting["path"], setting["wanted"], setting["put_back"]) == ("trace:rtgauge-explain", "present", "restored")
+    assert (setting["path"], setting["wanted"], setting["put_back"]) == (
+        "trace:rtgauge-explain",
+        "present",
+        "restored",
+    )
     assert "rtgauge-explain" not in instances()
     assert "the-hog" in (record / "report.html").read_text()
 
@@ -75,7 +96,18 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
 
 def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    words = ("--policy", "other", "--memory-lock", "off", "--dma-latency", "off", "--duration", "300ms", "--explain", "--json")
+    words = (
+        "--policy",
+        "other",
+        "--memory-lock",
+        "off",
+        "--dma-latency",
+        "off",
+        "--duration",
+        "300ms",
+        "--explain",
+        "--json",
+    )
     done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
     (step,) = json.loads(good(done).stdout)["steps"]
     (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
@@ -87,7 +119,17 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
 
 def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = rtgauge("watch", "--duration", "1s", "--", "touch", tmp_path / "started", before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
+    done = rtgauge(
+        "watch",
+        "--duration",
+        "1s",
+        "--",
+        "touch",
+        tmp_path / "started",
+        before=ORDINARY,
+        cwd="/",
+        env={"HOME": str(tmp_path)},
+    )
     assert done.returncode == 3
     assert not (tmp_path / "started").exists()
     assert "the kernel's events cannot be recorded here: tracefs: not allowed: run as root" in done.stderr
@@ -105,7 +147,23 @@ while True:
 
 def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path: Path) -> None:
     with hog():
-        done = good(invoke("watch", "--duration", "2s", "--save", "-o", tmp_path, "--", "taskset", "-c", CPU, sys.executable, "-c", LOOP))
+        done = good(
+            invoke(
+                "watch",
+                "--duration",
+                "2s",
+                "--save",
+                "-o",
+                tmp_path,
+                "--",
+                "taskset",
+                "-c",
+                CPU,
+                sys.executable,
+                "-c",
+                LOOP,
+            )
+        )
     assert "fifo 30" in done.stdout
     assert "the-hog" in done.stdout
     assert not {"rtgauge", "rtgauge-explain"} & set(instances())
@@ -121,7 +179,10 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
             done = good(invoke("watch", "--pid", idle.pid, "--duration", "100ms", "--no-explain"), 3)
         finally:
             idle.kill()
-    assert "Nothing was measured: no activation came in the measured time; watch a program that works meanwhile" in " ".join(done.stdout.split())
+    assert (
+        "Nothing was measured: no activation came in the measured time; watch a program that works meanwhile"
+        in " ".join(done.stdout.split())
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 300 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)], capture_output=True, text=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
     try:
@@ -42,7 +47,8 @@ def grow(disk: Path) -> None:
 def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
     plan.write_text(
-        'order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = "300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n'
+        'order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = '
+        '"300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n'
     )
     done = rtgauge("run", plan, "--out", small_disk)
     line = error_line(done, 3)
@@ -63,7 +69,10 @@ def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
 
 def test_a_step_does_not_fit(small_disk: Path) -> None:
     (small_disk / "filler").write_bytes(bytes(200 * 1024))
-    line = error_line(rtgauge("run", "--load", "idle", "--duration", "300ms", "--repeats", 4, *SHORT, "--out", small_disk), 3)
+    line = error_line(
+        rtgauge("run", "--load", "idle", "--duration", "300ms", "--repeats", 4, *SHORT, "--out", small_disk),
+        3,
+    )
     assert "disk full" in line
     (record,) = small_disk.glob("*.partial")
     assert f"rtgauge run --resume {record}" in line
@@ -76,7 +85,9 @@ def test_a_step_does_not_fit(small_disk: Path) -> None:
 
 def test_nothing_fits(small_disk: Path) -> None:
     (small_disk / "filler").write_bytes(bytes(299 * 1024))
-    assert "disk full" in error_line(rtgauge("run", "--load", "idle", "--duration", "300ms", "--out", small_disk), 3)
+    assert "disk full" in error_line(
+        rtgauge("run", "--load", "idle", "--duration", "300ms", "--out", small_disk), 3
+    )
 
 
 def test_only_the_page_does_not_fit(small_disk: Path) -> None:
@@ -92,7 +103,18 @@ def test_only_the_page_does_not_fit(small_disk: Path) -> None:
 
 
 def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
-    done = rtgauge("probe", "wakeup", "--interval", "50us", "--duration", "3s", "--warm-up", "0", "--samples", small_disk / "s.csv")
+    done = rtgauge(
+        "probe",
+        "wakeup",
+        "--interval",
+        "50us",
+        "--duration",
+        "3s",
+        "--warm-up",
+        "0",
+        "--samples",
+        small_disk / "s.csv",
+    )
     line = error_line(done, 3)
     assert "full" in line
     assert str(small_disk) in line
@@ -101,7 +123,20 @@ def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
 
 def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
     """The figures were printed by then."""
-    done = rtgauge("probe", "wakeup", "--cpu", 0, "--interval", "100us", "--duration", "1500ms", "--warm-up", "0", "--samples", small_disk / "s.csv")
+    done = rtgauge(
+        "probe",
+        "wakeup",
+        "--cpu",
+        0,
+        "--interval",
+        "100us",
+        "--duration",
+        "1500ms",
+        "--warm-up",
+        "0",
+        "--samples",
+        small_disk / "s.csv",
+    )
     line = error_line(done, 3)
     assert "disk full" in line
     assert "--samples" in line
@@ -135,7 +170,9 @@ def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> No
         statuses.append(done.returncode)
         if done.returncode:
             assert "disk full" in error_line(done, 3)
-            assert not [path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))]
+            assert not [
+                path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))
+            ]
         for entry in small_disk.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     assert statuses[0] == 3

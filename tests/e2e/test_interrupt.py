@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C once ends in order and keeps everything, twice ends at once; the engine and the guard may be killed."""
+"""Ctrl-C once ends in order and keeps everything, twice ends at once; the engine and the guard may be
+killed.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def the_record(tmp_path: Path) -> Path:
     return record
 
 
-def test_once_keeps_the_step_and_says_how_to_go_on(tmp_path: Path, log: Path, running: subprocess.Popen[str]) -> None:
+def test_once_keeps_the_step_and_says_how_to_go_on(
+    tmp_path: Path, log: Path, running: subprocess.Popen[str]
+) -> None:
     below = family(running.pid)
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=PATIENCE_S)
@@ -94,7 +98,9 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_ends_are_in_order_too(tmp_path: Path, log: Path, running: subprocess.Popen[str], number: signal.Signals) -> None:
+def test_other_ends_are_in_order_too(
+    tmp_path: Path, log: Path, running: subprocess.Popen[str], number: signal.Signals
+) -> None:
     running.send_signal(number)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
@@ -121,7 +127,19 @@ def test_the_engine_killed(tmp_path: Path, log: Path) -> None:
 
 def test_the_guard_of_the_run_killed(tmp_path: Path, log: Path) -> None:
     """Nothing holds the machine for this run any more: the step at hand is kept, the next is not begun."""
-    process = start("run", "--load", "idle", "--duration", "2s", "--repeats", 20, *SHORT, "--out", tmp_path / "out", log=log)
+    process = start(
+        "run",
+        "--load",
+        "idle",
+        "--duration",
+        "2s",
+        "--repeats",
+        20,
+        *SHORT,
+        "--out",
+        tmp_path / "out",
+        log=log,
+    )
     try:
         wait_until(lambda: measured_lines(tmp_path) >= 1, "a window in the stream")
         (guard,) = [pid for pid in find(process.pid, "--lock") if " -- " not in command_line(pid)]

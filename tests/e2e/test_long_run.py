@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A long run on 64 CPUs, from a generated stream: what the host needs, what is on disk, what readers get; interrupted, killed and resumed."""
+"""A long run on 64 CPUs, from a generated stream: what the host needs, what is on disk, what readers get;
+interrupted, killed and resumed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ TELL_MEMORY = (
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str | None]:
-    return {"RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")), "RTGAUGE_REAL_ENGINE": str(engine_path()), "RTGAUGE_GENERATED_CPUS": str(CPUS)}
+    return {
+        "RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")),
+        "RTGAUGE_REAL_ENGINE": str(engine_path()),
+        "RTGAUGE_GENERATED_CPUS": str(CPUS),
+    }
 
 
 @pytest.fixture
@@ -43,8 +49,20 @@ def plan(tmp_path: Path) -> Path:
     return file
 
 
-def test_memory_and_disk_have_bounds_and_readers_get_blocks(tmp_path: Path, env: dict[str, str | None], plan: Path) -> None:
-    done = good(rtgauge("run", plan, "--out", tmp_path / "out", "--json", env=env, before=[sys.executable, "-c", TELL_MEMORY]))
+def test_memory_and_disk_have_bounds_and_readers_get_blocks(
+    tmp_path: Path, env: dict[str, str | None], plan: Path
+) -> None:
+    done = good(
+        rtgauge(
+            "run",
+            plan,
+            "--out",
+            tmp_path / "out",
+            "--json",
+            env=env,
+            before=[sys.executable, "-c", TELL_MEMORY],
+        )
+    )
     assert int(done.stderr.split()[-1]) < MOST_MIB
     (record,) = (tmp_path / "out").iterdir()
     (step,) = json.loads(done.stdout)["steps"]
@@ -57,7 +75,10 @@ def test_memory_and_disk_have_bounds_and_readers_get_blocks(tmp_path: Path, env:
     assert sum(map(len, parts)) == WINDOWS
     assert max(map(len, parts)) <= 8_192
     assert '"window"' not in (folder / "stream.ndjson").read_text()
-    size = sum(part.stat().st_size for part in folder.glob("windows-*.parquet")) + (folder / "stream.ndjson").stat().st_size
+    size = (
+        sum(part.stat().st_size for part in folder.glob("windows-*.parquet"))
+        + (folder / "stream.ndjson").stat().st_size
+    )
     assert size / WINDOWS < MOST_BYTES
 
     blocks = pl.read_parquet(folder / "blocks.parquet")
@@ -71,9 +92,13 @@ def test_memory_and_disk_have_bounds_and_readers_get_blocks(tmp_path: Path, env:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_one_that_was_interrupted_resumes(tmp_path: Path, env: dict[str, str | None], plan: Path, how: signal.Signals) -> None:
+def test_one_that_was_interrupted_resumes(
+    tmp_path: Path, env: dict[str, str | None], plan: Path, how: signal.Signals
+) -> None:
     out = tmp_path / "out"
-    process = start("run", plan, "--out", out, env=env | {"RTGAUGE_GENERATED_HOLD": "200"}, log=tmp_path / "stderr")
+    process = start(
+        "run", plan, "--out", out, env=env | {"RTGAUGE_GENERATED_HOLD": "200"}, log=tmp_path / "stderr"
+    )
     try:
         wait_until(lambda: any(out.glob("*/steps/.*.tmp/windows-00000.parquet")), "windows in a file")
         os.kill(process.pid, how)

@@ -22,7 +22,10 @@ def probe(*words: object) -> dict[str, Any]:
     return json.loads(good(invoke("probe", *words, "--json")).stdout)
 
 
-@pytest.mark.parametrize(("name", "metric"), [("noise", "gap"), ("switch", "switch"), ("preempt", "preemption"), ("semaphore", "hand-over")])
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("noise", "gap"), ("switch", "switch"), ("preempt", "preemption"), ("semaphore", "hand-over")],
+)
 def test_each_probe_yields_its_metric(name: str, metric: str) -> None:
     document = probe(name, *LENGTH)
     (step,) = document["steps"]
@@ -34,8 +37,24 @@ def test_each_probe_yields_its_metric(name: str, metric: str) -> None:
 
 
 def test_inversion_is_answered_in_words() -> None:
-    done = good(invoke("probe", "inversion", "--trials", 1, "--section", "500us", "--limit", "20ms", env={"COLUMNS": "120"}))
-    rows = {line.split()[0]: line for line in done.stdout.split("Priority inversion")[1].splitlines() if line.strip()}
+    done = good(
+        invoke(
+            "probe",
+            "inversion",
+            "--trials",
+            1,
+            "--section",
+            "500us",
+            "--limit",
+            "20ms",
+            env={"COLUMNS": "120"},
+        )
+    )
+    rows = {
+        line.split()[0]: line
+        for line in done.stdout.split("Priority inversion")[1].splitlines()
+        if line.strip()
+    }
     assert "not starved" in rows["pi-mutex"]
     for lock in ("mutex", "semaphore", "futex", "spin"):
         assert "not starved" not in rows[lock]
@@ -59,12 +78,30 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     out = tmp_path_factory.mktemp("garre")
     found: list[Path] = []
     for _ in range(2):
-        words = ["--duration", "400ms", "--set", "warm-up=10ms", "--set", "trials=1", "--set", "limit=20ms", "--json"]
+        words = [
+            "--duration",
+            "400ms",
+            "--set",
+            "warm-up=10ms",
+            "--set",
+            "trials=1",
+            "--set",
+            "limit=20ms",
+            "--json",
+        ]
         done = invoke("run", "garre2014-micro", "-o", out, *words)
         document = json.loads(done.stdout)
-        # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may not.
-        invalid = {mark["name"] for step in document["steps"] for mark in step["marks"] if mark["severity"] == "invalid"}
-        assert invalid <= {"cpu-lost", "cpu-offline", "steal", "throttled", "clock-changed", "load-died"}, invalid
+        # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may
+        # not.
+        invalid = {
+            mark["name"]
+            for step in document["steps"]
+            for mark in step["marks"]
+            if mark["severity"] == "invalid"
+        }
+        assert invalid <= {"cpu-lost", "cpu-offline", "steal", "throttled", "clock-changed", "load-died"}, (
+            invalid
+        )
         good(done, 3 if invalid else 0)
         assert document["run"]["state"] == "complete"
         found.append(out / document["run"]["id"])
@@ -78,7 +115,15 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
     # What this machine cannot do, as with one CPU, is named.
     assert len(probes) + len(run["left_out"]) == 12
     page = (records[0] / "report.html").read_text()
-    for words in ("Worst case (ns)", "Average (ns)", "task switch", "preemption (timer)", "semaphore (same-cpu)", "Priority inversion", "pi-mutex"):
+    for words in (
+        "Worst case (ns)",
+        "Average (ns)",
+        "task switch",
+        "preemption (timer)",
+        "semaphore (same-cpu)",
+        "Priority inversion",
+        "pi-mutex",
+    ):
         assert words in page
     shown = good(invoke("show", records[0], "--details")).stdout
     assert "Cost (ns)" in shown  # 80 columns: a line each, so that no number is cut
@@ -96,14 +141,27 @@ def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> N
         costs = {cost["operation"]: cost for cost in system["costs"]}
         assert {"task switch", "preemption (timer)", "semaphore (same-cpu)"} <= set(costs)
         assert all(cost["count"] and cost["mean_ns"] <= cost["max_ns"] for cost in costs.values())
-    assert {answer["lock"] for answer in found["inversion"]} == {"pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"}
+    assert {answer["lock"] for answer in found["inversion"]} == {
+        "pi-mutex",
+        "mutex",
+        "ceiling-mutex",
+        "semaphore",
+        "futex",
+        "spin",
+    }
 
 
 def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> None:
     page, figures = tmp_path / "c.html", tmp_path / "figures"
     good(invoke("compare", *records, "-o", page, "--figures", figures))
     text = page.read_text()
-    for words in ("Worst case (ns)", "Task switch: histograms over each other", "Preemption (timer): exceedance curves", "switch (us)", "preemption x (us)"):
+    for words in (
+        "Worst case (ns)",
+        "Task switch: histograms over each other",
+        "Preemption (timer): exceedance curves",
+        "switch (us)",
+        "preemption x (us)",
+    ):
         assert words in text
     assert "latency (us)" not in text
     for name in ("task-switch-histograms", "preemption-timer-exceedances", "semaphore-same-cpu-qq"):
@@ -126,9 +184,15 @@ def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
     found = json.loads(good(invoke("compare", records[0], "--json")).stdout)
     assert found["noise"]
     for answer in found["noise"]:
-        assert sum(cause["taken_ns"] for cause in answer["causes"]) == pytest.approx(answer["taken_ns"], abs=10)
+        assert sum(cause["taken_ns"] for cause in answer["causes"]) == pytest.approx(
+            answer["taken_ns"], abs=10
+        )
         assert 0 <= answer["taken_ns"] <= answer["observed_ns"]
-    assert {one["what"] for one in found["happened"]} == {"switched", "preempted the low task", "slept until woken"}
+    assert {one["what"] for one in found["happened"]} == {
+        "switched",
+        "preempted the low task",
+        "slept until woken",
+    }
     assert all(one["met"] >= 0 for one in found["happened"])
     page = (records[0] / "report.html").read_text()
     for words in ("Noise: what was taken from each CPU", "What happened", "slept until woken"):
@@ -145,4 +209,6 @@ def test_records_export(records: list[Path], tmp_path: Path) -> None:
 
 def test_a_key_that_no_step_knows_is_refused() -> None:
     assert "'lokc'" in error_line(invoke("run", "garre2014-micro", "--set", "lokc=spin"), 2)
-    assert "give duration or count" in error_line(invoke("probe", "switch", "--count", 5, "--duration", "1s"), 2)
+    assert "give duration or count" in error_line(
+        invoke("probe", "switch", "--count", 5, "--duration", "1s"), 2
+    )

@@ -31,7 +31,13 @@ def run(tree: Path, *command: str) -> Done:
     # meson and ninja lie beside the interpreter.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        command, cwd=tree, env=environment(PYTHONPATH=str(tree / "src"), PATH=path), capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        command,
+        cwd=tree,
+        env=environment(PYTHONPATH=str(tree / "src"), PATH=path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
 
 
@@ -50,17 +56,38 @@ def a_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.engine
 @pytest.mark.slow
 def test_a_new_probe_gets_to_the_page(tree: Path):
-    here: dict[str, Any] = {"cwd": tree, "env": {"PYTHONPATH": str(tree / "src"), "RTGAUGE_ENGINE": str(tree / "build" / "engine" / "rtgauge-engine")}}
+    here: dict[str, Any] = {
+        "cwd": tree,
+        "env": {
+            "PYTHONPATH": str(tree / "src"),
+            "RTGAUGE_ENGINE": str(tree / "build" / "engine" / "rtgauge-engine"),
+        },
+    }
     lint = (sys.executable, "tools/check_probes.py")
     assert "docs/probes/toy.md" in run(tree, *lint).stderr
     shutil.copy(TOY / "toy.md", tree / "docs" / "probes")
     assert run(tree, *lint).returncode == 0
 
-    for command in (("meson", "setup", "build", "-Dstatic=false", "-Dbuildtype=plain"), ("meson", "compile", "-C", "build", "rtgauge-engine")):
+    for command in (
+        ("meson", "setup", "build", "-Dstatic=false", "-Dbuildtype=plain"),
+        ("meson", "compile", "-C", "build", "rtgauge-engine"),
+    ):
         built = run(tree, *command)
         assert built.returncode == 0, built.stdout + built.stderr
     assert "toy" in good(rtgauge("probe", "--help", **here)).stdout
-    one = good(rtgauge("probe", "toy", "--count", 2000, "--policy", "other", "--require", "reading<=1s hardness=50%", **here))
+    one = good(
+        rtgauge(
+            "probe",
+            "toy",
+            "--count",
+            2000,
+            "--policy",
+            "other",
+            "--require",
+            "reading<=1s hardness=50%",
+            **here,
+        )
+    )
     assert "reading, us" in one.stdout
     assert "HOLDS" in one.stdout
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A guest of the lab that does not come up, or does not answer, as a run begins: its console is kept with the run, which can be gone on with.
+"""A guest of the lab that does not come up, or does not answer, as a run begins: its console is kept with the
+run, which can be gone on with.
 
 QEMU is a script here, and what answers for the guest is an sshd of our own.
 """
@@ -40,19 +41,32 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 class Lab:
-    """The guest `debian`, which says on its console what it is told to; where it comes up, `machine` answers for it."""
+    """The guest `debian`, which says on its console what it is told to; where it comes up, `machine` answers
+    for it.
+    """
 
     def __init__(self, env: dict[str, str | None], machine: Machine, folder: Path) -> None:
         self.env, self.machine, self.out = env, machine, folder / "out"
-        self.ready = "rtgauge-lab: ready " + " ".join(machine.host_key.with_suffix(".pub").read_text().split()[:2])
+        self.ready = "rtgauge-lab: ready " + " ".join(
+            machine.host_key.with_suffix(".pub").read_text().split()[:2]
+        )
 
     def rtgauge(self, said: str, *words: object, port: int | None = None) -> Done:
         """A command; `said` is what the guest says where it is booted."""
-        return invoke(*words, env={**self.env, "FAKE_SAYS": said, "FAKE_PORT": str(self.machine.port if port is None else port)})
+        return invoke(
+            *words,
+            env={
+                **self.env,
+                "FAKE_SAYS": said,
+                "FAKE_PORT": str(self.machine.port if port is None else port),
+            },
+        )
 
     def run(self, said: str, *words: object, port: int | None = None) -> Done:
         """A short run on the guest."""
-        return self.rtgauge(said, "run", "--target", "lab:debian", "--out", self.out, *QUICK, *words, port=port)
+        return self.rtgauge(
+            said, "run", "--target", "lab:debian", "--out", self.out, *QUICK, *words, port=port
+        )
 
     @property
     def record(self) -> Path:
@@ -82,19 +96,32 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: Machine) -> It
 def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> None:
     line = error_line(lab.run(PANIC, "--repeats", 2, "--seed", 5, "--require", "latency<=1s"), 3)
     assert "the kernel of lab:debian panicked while booting" in line
-    assert f"its console is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12" in line
+    assert (
+        f"its console is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12"
+        in line
+    )
     assert line.endswith(f"go on with: rtgauge run --resume {lab.record}")
     assert lab.console() == f"{PANIC}\n"
     begun = Record.open(lab.record).run
-    assert (begun.state, len(begun.planned), begun.steps, [mark.name for mark in begun.marks]) == ("interrupted", 2, [], ["guest-not-up"])
+    assert (begun.state, len(begun.planned), begun.steps, [mark.name for mark in begun.marks]) == (
+        "interrupted",
+        2,
+        [],
+        ["guest-not-up"],
+    )
     assert "targets/lab-debian/console.log" in good(invoke("show", lab.record)).stdout
     assert "0 of 2 planned steps" in good(invoke("show", lab.record)).stdout
     assert "interrupted" in good(invoke("list", lab.out)).stdout
     assert "no finished step" in error_line(invoke("compare", lab.record), 2)
 
-    again = error_line(lab.rtgauge("Kernel panic - not syncing: again", "run", "--resume", "--out", lab.out), 3)
+    again = error_line(
+        lab.rtgauge("Kernel panic - not syncing: again", "run", "--resume", "--out", lab.out), 3
+    )
     assert f"rtgauge run --resume {lab.record}" in again
-    assert lab.console().split("\n--- in a later session\n") == [f"{PANIC}\n", "Kernel panic - not syncing: again\n"]
+    assert lab.console().split("\n--- in a later session\n") == [
+        f"{PANIC}\n",
+        "Kernel panic - not syncing: again\n",
+    ]
 
     # too short for a verdict, unless this machine stood still and missed activations
     done = lab.rtgauge(lab.ready, "run", "--resume", "--out", lab.out, "--json")
@@ -110,7 +137,10 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
 def test_one_that_came_up_and_does_not_answer(lab: Lab) -> None:
     line = error_line(lab.run(lab.ready, port=free_port()), 3)
     assert "rtgauge lab stop debian" in line
-    assert f"its console is in {lab.record}/targets/lab-debian/console.log; go on with: rtgauge run --resume {lab.record}" in line
+    assert (
+        f"its console is in {lab.record}/targets/lab-debian/console.log; go on with: rtgauge run "
+        f"--resume {lab.record}" in line
+    )
     assert lab.console() == f"{lab.ready}\n"
 
 
@@ -126,11 +156,16 @@ def test_one_that_does_not_come_up_as_its_run_is_resumed(lab: Lab) -> None:
     assert f"{lab.record}/targets/lab-debian/console.log" in line
     assert f"rtgauge run --resume {lab.record}" in line
     assert lab.console() == f"{lab.ready}\n\n--- in a later session\n{PANIC}\n"
-    assert len(document(good(lab.rtgauge(lab.ready, "run", "--resume", lab.record, "--json")).stdout)["steps"]) == 2
+    assert (
+        len(document(good(lab.rtgauge(lab.ready, "run", "--resume", lab.record, "--json")).stdout)["steps"])
+        == 2
+    )
 
 
 def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
-    line = error_line(lab.rtgauge(PANIC, "probe", "wakeup", "--target", "lab:debian", "--duration", "300ms"), 3)
+    line = error_line(
+        lab.rtgauge(PANIC, "probe", "wakeup", "--target", "lab:debian", "--duration", "300ms"), 3
+    )
     assert str(paths.home() / "machines/debian/console.log") in line
     assert "--resume" not in line
 
@@ -146,7 +181,11 @@ def test_where_no_record_can_be_written_the_guest_is_what_is_told(lab: Lab) -> N
 def test_the_machines_that_were_held_by_then_are_free_at_once(lab: Lab, tmp_path: Path, last: str) -> None:
     words = ("run", "--out", tmp_path / "other", *QUICK, "--target", lab.machine.target)
     done = over_ssh(
-        lab.machine, *words, "--target", last.format(port=free_port()), env={"PATH": f"{lab.machine.client()}:{lab.env['PATH']}", "FAKE_SAYS": PANIC}
+        lab.machine,
+        *words,
+        "--target",
+        last.format(port=free_port()),
+        env={"PATH": f"{lab.machine.client()}:{lab.env['PATH']}", "FAKE_SAYS": PANIC},
     )
     error_line(done, 3)
     assert left_on(lab.machine) == ""

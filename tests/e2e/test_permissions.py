@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 READ_ONLY = "-all,+dac_read_search"
-"""An ordinary user, but for the right to read: the Python that runs these tests may be in root's own folder."""
+"""An ordinary user, but for the right to read: the Python that runs these tests may be in root's own folder.
+"""
 ORDINARY = (
-    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={READ_ONLY}", f"--ambient-caps={READ_ONLY}", f"--bounding-set={READ_ONLY}",
+    "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={READ_ONLY}",
+    f"--ambient-caps={READ_ONLY}", f"--bounding-set={READ_ONLY}",
 )  # fmt: skip
 WEAK_ROOT = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 PROBE = ("probe", "wakeup", "--duration", "300ms", "--warm-up", "0")
@@ -50,7 +52,10 @@ def can_set(name: str, value: int) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-@pytest.mark.parametrize(("who", "says"), [(ORDINARY, "not root, no CAP_SYS_NICE"), (WEAK_ROOT, "not root's full rights, no CAP_SYS_NICE")])
+@pytest.mark.parametrize(
+    ("who", "says"),
+    [(ORDINARY, "not root, no CAP_SYS_NICE"), (WEAK_ROOT, "not root's full rights, no CAP_SYS_NICE")],
+)
 def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str) -> None:
     tmp_path.chmod(0o777)
     for words in (PROBE, ("run", "--load", "idle", "--out", tmp_path / "out")):
@@ -65,7 +70,21 @@ def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str
 def test_an_ordinary_user_measures_with_the_ordinary_policy(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     done = good(
-        rtgauge("run", "--load", "idle", "--duration", "300ms", "--set", "policy=other", *SHORT, "--json", "--out", tmp_path / "out", before=ORDINARY, cwd="/")
+        rtgauge(
+            "run",
+            "--load",
+            "idle",
+            "--duration",
+            "300ms",
+            "--set",
+            "policy=other",
+            *SHORT,
+            "--json",
+            "--out",
+            tmp_path / "out",
+            before=ORDINARY,
+            cwd="/",
+        )
     )
     (step,) = document(done.stdout)["steps"]
     assert step["parameters"]["policy"] == "other"

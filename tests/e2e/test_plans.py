@@ -45,7 +45,10 @@ WRONG = [
     ("repeats = 0\n[[step]]\n", "repeats: 0 is too small"),
     ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "more than 10000"),
     ("order = 'rnadom'\n[[step]]\n", "'random' or 'as-written'"),
-    ("cross-check = 'oslat'\n[[step]]\n", "'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency' or 'rtai-switches'"),
+    (
+        "cross-check = 'oslat'\n[[step]]\n",
+        "'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency' or 'rtai-switches'",
+    ),
     ("load-warm-up = '2h'\n[[step]]\n", "the most is 1h"),
     ("name = '../../etc'\n[[step]]\n", "name"),
     ("seed = -1\n[[step]]\n", "seed"),
@@ -85,14 +88,25 @@ def test_a_wrong_plan_on_the_command_line(tmp_path: Path, content: bytes, says: 
 
 def test_what_the_command_line_says_is_over_the_plan(tmp_path: Path) -> None:
     plan = tmp_path / "my.toml"
-    plan.write_text("seed = 4\nrepeats = 2\nrequire = 'latency<=1ms'\n[defaults]\nduration = '5s'\n[[step]]\ncount = 100\n[[step]]\nload = 'cpu'\n")
+    plan.write_text(
+        "seed = 4\nrepeats = 2\nrequire = 'latency<=1ms'\n[defaults]\nduration = "
+        "'5s'\n[[step]]\ncount = 100\n[[step]]\nload = 'cpu'\n"
+    )
     made = load_plan(str(plan), Overrides())
     assert [(key.load, key.parameters["count"], key.repeat) for key in sorted(made.steps, key=lambda key: (key.repeat, key.load))] == [
         ("cpu", None, 1), ("idle", 100, 1), ("cpu", None, 2), ("idle", 100, 2),
     ]  # fmt: skip
-    over = load_plan(str(plan), Overrides({"duration": "2s", "cpu": 0}, loads=["memory"], repeats=1, seed=9, require="latency<=2ms"))
+    over = load_plan(
+        str(plan),
+        Overrides({"duration": "2s", "cpu": 0}, loads=["memory"], repeats=1, seed=9, require="latency<=2ms"),
+    )
     (key,) = over.steps
-    assert (key.load, key.parameters["duration_ns"], key.parameters["count"], key.parameters["cpu"]) == ("memory", 2 * 10**9, None, "0")
+    assert (key.load, key.parameters["duration_ns"], key.parameters["count"], key.parameters["cpu"]) == (
+        "memory",
+        2 * 10**9,
+        None,
+        "0",
+    )
     assert (over.seed, over.require) == (9, "latency<=2ms")
     with pytest.raises(InputError, match=r"^command line: interval: '1' has no unit"):
         load_plan(str(plan), Overrides({"interval": "1"}))
@@ -107,7 +121,13 @@ def test_every_preset_is_a_good_plan() -> None:
 
 def test_the_order_follows_from_the_seed() -> None:
     written = {"matrix": {"interval": ["1ms", "2ms", "3ms", "4ms", "5ms"]}, "repeats": 5}
-    orders = [[(key.repeat, key.parameters["interval_ns"]) for key in make_plan(written, "p", Overrides(seed=seed)).steps] for seed in (1, 1, 2)]
+    orders = [
+        [
+            (key.repeat, key.parameters["interval_ns"])
+            for key in make_plan(written, "p", Overrides(seed=seed)).steps
+        ]
+        for seed in (1, 1, 2)
+    ]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != sorted(orders[0])
@@ -115,8 +135,36 @@ def test_the_order_follows_from_the_seed() -> None:
     assert len(drawn) == 5
 
 
-words = st.sampled_from(["name", "step", "matrix", "defaults", "repeats", "order", "seed", "require", "cross-check", "load-warm-up"])
-keys = st.sampled_from(["probe", "load", "deployment", "interval", "duration", "count", "priority", "cpu", "dma-latency", "memory-lock", "samples", "warm-up"])
+words = st.sampled_from(
+    [
+        "name",
+        "step",
+        "matrix",
+        "defaults",
+        "repeats",
+        "order",
+        "seed",
+        "require",
+        "cross-check",
+        "load-warm-up",
+    ]
+)
+keys = st.sampled_from(
+    [
+        "probe",
+        "load",
+        "deployment",
+        "interval",
+        "duration",
+        "count",
+        "priority",
+        "cpu",
+        "dma-latency",
+        "memory-lock",
+        "samples",
+        "warm-up",
+    ]
+)
 values = st.recursive(
     st.none()
     | st.booleans()
@@ -125,18 +173,24 @@ values = st.recursive(
     | st.text(max_size=8)
     | st.sampled_from(["wakeup", "idle", "1ms", "0-3", "off", "fifo"])
     | st.datetimes(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys | st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(keys | st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 hostile = st.dictionaries(
     words | st.text(max_size=5),
-    values | st.lists(st.dictionaries(keys, values, max_size=4), max_size=3) | st.dictionaries(keys, values, max_size=4),
+    values
+    | st.lists(st.dictionaries(keys, values, max_size=4), max_size=3)
+    | st.dictionaries(keys, values, max_size=4),
     max_size=5,
 )
 
 
 @given(hostile, st.dictionaries(keys, values, max_size=2))
-def test_whatever_a_plan_holds_it_is_a_plan_or_one_line(written: dict[str, Any], parameters: dict[str, Any]) -> None:
+def test_whatever_a_plan_holds_it_is_a_plan_or_one_line(
+    written: dict[str, Any], parameters: dict[str, Any]
+) -> None:
     try:
         plan = make_plan(written, "plan x", Overrides(parameters))
     except InputError as error:
@@ -160,6 +214,8 @@ def test_any_text_is_toml_or_one_line(text: str) -> None:
 def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[[step]]\nspace = 'kernel'\n")
-    done = invoke("run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)})  # there is no ssh: nothing is measured
+    done = invoke(
+        "run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)}
+    )  # there is no ssh: nothing is measured
     assert done.returncode == 3
     assert "--explain explains nothing here" in done.stderr

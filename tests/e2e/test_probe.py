@@ -20,12 +20,30 @@ SHORT = ("--warm-up", "100ms", "--duration", "500ms")
 
 
 def test_the_example_of_the_documentation_is_one_document() -> None:
-    done = good(invoke("probe", "wakeup", "--cpu", CPU, "--interval", "200us", "--duration", "1s", "--priority", 98, "--json"))
+    done = good(
+        invoke(
+            "probe",
+            "wakeup",
+            "--cpu",
+            CPU,
+            "--interval",
+            "200us",
+            "--duration",
+            "1s",
+            "--priority",
+            98,
+            "--json",
+        )
+    )
     found = document(done.stdout)
     (step,) = found["steps"]
     (series,) = step["series"]
     assert series["count"] + series["missed"] == 5000
-    assert (step["parameters"]["interval_ns"], step["parameters"]["priority"], step["parameters"]["policy"]) == (200_000, 98, "fifo")
+    assert (
+        step["parameters"]["interval_ns"],
+        step["parameters"]["priority"],
+        step["parameters"]["policy"],
+    ) == (200_000, 98, "fifo")
     assert found["record"] is None
     assert found["systems"]["local"]["host"]
 
@@ -44,7 +62,11 @@ def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("wakeup",), ("wakeup", "--json"), ("noise",)], ids=" ".join)
 def test_what_takes_long_to_import_is_not_imported(arguments: tuple[str, ...]) -> None:
     done = good(rtgauge("probe", *arguments, *SHORT, env={"PYTHONPROFILEIMPORTTIME": "1"}))
-    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "rtgauge" in imported
     assert not imported & {"polars", "scipy", "altair", "jinja2"}
 
@@ -53,25 +75,45 @@ def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
     good(invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--save", cwd=tmp_path))
     (record,) = (tmp_path / "rtgauge-runs").iterdir()
     assert record.name in good(invoke("list", cwd=tmp_path)).stdout
-    assert good(invoke("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith("FAILS  idle: ")
-    assert good(invoke("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)).stdout.splitlines()[-1] == "page     page.html"
+    assert good(invoke("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith(
+        "FAILS  idle: "
+    )
+    assert (
+        good(
+            invoke("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)
+        ).stdout.splitlines()[-1]
+        == "page     page.html"
+    )
 
 
-@pytest.mark.parametrize(("option", "value", "key"), [("policy", "rr", "policy"), ("timer", "timerfd", "timer"), ("phase", "fixed", "phase")])
+@pytest.mark.parametrize(
+    ("option", "value", "key"),
+    [("policy", "rr", "policy"), ("timer", "timerfd", "timer"), ("phase", "fixed", "phase")],
+)
 def test_other_ways_to_measure(option: str, value: str, key: str) -> None:
-    (step,) = document(good(invoke("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)["steps"]
+    (step,) = document(good(invoke("probe", "wakeup", *SHORT, f"--{option}", value, "--json")).stdout)[
+        "steps"
+    ]
     assert step["parameters"][key] == value
     assert all(one["count"] + one["missed"] == 500 for one in step["series"])
 
 
 def test_a_count_of_activations() -> None:
-    (step,) = document(good(invoke("probe", "wakeup", "--warm-up", "0", "--count", 321, "--interval", "1ms", "--json")).stdout)["steps"]
+    (step,) = document(
+        good(
+            invoke("probe", "wakeup", "--warm-up", "0", "--count", 321, "--interval", "1ms", "--json")
+        ).stdout
+    )["steps"]
     assert step["end_reason"] == "count"
     assert all(one["count"] + one["missed"] == 321 for one in step["series"])
 
 
 def test_it_stops_at_a_threshold() -> None:
-    (step,) = document(good(invoke("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")).stdout)["steps"]
+    (step,) = document(
+        good(
+            invoke("probe", "wakeup", "--warm-up", "0", "--duration", "20s", "--stop-at", "1ns", "--json")
+        ).stdout
+    )["steps"]
     assert step["end_reason"] == "threshold"
     assert "threshold" in [mark["name"] for mark in step["marks"]]
     assert sum(one["count"] for one in step["series"]) < 20_000  # of one CPU, it would have been all
@@ -79,7 +121,9 @@ def test_it_stops_at_a_threshold() -> None:
 
 def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
     for name in ("s.csv", "s.parquet", "s.raw"):
-        done = good(invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path))
+        done = good(
+            invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path)
+        )
         (series,) = document(done.stdout)["steps"][0]["series"]
         assert f"samples {name}" in done.stderr
         file = tmp_path / name
@@ -95,7 +139,10 @@ def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> N
             assert table["cpu"].unique().to_list() == [CPU]
             measured = table.filter(pl.col("phase") == "measure")
             assert measured.height == series["count"]
-            assert (measured["latency_ns"].min(), measured["latency_ns"].max()) == (series["min_ns"], series["max_ns"])
+            assert (measured["latency_ns"].min(), measured["latency_ns"].max()) == (
+                series["min_ns"],
+                series["max_ns"],
+            )
             assert table.filter(pl.col("phase") == "warm-up").height == series["warm_up"]["count"]
             assert (table["release_ns"].diff().drop_nulls() % 1_000_000 == 0).all()
         assert series["exact_quantiles"] is True
@@ -114,8 +161,12 @@ def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("require", "status"), [("latency<=1ns", 1), ("latency<=1h hardness=99.999%", 4)])
 def test_a_requirement(require: str, status: int) -> None:
-    done, found = nothing_missed("probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require, "--json")
-    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {"fails" if status == 1 else "cannot tell"}
+    done, found = nothing_missed(
+        "probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require, "--json"
+    )
+    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {
+        "fails" if status == 1 else "cannot tell"
+    }
     good(done, status)
 
 
@@ -123,7 +174,11 @@ def test_calibrate_tells_the_cost_of_each_clock() -> None:
     found = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
     clocks = {one["clock"]: one for one in found["steps"][0]["calibrations"]}
     assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
-    assert clocks["CLOCK_MONOTONIC"]["min_ns"] <= clocks["CLOCK_MONOTONIC"]["p50_ns"] <= clocks["CLOCK_MONOTONIC"]["max_ns"]
+    assert (
+        clocks["CLOCK_MONOTONIC"]["min_ns"]
+        <= clocks["CLOCK_MONOTONIC"]["p50_ns"]
+        <= clocks["CLOCK_MONOTONIC"]["max_ns"]
+    )
     text = good(invoke("probe", "calibrate", "--count", 5000)).stdout
     assert "CLOCK_MONOTONIC" in text
 
@@ -144,13 +199,17 @@ def test_its_reader_may_go(tmp_path: Path) -> None:
         assert done.returncode == 0
         assert "Traceback" not in done.stderr
         assert "Broken" not in done.stderr
-    assert "standard output: No space left on device" in error_line(rtgauge("probe", "wakeup", *SHORT, stdout=os.open("/dev/full", os.O_WRONLY)), 3)
+    assert "standard output: No space left on device" in error_line(
+        rtgauge("probe", "wakeup", *SHORT, stdout=os.open("/dev/full", os.O_WRONLY)), 3
+    )
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> None:
     out = tmp_path / "s.csv"
-    done = rtgauge("probe", "wakeup", *SHORT, "--samples", out, "--wait", "5min", preexec_fn=lambda: os.close(closed))
+    done = rtgauge(
+        "probe", "wakeup", *SHORT, "--samples", out, "--wait", "5min", preexec_fn=lambda: os.close(closed)
+    )
     assert done.returncode == 0
     assert "Traceback" not in (done.stderr or "")
     assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")

@@ -64,12 +64,18 @@ def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Pat
     assert "https://" not in page.read_text().partition("<script")[0]
     assert {path.suffix for path in figures.iterdir()} == {".png", ".svg", ".pdf"}
     assert all(str(path) in done.stdout for path in [page, *figures.iterdir()])
-    assert "cannot be written" in error_line(invoke("report", real_record, "-o", tmp_path / "no" / "page.html"), 2)
+    assert "cannot be written" in error_line(
+        invoke("report", real_record, "-o", tmp_path / "no" / "page.html"), 2
+    )
 
 
 def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
     found = document(good(invoke("show", real_record, "--json")).stdout)
-    wanted = [(step["id"], one["count"], one["max_ns"]) for step in found["steps"] for one in [*step["series"], step["total"]]]
+    wanted = [
+        (step["id"], one["count"], one["max_ns"])
+        for step in found["steps"]
+        for one in [*step["series"], step["total"]]
+    ]
     rows = list(csv.DictReader(io.StringIO(good(invoke("export", real_record)).stdout)))
     assert [(row["step"], int(row["count"]), int(row["max_ns"])) for row in rows] == wanted
     table = tmp_path / "t.parquet"
@@ -108,7 +114,9 @@ def spoil(record: Path, name: str, how: str) -> None:
         file.write_text("[" * 100_000)
 
 
-@pytest.mark.parametrize("how", ["missing", "empty", "cut", "binary", "foreign", "newer", "a folder", "list", "deep"])
+@pytest.mark.parametrize(
+    "how", ["missing", "empty", "cut", "binary", "foreign", "newer", "a folder", "list", "deep"]
+)
 @pytest.mark.parametrize("file", ["run.json", "step.json"])
 def test_a_damaged_record_is_named_by_its_file(record: Path, file: str, how: str) -> None:
     name = file if file == "run.json" else f"steps/01-wakeup-idle-r1/{file}"
@@ -124,7 +132,9 @@ def test_damaged_windows(record: Path, how: str, tmp_path: Path) -> None:
     name = "steps/02-wakeup-idle-r2/windows.parquet"
     spoil(record, name, how)
     assert str(record / name) in error_line(invoke("report", record), 2)
-    assert str(record / name) in error_line(invoke("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2)
+    assert str(record / name) in error_line(
+        invoke("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2
+    )
     good(invoke("show", record))
 
 
@@ -168,11 +178,15 @@ def test_a_record_of_someone_else_is_read_where_it_cannot_be_written(record: Pat
     assert "/proc/page.html" in line
 
 
-@pytest.mark.parametrize("words", [("show",), ("list",), ("export",), ("export", "--format", "json"), ("show", "--json")])
+@pytest.mark.parametrize(
+    "words", [("show",), ("list",), ("export",), ("export", "--format", "json"), ("show", "--json")]
+)
 def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = rtgauge(words[0], real_record.parent if words[0] == "list" else real_record, *words[1:], stdout=write)
+    done = rtgauge(
+        words[0], real_record.parent if words[0] == "list" else real_record, *words[1:], stdout=write
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -191,7 +205,9 @@ def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
 
 def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Sir\n")
-    done = invoke("import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs")
+    done = invoke(
+        "import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs"
+    )
     assert done.returncode == 2
     assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["rtgauge"] * 3
     assert "2 of 3 files could not be imported" in done.stderr

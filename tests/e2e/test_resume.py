@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge killed with -9 in the middle of a step, and resumed: nothing lost, nothing measured twice, no process left behind."""
+"""rtgauge killed with -9 in the middle of a step, and resumed: nothing lost, nothing measured twice, no
+process left behind.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ duration = "600ms"
 
 def hashes(folder: Path) -> dict[str, str]:
     """Every file below a folder."""
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.mark.load
@@ -44,7 +50,13 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     plan.write_text(PLAN)
     process = start("run", plan, "--out", out, log=tmp_path / "stderr")
     try:
-        wait_until(lambda: any(out.glob("*/steps/.02-wakeup-cpu.tmp/stream.ndjson")) and find(process.pid, "wakeup") != [], "the second step")
+        wait_until(
+            lambda: (
+                any(out.glob("*/steps/.02-wakeup-cpu.tmp/stream.ndjson"))
+                and find(process.pid, "wakeup") != []
+            ),
+            "the second step",
+        )
         below = family(process.pid)
         assert any("stress-ng" in command_line(pid) for pid, _ in below)
         assert any("rtgauge-engine" in command_line(pid) for pid, _ in below)
@@ -67,7 +79,11 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     assert hashes(whole / "steps" / "01-wakeup-idle") == before
     assert "[1/2] wakeup cpu" in done.stderr
     found = document(done.stdout)
-    assert found["run"]["steps"] == ["01-wakeup-idle", "02-wakeup-cpu", "03-wakeup-idle"] == sorted(entry.name for entry in (whole / "steps").iterdir())
+    assert (
+        found["run"]["steps"]
+        == ["01-wakeup-idle", "02-wakeup-cpu", "03-wakeup-idle"]
+        == sorted(entry.name for entry in (whole / "steps").iterdir())
+    )
     assert [step["key"] for step in found["steps"]] == found["run"]["planned"]
     assert [mark["name"] for mark in found["run"]["marks"]].count("resumed") == 1
     assert "nothing to resume" in error_line(invoke("run", "--resume", "--out", out), 2)
@@ -75,10 +91,29 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
 
 def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = start("run", "--load", "idle", "--repeats", 2, "--duration", "5s", *SHORT, "--out", out, log=tmp_path / "stderr")
+    process = start(
+        "run",
+        "--load",
+        "idle",
+        "--repeats",
+        2,
+        "--duration",
+        "5s",
+        *SHORT,
+        "--out",
+        out,
+        log=tmp_path / "stderr",
+    )
     try:
-        wait_until(lambda: "[2/2]" in (tmp_path / "stderr").read_text() and any(out.glob("*/steps/.02*/stream.ndjson")), "the second step")
-        wait_until(lambda: '"window"' in next(out.glob("*/steps/.02*/stream.ndjson")).read_text(), "a window of it")
+        wait_until(
+            lambda: (
+                "[2/2]" in (tmp_path / "stderr").read_text() and any(out.glob("*/steps/.02*/stream.ndjson"))
+            ),
+            "the second step",
+        )
+        wait_until(
+            lambda: '"window"' in next(out.glob("*/steps/.02*/stream.ndjson")).read_text(), "a window of it"
+        )
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:
@@ -116,23 +151,36 @@ def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) 
     assert hashes(record / "steps") == before
 
 
-GONE = '{"type":"error","code":"method","message":"timer interrupt: this machine lost it","detail":{},"status":3}'
+GONE = (
+    '{"type":"error","code":"method","message":"timer interrupt: this machine lost '
+    'it","detail":{},"status":3}'
+)
 """What the engine prints if the machine lacks what a step needs; `timer interrupt` is what the step lacks."""
 
 
 @pytest.mark.parametrize("finished", [0, 1])
 def test_what_is_refused_as_it_is_resumed_is_left_out(tmp_path: Path, finished: int) -> None:
-    """A kernel that was booted in between may lack what there was: the other steps are measured, and the record says what is missing."""
+    """A kernel that was booted in between may lack what there was: the other steps are measured, and the
+    record says what is missing.
+    """
     engine, out, plan, log = tmp_path / "engine", tmp_path / "out", tmp_path / "p.toml", tmp_path / "stderr"
-    engine.write_text(f"#!/bin/sh\ncase \"$*\" in *777000*) [ -e '{tmp_path}/gone' ] && {{ echo '{GONE}'; exit 3; }} ;; esac\nexec {engine_path()} \"$@\"\n")
+    engine.write_text(
+        f"#!/bin/sh\ncase \"$*\" in *777000*) [ -e '{tmp_path}/gone' ] && {{ echo '{GONE}'; exit 3; "
+        f'}} ;; esac\nexec {engine_path()} "$@"\n'
+    )
     engine.chmod(0o755)
     steps = ['[[step]]\nduration = "300ms"\n'] * finished
-    plan.write_text('order = "as-written"\n' + "".join(steps) + '[[step]]\ninterval = "777us"\nduration = "1h"\n')
+    plan.write_text(
+        'order = "as-written"\n' + "".join(steps) + '[[step]]\ninterval = "777us"\nduration = "1h"\n'
+    )
     env = {"RTGAUGE_ENGINE": str(engine)}
     process = start("run", plan, "--out", out, log=log, env=env)
     try:
         wait_until(lambda: any(out.glob(f"*/steps/.0{finished + 1}*/stream.ndjson")), "the long step")
-        wait_until(lambda: '"window"' in next(out.glob(f"*/steps/.0{finished + 1}*/stream.ndjson")).read_text(), "a window of it")
+        wait_until(
+            lambda: '"window"' in next(out.glob(f"*/steps/.0{finished + 1}*/stream.ndjson")).read_text(),
+            "a window of it",
+        )
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:

@@ -17,7 +17,19 @@ from tests.e2e.conftest import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
-FIGURES = ("count", "missed", "min_ns", "mean_ns", "std_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
+FIGURES = (
+    "count",
+    "missed",
+    "min_ns",
+    "mean_ns",
+    "std_ns",
+    "p50_ns",
+    "p95_ns",
+    "p99_ns",
+    "p99_9_ns",
+    "p99_99_ns",
+    "max_ns",
+)
 SCHEMA = Path(__file__).parents[2] / "docs" / "formats" / "record.schema.json"
 QUICK = ("--load", "idle", "--duration", "500ms", *SHORT)
 
@@ -33,7 +45,11 @@ def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
     found = document(done.stdout)
     check_schema(found)
     (step,) = found["steps"]
-    assert (step["key"]["probe"], step["key"]["load"], step["key"]["deployment"]) == ("wakeup", "idle", "as-is")
+    assert (step["key"]["probe"], step["key"]["load"], step["key"]["deployment"]) == (
+        "wakeup",
+        "idle",
+        "as-is",
+    )
     assert step["parameters"]["interval_ns"] == 1_000_000
     assert [one["labels"]["cpu"] for one in step["series"]] == step["cpus"] == sorted(os.sched_getaffinity(0))
     for one in [*step["series"], step["total"]]:
@@ -56,7 +72,9 @@ def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
     assert f"page    {record}/report.html\n" in done.stdout
     assert (record / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert {"run.json", "steps", "targets", "report.html"} == {entry.name for entry in record.iterdir()}
-    assert {"step.json", "stream.ndjson", "windows.parquet"} == {entry.name for entry in (record / "steps" / "01-wakeup-idle").iterdir()}
+    assert {"step.json", "stream.ndjson", "windows.parquet"} == {
+        entry.name for entry in (record / "steps" / "01-wakeup-idle").iterdir()
+    }
     assert document((record / "run.json").read_text())["state"] == "complete"
 
 
@@ -70,10 +88,17 @@ def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("require", "status", "word"), [("latency<=1h hardness=50%", 0, "holds"), ("latency<=1ns", 1, "fails"), ("latency<=1h hardness=99.999%", 4, "cannot tell")]
+    ("require", "status", "word"),
+    [
+        ("latency<=1h hardness=50%", 0, "holds"),
+        ("latency<=1ns", 1, "fails"),
+        ("latency<=1h hardness=99.999%", 4, "cannot tell"),
+    ],
 )
 def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: int, word: str) -> None:
-    done, found = nothing_missed("run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path)
+    done, found = nothing_missed(
+        "run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path
+    )
     if word == "holds" and any(mark["severity"] == "doubtful" for mark in found["steps"][0]["marks"]):
         word, status = "marginal", 4
     assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {word}
@@ -85,15 +110,32 @@ def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: 
 
 def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
-    plan.write_text('[matrix]\ninterval = ["1ms", "2ms", "3ms"]\nduration = "100ms"\nwarm-up = "0"\ncpu = 0\n')
+    plan.write_text(
+        '[matrix]\ninterval = ["1ms", "2ms", "3ms"]\nduration = "100ms"\nwarm-up = "0"\ncpu = 0\n'
+    )
     orders: list[list[tuple[int, int]]] = []
     seeds: list[int] = []
     for number in range(2):
         seed = seeds[0] if seeds else None
         out = tmp_path / str(number)
-        found = document(good(invoke("run", plan, "--repeats", 3, "--json", "--out", out, *(("--seed", seed) if seed is not None else ()))).stdout)
+        found = document(
+            good(
+                invoke(
+                    "run",
+                    plan,
+                    "--repeats",
+                    3,
+                    "--json",
+                    "--out",
+                    out,
+                    *(("--seed", seed) if seed is not None else ()),
+                )
+            ).stdout
+        )
         seeds.append(found["run"]["seed"])
-        orders.append([(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in found["steps"]])
+        orders.append(
+            [(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in found["steps"]]
+        )
         assert [repeat for repeat, _ in orders[-1]] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
         assert len(set(orders[-1])) == 9
         assert found["run"]["steps"] == [step["id"] for step in found["steps"]]
@@ -104,13 +146,21 @@ def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path
 @pytest.mark.load
 def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
-    plan.write_text('load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n')
+    plan.write_text(
+        'load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n'
+    )
     found = document(invoke("run", plan, "--json", "--out", tmp_path / "out").stdout)
     (step,) = found["steps"]
     (part,) = step["load"]["parts"]
     assert part["program"] == "stress-ng"
     assert part["reached"]["cpu_share"] > 0.1
-    assert step["load"]["started_ns"] < step["load"]["warm_ns"] <= step["start_ns"] < step["end_ns"] <= step["load"]["ended_ns"]
+    assert (
+        step["load"]["started_ns"]
+        < step["load"]["warm_ns"]
+        <= step["start_ns"]
+        < step["end_ns"]
+        <= step["load"]["ended_ns"]
+    )
     assert (Path(found["record"]) / "steps" / step["id"] / "load.log").stat().st_size > 0
 
 
@@ -124,10 +174,25 @@ def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_
         "--mount",
         "sh",
         "-c",
-        'for p in /usr/bin /usr/local/bin /bin; do [ -e $p/iperf3 ] && mount --bind /dev/null $p/iperf3; done; exec "$@"',
+        (
+            "for p in /usr/bin /usr/local/bin /bin; do [ -e $p/iperf3 ] && mount --bind /dev/null "
+            '$p/iperf3; done; exec "$@"'
+        ),
         "sh",
     )
-    done = good(rtgauge("run", "--load", "idle,network", "--duration", "500ms", *SHORT, "--out", tmp_path / "out", before=hide))
+    done = good(
+        rtgauge(
+            "run",
+            "--load",
+            "idle,network",
+            "--duration",
+            "500ms",
+            *SHORT,
+            "--out",
+            tmp_path / "out",
+            before=hide,
+        )
+    )
     (record,) = (tmp_path / "out").iterdir()
     run = document((record / "run.json").read_text())
     assert [item["what"] for item in run["left_out"]] == ["load network"]
@@ -135,13 +200,24 @@ def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_
     for text in (done.stderr, done.stdout, (record / "report.html").read_text()):
         assert "iperf3" in text
         assert "left out" in text.lower()
-    alone = rtgauge("run", "--load", "network", "--duration", "500ms", *SHORT, "--out", tmp_path / "alone", before=hide)
+    alone = rtgauge(
+        "run", "--load", "network", "--duration", "500ms", *SHORT, "--out", tmp_path / "alone", before=hide
+    )
     assert "apt-get install iperf3" in error_line(alone, 3)
     assert not (tmp_path / "alone").exists()
 
 
 def test_it_needs_neither_home_nor_a_writable_working_folder(tmp_path: Path) -> None:
-    good(invoke("run", *QUICK, "--out", tmp_path / "out", env={"HOME": None, "LANG": "C", "LC_ALL": "C", "XDG_CONFIG_HOME": None}, cwd="/proc"))
+    good(
+        invoke(
+            "run",
+            *QUICK,
+            "--out",
+            tmp_path / "out",
+            env={"HOME": None, "LANG": "C", "LC_ALL": "C", "XDG_CONFIG_HOME": None},
+            cwd="/proc",
+        )
+    )
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
@@ -159,4 +235,6 @@ def test_a_command_line_of_any_length_and_with_any_bytes(tmp_path: Path) -> None
     found = document(good(invoke("run", *QUICK, "--json", "--out", out)).stdout)
     check_schema(found)
     assert len(list(out.iterdir())) == 1
-    assert "is not UTF-8" in error_line(invoke("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2)
+    assert "is not UTF-8" in error_line(
+        invoke("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2
+    )

@@ -28,7 +28,10 @@ period = "40ms"
 execution = "10ms"
 priority = 50
 """
-PAIR = '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n[[task]]\nname = "b"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n'
+PAIR = (
+    '[[task]]\nname = "a"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n[[task]]\nname = '
+    '"b"\nperiod = "4ms"\nexecution = "2ms"\ndeadline = "2ms"\n'
+)
 
 
 def sched(*arguments):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Stalls of a known kind on this machine are found and named. The machine may be busy: bounds are wide, and no size is asserted."""
+"""Stalls of a known kind on this machine are found and named.
+
+The machine may be busy: bounds are wide, and no size is asserted.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,18 @@ from tests.unit.exporters.test_traces import lines_of, slices
 @pytest.mark.root
 @pytest.mark.tracefs
 def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
-    done = rtgauge("selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records")
+    done = rtgauge(
+        "selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records"
+    )
     assert done.returncode in {0, 1}, done.stderr
     check_published(done.stdout, "selftest")
     result = json.loads(done.stdout)
     for row in result["kinds"][:2]:
         assert row["injected"] >= 5
         assert row["found"] >= 0.5 * row["injected"], row
-        assert row["named"] >= 0.5 * row["found"], row  # other tests run meanwhile, and take more of some of these latencies
+        assert row["named"] >= 0.5 * row["found"], (
+            row
+        )  # other tests run meanwhile, and take more of some of these latencies
     assert [row["kind"] for row in result["kinds"]][:2] == ["hog", "fault"]
     assert "irqs-off" in {row["kind"] for row in result["kinds"]} | result["not_tried"].keys()
     record = Record.open(Path(result["record"]))
@@ -38,8 +45,23 @@ def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: 
     page = (record.path / "report.html").read_text()
     assert "Self test" in page
     assert f"figure-explained-{step.step.id}" in page
-    lanes = slices(json.loads(good(invoke("export", record.path, "--step", step.step.id, "--format", "perfetto")).stdout))
+    lanes = slices(
+        json.loads(good(invoke("export", record.path, "--step", step.step.id, "--format", "perfetto")).stdout)
+    )
     assert any("rtgauge-hog" in name for lane in lanes.values() for _, _, name in lane)
     if shutil.which("trace-cmd") is not None:
-        good(invoke("export", record.path, "--step", step.step.id, "--format", "trace.dat", "-o", tmp_path / "trace.dat"))
-        assert any("rtgauge-hog" in line for line in lines_of((tmp_path / "trace.dat").read_bytes(), tmp_path))
+        good(
+            invoke(
+                "export",
+                record.path,
+                "--step",
+                step.step.id,
+                "--format",
+                "trace.dat",
+                "-o",
+                tmp_path / "trace.dat",
+            )
+        )
+        assert any(
+            "rtgauge-hog" in line for line in lines_of((tmp_path / "trace.dat").read_bytes(), tmp_path)
+        )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""periodic and response as a user runs them: alone, in a plan, taken apart, under their loads; and what is left when they are killed."""
+"""periodic and response as a user runs them: alone, in a plan, taken apart, under their loads; and what is
+left when they are killed.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,13 @@ def probe(*words: object) -> dict[str, Any]:
 
 def instances() -> list[str]:
     """The instances of tracefs, seen in a mount namespace of their own."""
-    script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; ls /sys/kernel/tracing/instances"
-    return subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    script = (
+        "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; ls "
+        "/sys/kernel/tracing/instances"
+    )
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def test_response_has_a_line_for_the_whole_and_its_counters() -> None:
@@ -45,7 +52,12 @@ def test_response_has_a_line_for_the_whole_and_its_counters() -> None:
 def test_the_total_of_periodic_is_what_the_task_itself_sees() -> None:
     step = probe("periodic", "--period", "4ms", "--cycles", 200)
     by = {(one["metric"], one["labels"]["role"]): one for one in step["series"]}
-    assert list(by) == [("latency", "self"), ("jitter", "self"), ("latency", "observer"), ("jitter", "observer")]
+    assert list(by) == [
+        ("latency", "self"),
+        ("jitter", "self"),
+        ("latency", "observer"),
+        ("jitter", "observer"),
+    ]
     assert step["total"]["count"] == by["latency", "self"]["count"]
     assert by["jitter", "self"]["min_ns"] < 0 < by["jitter", "self"]["max_ns"]
     assert abs(by["jitter", "self"]["p50_ns"]) < by["jitter", "self"]["max_ns"]
@@ -56,7 +68,9 @@ def test_the_terminal_shows_both_at_any_width() -> None:
         done = good(invoke("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns}))
         assert "observer" in done.stdout
         assert "jitter" in done.stdout
-        done = good(invoke("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns}))
+        done = good(
+            invoke("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns})
+        )
         assert "response," in done.stdout
         assert max(map(len, done.stdout.splitlines())) <= int(columns)
 
@@ -100,7 +114,11 @@ def test_the_parts_are_told_and_the_instance_is_gone() -> None:
     assert segments == ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"]
     assert step["total"]["count"] == 200
     (setting,) = step["deployment"]["settings"]
-    assert (setting["path"], setting["wanted"], setting["put_back"]) == ("trace:rtgauge", "present", "restored")
+    assert (setting["path"], setting["wanted"], setting["put_back"]) == (
+        "trace:rtgauge",
+        "present",
+        "restored",
+    )
     assert "rtgauge" not in instances()
 
 
@@ -108,9 +126,13 @@ def test_the_parts_are_told_and_the_instance_is_gone() -> None:
 @pytest.mark.tracefs
 @pytest.mark.parametrize("victim", ["host", "engine"])
 def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
-    process = start("probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log")
+    process = start(
+        "probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log"
+    )
     try:
-        wait_until(lambda: "measuring" in (tmp_path / "log").read_text() or bool(engines("response")), "the engine")
+        wait_until(
+            lambda: "measuring" in (tmp_path / "log").read_text() or bool(engines("response")), "the engine"
+        )
         wait_until(lambda: "rtgauge" in instances(), "the instance")
         if victim == "host":
             process.send_signal(signal.SIGKILL)
@@ -144,9 +166,27 @@ def engines(verb: str) -> list[int]:
         (["response", "--path", "loop:smoke"], 2, "is no signal path"),
         (["response", "--role", "master"], 2, "within one machine"),
         (["response", "--cycles", "3", "--duration", "1s"], 2, "not both"),
-        (["periodic", "--path", "gpio:/dev/gpiochip77:1", "--role", "master"], 3, "there is no GPIO chip /dev/gpiochip77"),
+        (
+            ["periodic", "--path", "gpio:/dev/gpiochip77:1", "--role", "master"],
+            3,
+            "there is no GPIO chip /dev/gpiochip77",
+        ),
         (["response", "--path", "udp:no-such-host.invalid:1", "--role", "master"], 3, "is not known here"),
-        (["response", "--path", "udp:127.0.0.1:9", "--role", "master", "--timeout", "5ms", "--duration", "1s"], 3, "start the slave first"),
+        (
+            [
+                "response",
+                "--path",
+                "udp:127.0.0.1:9",
+                "--role",
+                "master",
+                "--timeout",
+                "5ms",
+                "--duration",
+                "1s",
+            ],
+            3,
+            "start the slave first",
+        ),
         (["response", "--load", "read", "--cycles", "5"], 2, "name what is to be read"),
         (["response", "--load", "swarm:no"], 2, "1 to 5000"),
     ],
@@ -175,6 +215,9 @@ def measuring(pid: int) -> Callable[[], bool]:
 
     def ask() -> bool:
         done = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
-        return any(" response " in line and "rtgauge-engine" in line and "guard" in line for line in done.stdout.splitlines()) and bool(pid)
+        return any(
+            " response " in line and "rtgauge-engine" in line and "guard" in line
+            for line in done.stdout.splitlines()
+        ) and bool(pid)
 
     return ask

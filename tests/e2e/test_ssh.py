@@ -27,11 +27,16 @@ UNCHANGED = "/proc/sys/kernel/sched_rr_timeslice_ms"
 
 def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
     """rtgauge with an `ssh` that knows the machine."""
-    return invoke(*words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options)
+    return invoke(
+        *words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options
+    )
 
 
 def left_on(machine: Machine) -> str:
-    """What a run has left there: folders, and processes of its engine. The guard may still be putting things back after the run has ended: it is waited for."""
+    """What a run has left there: folders, and processes of its engine.
+
+    The guard may still be putting things back after the run has ended: it is waited for.
+    """
     session = f"rtgauge-{'[0-9a-f]' * 16}*"
     folders = f"ls -d /tmp/{session} /var/tmp/{session} /root/{session} 2>/dev/null"
     # Other machines of this kind, of tests that run at the same time, have mounts of their own.
@@ -55,7 +60,20 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 def test_a_probe(board: Machine) -> None:
-    done = good(over_ssh(board, "probe", "wakeup", "--target", board.target, "--duration", "500ms", "--warm-up", "100ms", "--json"))
+    done = good(
+        over_ssh(
+            board,
+            "probe",
+            "wakeup",
+            "--target",
+            board.target,
+            "--duration",
+            "500ms",
+            "--warm-up",
+            "100ms",
+            "--json",
+        )
+    )
     found = document(done.stdout)
     (step,) = found["steps"]
     assert step["key"]["targets"] == {"self": board.target}
@@ -67,15 +85,36 @@ def test_a_probe(board: Machine) -> None:
 
 def test_samples_are_fetched(board: Machine, tmp_path: Path) -> None:
     file = tmp_path / "latencies.csv"
-    good(over_ssh(board, "probe", "wakeup", "--target", board.target, "--count", "200", "--warm-up", "0s", "--samples", file))
+    good(
+        over_ssh(
+            board,
+            "probe",
+            "wakeup",
+            "--target",
+            board.target,
+            "--count",
+            "200",
+            "--warm-up",
+            "0s",
+            "--samples",
+            file,
+        )
+    )
     # one line a sample, and one of names
     assert len(file.read_text().splitlines()) > 100
     assert left_on(board) == ""
 
 
 def test_clocks_are_those_of_the_target(board: Machine) -> None:
-    found = document(good(over_ssh(board, "probe", "calibrate", "--target", board.target, "--count", "1000", "--json")).stdout)
-    assert {one["clock"] for one in found["steps"][0]["calibrations"]} >= {"CLOCK_MONOTONIC", "CLOCK_REALTIME"}
+    found = document(
+        good(
+            over_ssh(board, "probe", "calibrate", "--target", board.target, "--count", "1000", "--json")
+        ).stdout
+    )
+    assert {one["clock"] for one in found["steps"][0]["calibrations"]} >= {
+        "CLOCK_MONOTONIC",
+        "CLOCK_REALTIME",
+    }
 
 
 def test_facts_and_audit(board: Machine) -> None:
@@ -89,8 +128,17 @@ def test_facts_and_audit(board: Machine) -> None:
 
 def test_kernel_space_without_headers_is_one_line(board: Machine) -> None:
     """It has nothing but BusyBox. The kernel is this machine's, which may take no modules at all."""
-    line = error_line(over_ssh(board, "probe", "response", "--space", "kernel", "--target", board.target, "--duration", "1s"), 3)
-    assert (f"no headers of the kernel {os.uname().release} on {board.target}" if Path("/proc/modules").exists() else "takes no modules") in line
+    line = error_line(
+        over_ssh(
+            board, "probe", "response", "--space", "kernel", "--target", board.target, "--duration", "1s"
+        ),
+        3,
+    )
+    assert (
+        f"no headers of the kernel {os.uname().release} on {board.target}"
+        if Path("/proc/modules").exists()
+        else "takes no modules"
+    ) in line
     assert left_on(board) == ""
 
 
@@ -100,7 +148,9 @@ def test_deployments_of_another_machine_are_shown_and_nothing_is_left(board: Mac
     line = good(over_ssh(board, "deploy", "cmdline", "Single", "--target", board.target)).stdout
     assert "maxcpus=1" in line
     assert "nothing had to be put back" in good(over_ssh(board, "restore", "--target", board.target)).stdout
-    assert f"rtgauge restore --applied --target {board.target}" in error_line(over_ssh(board, "deploy", "apply", "as-is", "--target", board.target), 2)
+    assert f"rtgauge restore --applied --target {board.target}" in error_line(
+        over_ssh(board, "deploy", "apply", "as-is", "--target", board.target), 2
+    )
     assert left_on(board) == ""
 
 
@@ -109,7 +159,8 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
     with Machine(tmp_path, "cart", busybox=False) as cart:
         plan = tmp_path / "plan.toml"
         plan.write_text(
-            f'targets = ["{board.target}/", "{cart.target}"]\n[[step]]\nduration = "400ms"\nwarm-up = "0s"\n[[step]]\nload = "cpu"\nduration = "400ms"\n'
+            f'targets = ["{board.target}/", "{cart.target}"]\n[[step]]\nduration = "400ms"\nwarm-up '
+            '= "0s"\n[[step]]\nload = "cpu"\nduration = "400ms"\n'
         )
         env: dict[str, str | None] = {"PATH": f"{client(tmp_path, [board, cart])}:{os.environ['PATH']}"}
         out = tmp_path / "out"
@@ -133,12 +184,25 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
 
 
 def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
-    done = over_ssh(board, "run", "--target", "local", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK)
+    done = over_ssh(
+        board,
+        "run",
+        "--target",
+        "local",
+        "--target",
+        board.target,
+        "--out",
+        tmp_path / "out",
+        "--json",
+        *QUICK,
+    )
     found = document(good(done).stdout)
     assert [step["key"]["targets"]["self"] for step in found["steps"]] == ["local", board.target]
 
 
-def test_a_target_that_is_held_names_who_holds_it(board: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_is_held_names_who_holds_it(
+    board: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
     with open_target(board.target, "other-run", "the other's label"):
         done = invoke("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False)
@@ -171,9 +235,25 @@ def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> Non
 def test_ctrl_c_ends_it_there_too_and_it_can_be_resumed(board: Machine, tmp_path: Path) -> None:
     env: dict[str, str | None] = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     out = tmp_path / "out"
-    process = start("run", "--target", board.target, "--out", out, "--load", "idle", "--duration", "20s", *QUICK[:2], env=env, log=tmp_path / "log")
+    process = start(
+        "run",
+        "--target",
+        board.target,
+        "--out",
+        out,
+        "--load",
+        "idle",
+        "--duration",
+        "20s",
+        *QUICK[:2],
+        env=env,
+        log=tmp_path / "log",
+    )
     try:
-        wait_until(lambda: '"step": {' in "".join(file.read_text() for file in out.glob("*/targets/*/session.json")), "the measurement to begin")
+        wait_until(
+            lambda: '"step": {' in "".join(file.read_text() for file in out.glob("*/targets/*/session.json")),
+            "the measurement to begin",
+        )
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 130
     finally:
@@ -200,7 +280,10 @@ NO_TARGETS = (
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    [*((("probe", "wakeup"), name) for name in NO_TARGETS), *(((command,), NO_TARGETS[0]) for command in ("run", "system", "audit"))],
+    [
+        *((("probe", "wakeup"), name) for name in NO_TARGETS),
+        *(((command,), NO_TARGETS[0]) for command in ("run", "system", "audit")),
+    ],
 )
 def test_what_is_no_target_is_refused(tmp_path: Path, command: tuple[str, ...], name: str) -> None:
     error_line(invoke(*command, "--target", name, cwd=tmp_path), 2)
@@ -215,7 +298,13 @@ def test_resume_takes_no_target(tmp_path: Path) -> None:
     assert "--target" in error_line(invoke("run", "--resume", tmp_path, "--target", "local"), 2)
 
 
-@pytest.mark.parametrize(("option", "text"), [("--hold", "0s"), *((option, text) for option in ("--hold", "--wait") for text in ("-1s", "8d", "x", ""))])
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("--hold", "0s"),
+        *((option, text) for option in ("--hold", "--wait") for text in ("-1s", "8d", "x", "")),
+    ],
+)
 def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None:
     assert option in error_line(invoke("run", option, text, cwd=tmp_path), 2)
 
@@ -223,7 +312,20 @@ def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None
 @pytest.mark.slow
 def test_another_tool_checks_it_there(tmp_path: Path) -> None:
     with Machine(tmp_path, "cart", busybox=False) as cart:
-        words = ("run", "--target", cart.target, "--out", tmp_path / "out", "--cross-check", "cyclictest", "--load", "idle", "--duration", "1s", "--json")
+        words = (
+            "run",
+            "--target",
+            cart.target,
+            "--out",
+            tmp_path / "out",
+            "--cross-check",
+            "cyclictest",
+            "--load",
+            "idle",
+            "--duration",
+            "1s",
+            "--json",
+        )
         found = document(good(over_ssh(cart, *words)).stdout)
         assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
         assert all(step["total"]["count"] > 0 for step in found["steps"])
@@ -231,7 +333,9 @@ def test_another_tool_checks_it_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["close", "let go"])
-def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(board: Machine, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(
+    board: Machine, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
     knob = Path(UNCHANGED)
     here = knob.read_text().strip()
@@ -256,9 +360,17 @@ def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(board: Mac
 @pytest.mark.real_time
 def test_a_program_is_started_there_watched_and_ended(board: Machine) -> None:
     name = f"watched-{os.getpid()}"
-    board.run(f"printf '#!/bin/sh\\necho begun; while :; do sleep 0.01; done\\n' >/tmp/{name}; chmod +x /tmp/{name}")
-    done = good(over_ssh(board, "watch", "--target", board.target, "--duration", "1s", "--no-explain", "--", f"/tmp/{name}"))
+    board.run(
+        f"printf '#!/bin/sh\\necho begun; while :; do sleep 0.01; done\\n' >/tmp/{name}; chmod +x /tmp/{name}"
+    )
+    done = good(
+        over_ssh(
+            board, "watch", "--target", board.target, "--duration", "1s", "--no-explain", "--", f"/tmp/{name}"
+        )
+    )
     assert f"task {name[:15]}" in done.stdout
     assert "begun" in done.stderr
     assert board.run(f"cat /proc/[0-9]*/comm 2>/dev/null | grep -x '{name[:15]}'; rm /tmp/{name}") == ""
-    assert "ended at once on" in error_line(over_ssh(board, "watch", "--target", board.target, "--", "false"), 3)
+    assert "ended at once on" in error_line(
+        over_ssh(board, "watch", "--target", board.target, "--", "false"), 3
+    )

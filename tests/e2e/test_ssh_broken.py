@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A connection that breaks, or an rtgauge that dies: the measurement goes on, is picked up, or ends by its lease with everything put back."""
+"""A connection that breaks, or an rtgauge that dies: the measurement goes on, is picked up, or ends by its
+lease with everything put back.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,42 @@ def environment(machine: Machine) -> dict[str, str | None]:
     return {"PATH": f"{machine.client()}:{os.environ['PATH']}"}
 
 
-def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "idle", wait: str = "1min", more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def begin(
+    machine: Machine,
+    folder: Path,
+    *,
+    duration: str = "5s",
+    load: str = "idle",
+    wait: str = "1min",
+    more: tuple[str, ...] = (),
+) -> subprocess.Popen[str]:
     """A run in the middle of its measurement."""
-    words = ["run", "--target", machine.target, "--out", folder / "out", "--load", load, "--duration", duration, "--hold", wait, *SHORT, *more]
+    words = [
+        "run",
+        "--target",
+        machine.target,
+        "--out",
+        folder / "out",
+        "--load",
+        load,
+        "--duration",
+        duration,
+        "--hold",
+        wait,
+        *SHORT,
+        *more,
+    ]
     process = start(*words, env=environment(machine), log=folder / "log")
     try:
-        # What is said on the way there is over then: the engine was told to go, and no other command uses the connection.
-        wait_until(lambda: any('"type":"window"' in file.read_text() for file in (folder / "out").glob("*/steps/.*/stream.ndjson")), "a window")
+        # What is said on the way there is over then: the engine was told to go, and no other command uses the
+        # connection.
+        wait_until(
+            lambda: any(
+                '"type":"window"' in file.read_text()
+                for file in (folder / "out").glob("*/steps/.*/stream.ndjson")
+            ),
+            "a window",
+        )
     except BaseException:
         end(process)
         raise
@@ -39,11 +70,20 @@ def begin(machine: Machine, folder: Path, *, duration: str = "5s", load: str = "
 
 
 def resume(machine: Machine, folder: Path) -> dict[str, Any]:
-    return document(good(invoke("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout)
+    return document(
+        good(invoke("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout
+    )
 
 
 def marks(step: dict[str, Any]) -> set[str]:
-    return {mark["name"] for mark in step["marks"]} & {"picked-up", "connection-broken", "engine-died", "load-died", "lease-lost", "stopped"}
+    return {mark["name"] for mark in step["marks"]} & {
+        "picked-up",
+        "connection-broken",
+        "engine-died",
+        "load-died",
+        "lease-lost",
+        "stopped",
+    }
 
 
 def complete(step: dict[str, Any], seconds: int) -> bool:
@@ -109,7 +149,9 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="10min")
         try:
-            done = invoke("run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
+            done = invoke(
+                "run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False
+            )
             assert "still going on" in error_line(done, 3)
             assert process.poll() is None
         finally:
@@ -145,7 +187,9 @@ def test_a_session_file_that_is_damaged_is_no_session(tmp_path: Path) -> None:
 
 
 def test_a_session_that_a_record_names_elsewhere_is_not_run(tmp_path: Path) -> None:
-    """A record from elsewhere names a folder with a program that it wants run, and one that it wants removed."""
+    """A record from elsewhere names a folder with a program that it wants run, and one that it wants
+    removed.
+    """
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="2s", wait="1s")
         process.send_signal(signal.SIGKILL)
@@ -156,11 +200,20 @@ def test_a_session_that_a_record_names_elsewhere_is_not_run(tmp_path: Path) -> N
         (file,) = (tmp_path / "out").glob("*/targets/*/session.json")
         written = json.loads(file.read_text())
         written["session"] |= {"name": "/tmp/evil", "folder": "/tmp/evil"}
-        written["step"] |= {"files": "/tmp/precious", "program": {"name": "../evil", "folder": "/tmp/evil", "pid": 1}}
+        written["step"] |= {
+            "files": "/tmp/precious",
+            "program": {"name": "../evil", "folder": "/tmp/evil", "pid": 1},
+        }
         file.write_text(json.dumps(written))
         (step,) = resume(board, tmp_path)["steps"]
         assert complete(step, 2)
-        assert board.run("ls /tmp /tmp/precious").split() == ["/tmp:", "evil", "precious", "/tmp/precious:", "file"]
+        assert board.run("ls /tmp /tmp/precious").split() == [
+            "/tmp:",
+            "evil",
+            "precious",
+            "/tmp/precious:",
+            "file",
+        ]
 
 
 def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:

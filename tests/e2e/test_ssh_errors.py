@@ -42,7 +42,9 @@ def test_the_host_key_is_not_known(board: Machine, tmp_path: Path) -> None:
 
 
 def test_a_user_who_is_not_let_in(board: Machine) -> None:
-    assert "does not let this user in" in error_line(over_ssh(board, *PROBE, board.target.replace("root@", "nobody@")), 3)
+    assert "does not let this user in" in error_line(
+        over_ssh(board, *PROBE, board.target.replace("root@", "nobody@")), 3
+    )
 
 
 def test_nobody_listens(board: Machine) -> None:
@@ -50,13 +52,18 @@ def test_nobody_listens(board: Machine) -> None:
     assert "Connection refused" in line
 
 
-@pytest.mark.parametrize(("route", "reason"), [("", "Network is unreachable"), ("ip route add unreachable 192.0.2.0/24;", "No route to host")])
+@pytest.mark.parametrize(
+    ("route", "reason"),
+    [("", "Network is unreachable"), ("ip route add unreachable 192.0.2.0/24;", "No route to host")],
+)
 def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) -> None:
     """From a network of its own, in which there is no other machine."""
     alone = ("unshare", "--net", "sh", "-c", f'ip link set lo up; {route} exec "$@"', "sh")
     env = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     line = error_line(rtgauge(*PROBE, "ssh://root@192.0.2.1", env=env, before=alone), 3)
-    assert f"ssh://root@192.0.2.1 cannot be reached: {reason}; is it switched on, and in this network?" in line
+    assert (
+        f"ssh://root@192.0.2.1 cannot be reached: {reason}; is it switched on, and in this network?" in line
+    )
 
 
 def test_there_is_no_such_host(board: Machine) -> None:
@@ -68,7 +75,9 @@ def test_there_is_no_ssh(tmp_path: Path) -> None:
 
 
 def test_not_root_on_the_target(tmp_path: Path) -> None:
-    with Machine(tmp_path, busybox=False, become="setpriv --reuid 65534 --regid 65534 --clear-groups") as board:
+    with Machine(
+        tmp_path, busybox=False, become="setpriv --reuid 65534 --regid 65534 --clear-groups"
+    ) as board:
         line = error_line(over_ssh(board, *PROBE, board.target), 3)
         assert f"{board.target}: real-time scheduling is refused" in line
         assert "run as root, or raise rtprio" in line
@@ -82,7 +91,10 @@ def test_another_place_is_taken_where_tmp_will_not_do(tmp_path: Path, tmp: str) 
         assert left_on(board) == ""
 
 
-@pytest.mark.parametrize(("options", "reason"), [("size=64k", "no room"), ("size=16m,noexec", "programs cannot be run"), ("size=16m,ro", "no folder")])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [("size=64k", "no room"), ("size=16m,noexec", "programs cannot be run"), ("size=16m,ro", "no folder")],
+)
 def test_no_place_will_do(tmp_path: Path, options: str, reason: str) -> None:
     with Machine(tmp_path, tmp=options, others=options) as board:
         line = error_line(over_ssh(board, *PROBE, board.target), 3)

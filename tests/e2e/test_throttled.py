@@ -37,10 +37,28 @@ def test_a_tight_group_is_named_and_marks_the_step(tight_group: Path) -> None:
     def join() -> None:
         (tight_group / "cgroup.procs").write_text(str(os.getpid()))
 
-    done = good(rtgauge("probe", "wakeup", "--warm-up", "0", "--duration", "3s", "--interval", "20us", "--json", preexec_fn=join))
+    done = good(
+        rtgauge(
+            "probe",
+            "wakeup",
+            "--warm-up",
+            "0",
+            "--duration",
+            "3s",
+            "--interval",
+            "20us",
+            "--json",
+            preexec_fn=join,
+        )
+    )
     (step,) = document(done.stdout)["steps"]
     marks = [mark for mark in step["marks"] if mark["name"] == "throttled"]
     assert marks, step["marks"]
-    assert all(mark["severity"] == "doubtful" and tight_group.name in mark["detail"] and "cpu.rt_runtime_us" in mark["detail"] for mark in marks)
+    assert all(
+        mark["severity"] == "doubtful"
+        and tight_group.name in mark["detail"]
+        and "cpu.rt_runtime_us" in mark["detail"]
+        for mark in marks
+    )
     assert all(series["count"] + series["missed"] == 150_000 for series in step["series"])
     assert sum(series["missed"] for series in step["series"]) > 0

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe tire` as a user runs it: what it shows, what it keeps, what it refuses, how it is stopped."""
+"""`rtgauge probe tire` as a user runs it: what it shows, what it keeps, what it refuses, how it is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,18 @@ def test_real_fast_yields_node_steps_a_second() -> None:
 
 
 def test_real_time_counts_deadlines() -> None:
-    step = tire("--solver", "semaphore", "--nodes", 400, "--threads", "twice", "--period", "5ms", "--duration", "500ms")
+    step = tire(
+        "--solver",
+        "semaphore",
+        "--nodes",
+        400,
+        "--threads",
+        "twice",
+        "--period",
+        "5ms",
+        "--duration",
+        "500ms",
+    )
     values = step["results"][0]["values"]
     assert values["activations"] == 100
     assert step["total"]["metric"] == "latency"
@@ -52,7 +65,9 @@ def test_the_table_for_people() -> None:
         assert all(len(line) <= width for line in done.stdout.splitlines())
         assert "Tire: halo, 4,000 nodes, 1 thread" in done.stdout
         assert "node-steps a second" in done.stdout
-    done = good(invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"}))
+    done = good(
+        invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"})
+    )
     assert "of 100" in next(line for line in done.stdout.splitlines() if line.startswith("deadlines missed"))
     assert {"response", "slack"} <= {line.split()[0] for line in done.stdout.splitlines() if line}
 
@@ -92,7 +107,23 @@ def test_a_requirement_on_the_response_is_judged() -> None:
 def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]
     for file, solver in zip(files, ("semaphore", "halo"), strict=True):
-        good(invoke("probe", "tire", *SHORT, "--nodes", 40, "--steps", 200, "--solver", solver, "--threads", 2, "--state", file))
+        good(
+            invoke(
+                "probe",
+                "tire",
+                *SHORT,
+                "--nodes",
+                40,
+                "--steps",
+                200,
+                "--solver",
+                solver,
+                "--threads",
+                2,
+                "--state",
+                file,
+            )
+        )
     states = [np.load(file) for file in files]
     assert states[0].shape == (40, 4)
     assert np.array_equal(states[0], states[1])
@@ -116,10 +147,29 @@ def test_what_cannot_be_is_refused_in_one_line(words: tuple[object, ...], said: 
 
 def test_ctrl_c_shows_what_was_measured(tmp_path: Path) -> None:
     file = tmp_path / "states.csv"  # what is measured is put beside it meanwhile
-    process = start("probe", "tire", *SHORT, "--period", "5ms", "--duration", "1min", "--state", file, "--json", log=tmp_path / "log")
+    process = start(
+        "probe",
+        "tire",
+        *SHORT,
+        "--period",
+        "5ms",
+        "--duration",
+        "1min",
+        "--state",
+        file,
+        "--json",
+        log=tmp_path / "log",
+    )
     try:
         wait_until(
-            lambda: sum(stream.read_text().count('"phase":"measure"') for stream in tmp_path.glob(".rtgauge-*/*/steps/.*.tmp/stream.ndjson")) >= 3, "a window"
+            lambda: (
+                sum(
+                    stream.read_text().count('"phase":"measure"')
+                    for stream in tmp_path.glob(".rtgauge-*/*/steps/.*.tmp/stream.ndjson")
+                )
+                >= 3
+            ),
+            "a window",
         )
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE_S)

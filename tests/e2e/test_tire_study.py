@@ -27,7 +27,9 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
     process = start("run", "garre2014", "-o", out, *SMALL, log=log)
     try:
         # Each part of the study says how many steps it has: the third has the maps and the search.
-        wait_until(lambda: log.read_text().count("steps, about") > 1 or process.poll() is not None, "the later parts")
+        wait_until(
+            lambda: log.read_text().count("steps, about") > 1 or process.poll() is not None, "the later parts"
+        )
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:
@@ -52,7 +54,13 @@ def test_it_goes_on_where_it_was_stopped(stopped_and_finished: tuple[list[str], 
 def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[list[str], Path]) -> None:
     _, record = stopped_and_finished
     page = (record / "report.html").read_text()
-    for words in ('data-figure="tire-time"', 'data-figure="tire-soft"', 'data-figure="tire-frontier"', 'id="drop"', "bisection"):
+    for words in (
+        'data-figure="tire-time"',
+        'data-figure="tire-soft"',
+        'data-figure="tire-frontier"',
+        'id="drop"',
+        "bisection",
+    ):
         assert words in page
     shown = good(invoke("show", record, "--details")).stdout
     assert "The real-time frontier" in shown
@@ -63,7 +71,9 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
 def test_figures_are_saved_as_files(stopped_and_finished: tuple[list[str], Path], tmp_path: Path) -> None:
     _, record = stopped_and_finished
     good(invoke("report", record, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"))
-    assert {"tire-time.svg", "tire-hard.png", "tire-soft.pdf", "tire-model.svg"} <= {file.name for file in (tmp_path / "figures").iterdir()}
+    assert {"tire-time.svg", "tire-hard.png", "tire-soft.pdf", "tire-model.svg"} <= {
+        file.name for file in (tmp_path / "figures").iterdir()
+    }
 
 
 def test_a_search_by_itself() -> None:
@@ -80,6 +90,8 @@ def test_a_search_by_itself() -> None:
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:
-    assert "--nodes cannot be combined with --search" in error_line(invoke("probe", "tire", "--search", "--nodes", 400), 2)
+    assert "--nodes cannot be combined with --search" in error_line(
+        invoke("probe", "tire", "--search", "--nodes", 400), 2
+    )
     assert "--repeats needs --search" in error_line(invoke("probe", "tire", "--repeats", 3), 2)
     assert "did you mean 'halo'" in error_line(invoke("run", "garre2014", "--set", "solver=hallo"), 2)

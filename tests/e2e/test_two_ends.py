@@ -66,17 +66,55 @@ def values(step: dict[str, Any], role: str) -> dict[str, Any]:
 
 def start_long(board: Board, folder: Path) -> subprocess.Popen[str]:
     """A response whose slave is on the board, for longer than anybody waits."""
-    words = ("--set", "probe=response", "--set", "peer=local", "--set", f"path=udp:{board.there}:{PORT}", "--set", "interval=5ms")
-    return start("run", *words, "--target", board.target, "--duration", "60s", *SHORT, "--json", "--out", folder / "out", env=board.env, log=folder / "log")
+    words = (
+        "--set",
+        "probe=response",
+        "--set",
+        "peer=local",
+        "--set",
+        f"path=udp:{board.there}:{PORT}",
+        "--set",
+        "interval=5ms",
+    )
+    return start(
+        "run",
+        *words,
+        "--target",
+        board.target,
+        "--duration",
+        "60s",
+        *SHORT,
+        "--json",
+        "--out",
+        folder / "out",
+        env=board.env,
+        log=folder / "log",
+    )
 
 
 def wait_measured(folder: Path) -> None:
     """Until the first window of the measured phase."""
-    wait_until(lambda: any('"phase":"measure"' in one.read_text() for one in folder.glob("out/*/steps/.*/stream.ndjson")), "a window")
+    wait_until(
+        lambda: any(
+            '"phase":"measure"' in one.read_text() for one in folder.glob("out/*/steps/.*/stream.ndjson")
+        ),
+        "a window",
+    )
 
 
 def test_a_slave_on_another_machine(board: Board) -> None:
-    done = board.rtgauge("probe", "response", *board.slave_there(), "--interval", "2ms", "--cycles", 400, "--require", "response<=10s", "--json")
+    done = board.rtgauge(
+        "probe",
+        "response",
+        *board.slave_there(),
+        "--interval",
+        "2ms",
+        "--cycles",
+        400,
+        "--require",
+        "response<=10s",
+        "--json",
+    )
     # too few to tell, or a stimulus was skipped on a busy machine
     good(done, done.returncode if done.returncode in {1, 4} else 4)
     found = document(done.stdout)
@@ -86,7 +124,10 @@ def test_a_slave_on_another_machine(board: Board) -> None:
     assert {facts["host"] for facts in found["systems"].values()} == {"board", os.uname().nodename}
     # the machine that is examined comes first
     assert list(found["systems"])[-1] == "local"
-    master, slave = series(step)["response", "master", "local"], series(step)["response", "slave", board.target]
+    master, slave = (
+        series(step)["response", "master", "local"],
+        series(step)["response", "slave", board.target],
+    )
     said = values(step, "master")
     assert said["stimuli"] == 400
     # what was measured by the master is what the step is about
@@ -102,11 +143,27 @@ def test_a_slave_on_another_machine(board: Board) -> None:
 
 
 def test_a_task_here_that_is_observed_there(board: Board) -> None:
-    words = ("--peer", board.target, "--path", f"udp:{board.there}:{PORT}", "--period", "4ms", "--duration", "800ms", "--warm-up", "100ms", "--json")
+    words = (
+        "--peer",
+        board.target,
+        "--path",
+        f"udp:{board.there}:{PORT}",
+        "--period",
+        "4ms",
+        "--duration",
+        "800ms",
+        "--warm-up",
+        "100ms",
+        "--json",
+    )
     (step,) = document(good(board.rtgauge("probe", "periodic", *words)).stdout)["steps"]
     assert step["key"]["targets"] == {"self": "local", "slave": board.target}
     found = series(step)
-    assert set(found) == {("latency", "self", "local"), ("jitter", "self", "local"), ("jitter", "observer", board.target)}
+    assert set(found) == {
+        ("latency", "self", "local"),
+        ("jitter", "self", "local"),
+        ("jitter", "observer", board.target),
+    }
     assert step["total"]["metric"] == "latency"
     assert found["latency", "self", "local"]["count"] + found["latency", "self", "local"]["missed"] == 400
     assert values(step, "observer")["edges"] > 0
@@ -116,7 +173,8 @@ def test_a_task_here_that_is_observed_there(board: Board) -> None:
 def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f'[defaults]\nprobe = "response"\nrole = "slave"\npeer = "{board.target}/"\npath = "udp:{board.here}:{PORT}"\nduration = "1s"\nwarm-up = "100ms"\n'
+        f'[defaults]\nprobe = "response"\nrole = "slave"\npeer = "{board.target}/"\npath = '
+        f'"udp:{board.here}:{PORT}"\nduration = "1s"\nwarm-up = "100ms"\n'
         'samples = true\n[[step]]\n[[step]]\nload = "cpu"\n'
     )
     found = document(good(board.rtgauge("run", plan, "--out", tmp_path / "out", "--json")).stdout)
@@ -124,7 +182,10 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
     assert sorted(step["key"]["load"] for step in found["steps"]) == ["cpu", "idle"]
     (record,) = (tmp_path / "out").iterdir()
     for step in found["steps"]:
-        master, slave = series(step)["response", "master", board.target], series(step)["response", "slave", "local"]
+        master, slave = (
+            series(step)["response", "master", board.target],
+            series(step)["response", "slave", "local"],
+        )
         assert (master["exact_quantiles"], slave["exact_quantiles"]) == (True, False)
         folder = record / "steps" / step["id"]
         assert {one.name for one in folder.glob("samples-*")} == {f"samples-{master['series']}.i64"}
@@ -140,7 +201,11 @@ def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_pat
     process = start_long(board, tmp_path)
     try:
         wait_measured(tmp_path)
-        engines = [pid for pid in all_pids() if "--role=slave" in command_line(pid) and " guard " not in command_line(pid)]
+        engines = [
+            pid
+            for pid in all_pids()
+            if "--role=slave" in command_line(pid) and " guard " not in command_line(pid)
+        ]
         assert engines
         for pid in engines:
             os.kill(pid, signal.SIGKILL)
@@ -175,24 +240,40 @@ def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
 
 def test_what_one_of_them_refuses_is_said_before_anything_is_measured(board: Board, tmp_path: Path) -> None:
     words = ("--set", "probe=response", "--set", "peer=local", "--set", "path=udp:192.0.2.1:7000")
-    line = error_line(board.rtgauge("run", *words, "--target", board.target, "--out", tmp_path / "out", *SHORT), 3)
+    line = error_line(
+        board.rtgauge("run", *words, "--target", board.target, "--out", tmp_path / "out", *SHORT), 3
+    )
     assert f"the slave on {board.target}" in line
     assert "an address of the slave's own machine" in line
     assert not (tmp_path / "out").exists()
 
 
 def test_a_path_that_leads_nowhere(board: Board) -> None:
-    words = ("--target", board.target, "--peer", "local", "--path", f"udp:{board.there}:{PORT}", "--peer-path", f"udp:{board.there}:{PORT + 1}")
-    line = error_line(board.rtgauge("probe", "response", *words, "--interval", "20ms", "--timeout", "20ms"), 3)
+    words = (
+        "--target",
+        board.target,
+        "--peer",
+        "local",
+        "--path",
+        f"udp:{board.there}:{PORT}",
+        "--peer-path",
+        f"udp:{board.there}:{PORT + 1}",
+    )
+    line = error_line(
+        board.rtgauge("probe", "response", *words, "--interval", "20ms", "--timeout", "20ms"), 3
+    )
     assert f"no stimulus came to the slave on {board.target}" in line
     assert f"on the peer: udp:{board.there}:{PORT + 1}" in line
 
 
 def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
-    """The machine that is not examined: nothing of the step is kept, the target is left as it was, and the step is measured by --resume."""
+    """The machine that is not examined: nothing of the step is kept, the target is left as it was, and the
+    step is measured by --resume.
+    """
     out, log, plan = tmp_path / "out", tmp_path / "log", tmp_path / "plan.toml"
     plan.write_text(
-        f'order = "as-written"\n[defaults]\nprobe = "response"\nrole = "slave"\npeer = "{board.target}"\npath = "udp:{board.here}:{PORT}"\ninterval = "5ms"\n'
+        'order = "as-written"\n[defaults]\nprobe = "response"\nrole = "slave"\npeer = '
+        f'"{board.target}"\npath = "udp:{board.here}:{PORT}"\ninterval = "5ms"\n'
         'warm-up = "100ms"\n[[step]]\nduration = "1s"\n[[step]]\nduration = "10min"\n'
     )
     process = start("run", plan, "--out", out, env=board.env, log=log)
@@ -221,11 +302,17 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
         (("--peer", "ssh://-oProxyCommand=reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
         (("--peer", "ssh://box;reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
         (("--peer", "ssh://box", "--path", "loop:pipe"), "within one machine"),
-        (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--peer-path", "loop:pipe"), "within one machine"),
+        (
+            ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--peer-path", "loop:pipe"),
+            "within one machine",
+        ),
         (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "both"), "plays one role"),
         (("--peer-path", "udp:127.0.0.1:7000"), "name that machine with peer"),
         (("--peer-cpu", "1"), "name that machine with peer"),
-        (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "master", "--trace-parts"), "trace-parts is of the slave"),
+        (
+            ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "master", "--trace-parts"),
+            "trace-parts is of the slave",
+        ),
     ],
 )
 def test_wrong_words(words: tuple[str, ...], said: str) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two runs at the same time on one target: the second is refused and names the first, which notices nothing."""
+"""Two runs at the same time on one target: the second is refused and names the first, which notices
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,26 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
     out, there = tmp_path / "out", tmp_path / "started"
-    first = start("run", "--load", "idle", "--duration", "10min", *SHORT, "--json", "--out", out, log=tmp_path / "stderr")
+    first = start(
+        "run",
+        "--load",
+        "idle",
+        "--duration",
+        "10min",
+        *SHORT,
+        "--json",
+        "--out",
+        out,
+        log=tmp_path / "stderr",
+    )
     try:
-        wait_until(lambda: any('"phase":"measure"' in stream.read_text() for stream in out.glob("*/steps/.*.tmp/stream.ndjson")), "the first to measure")
+        wait_until(
+            lambda: any(
+                '"phase":"measure"' in stream.read_text()
+                for stream in out.glob("*/steps/.*.tmp/stream.ndjson")
+            ),
+            "the first to measure",
+        )
         (record,) = out.iterdir()
         for words in (
             ("run", "--load", "idle", "--duration", "1s", "--out", out),
@@ -33,7 +52,9 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             assert f"--out {out}" in line
             assert "wait until it has ended" in line
         assert not there.exists()
-        assert "there is no CPU 8191" in error_line(invoke("run", "--cpu", 8191, "--wait", "10min", wait_for_lock=False), 2)
+        assert "there is no CPU 8191" in error_line(
+            invoke("run", "--cpu", 8191, "--wait", "10min", wait_for_lock=False), 2
+        )
         assert first.poll() is None
         assert [entry.name for entry in out.iterdir()] == [record.name]
         first.send_signal(signal.SIGINT)
@@ -43,14 +64,34 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
     (step,) = document(output)["steps"]
     assert step["end_reason"] == "stopped"
     assert step["total"]["count"] > 0
-    assert not {mark["name"] for mark in step["marks"]} & {"lease-lost", "engine-died", "samples-lost", "connection-broken"}
+    assert not {mark["name"] for mark in step["marks"]} & {
+        "lease-lost",
+        "engine-died",
+        "samples-lost",
+        "connection-broken",
+    }
 
 
 def test_what_only_reads_needs_no_turn(tmp_path: Path, real_record: Path) -> None:
     before = hashes(real_record)
-    first = start("run", "--load", "idle", "--duration", "5s", *SHORT, "--out", tmp_path / "out", log=tmp_path / "stderr")
+    first = start(
+        "run",
+        "--load",
+        "idle",
+        "--duration",
+        "5s",
+        *SHORT,
+        "--out",
+        tmp_path / "out",
+        log=tmp_path / "stderr",
+    )
     try:
-        for words in (("show", real_record), ("list", real_record.parent), ("export", real_record), ("report", real_record, "-o", tmp_path / "page.html")):
+        for words in (
+            ("show", real_record),
+            ("list", real_record.parent),
+            ("export", real_record),
+            ("report", real_record, "-o", tmp_path / "page.html"),
+        ):
             assert invoke(*words, wait_for_lock=False).returncode == 0
     finally:
         end(first)

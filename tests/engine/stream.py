@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs the engine as a process and reads its stream; every line is checked against docs/formats/stream.schema.json."""
+"""Runs the engine as a process and reads its stream; every line is checked against
+docs/formats/stream.schema.json.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "formats" / "stream.schema.json").read_text())
-KINDS = {name: Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}) for name in SCHEMA["$defs"]}
+KINDS = {
+    name: Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]})
+    for name in SCHEMA["$defs"]
+}
 MAPPING = {kind: ref.rpartition("/")[2] for kind, ref in SCHEMA["discriminator"]["mapping"].items()}
 tgkill = ctypes.CDLL(None).tgkill
 """To one thread: the kernel picks any thread for a signal to the process, now and then a measuring one."""
@@ -95,7 +100,15 @@ class Stream:
 
 def run(engine: Path, *words: str, prefix: Sequence[str] = (), **options: Any) -> Stream:
     """The whole stream of one call. Nothing may be said on standard error."""
-    done = subprocess.run([*prefix, str(engine), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options)
+    done = subprocess.run(
+        [*prefix, str(engine), *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        **options,
+    )
     assert done.stderr == "", done.stderr
     return Stream(done.stdout, done.returncode)
 
@@ -130,7 +143,9 @@ class Live:
     """An engine that is talked to while it runs. A context: it is killed if a test leaves it behind."""
 
     def __init__(self, engine: Path, *words: str, **options: Any) -> None:
-        self.process = subprocess.Popen([str(engine), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options)
+        self.process = subprocess.Popen(
+            [str(engine), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options
+        )
         self.text = b""
 
     def __enter__(self) -> Self:

@@ -51,9 +51,13 @@ class Agent:
         return self.journal / "journal.ndjson"
 
     def call(self, *words: str | bytes | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([self.engine, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options)
+        return subprocess.run(
+            [self.engine, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False, **options
+        )
 
-    def set(self, *pairs: str | Path, run: str = "r1", options: tuple[str, ...] = (), **more: Any) -> tuple[int, list[dict[str, Any]]]:
+    def set(
+        self, *pairs: str | Path, run: str = "r1", options: tuple[str, ...] = (), **more: Any
+    ) -> tuple[int, list[dict[str, Any]]]:
         done = self.call("set", "--run", run, "--journal", self.journal, *options, "--", *pairs, **more)
         assert done.stderr == ""
         return done.returncode, lines(done.stdout)
@@ -63,17 +67,37 @@ class Agent:
         assert done.stderr == ""
         return done.returncode, lines(done.stdout)
 
-    def guard(self, *options: str | Path, program: list[str] | None = None, run: str = "r1", **more: Any) -> Guard:
+    def guard(
+        self, *options: str | Path, program: list[str] | None = None, run: str = "r1", **more: Any
+    ) -> Guard:
         return Guard(self, options, program, more, run)
 
 
 class Guard:
     """A guard with its pipes, its events read from --status-fd."""
 
-    def __init__(self, agent: Agent, options: tuple[str | Path, ...], program: list[str] | None, more: dict[str, Any], run: str) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        options: tuple[str | Path, ...],
+        program: list[str] | None,
+        more: dict[str, Any],
+        run: str,
+    ) -> None:
         read, write = os.pipe()
         self.events = os.fdopen(read)
-        words = ["guard", "--run", run, "--journal", agent.journal, "--lock-dir", agent.lock_dir, "--status-fd", str(write), *options]
+        words = [
+            "guard",
+            "--run",
+            run,
+            "--journal",
+            agent.journal,
+            "--lock-dir",
+            agent.lock_dir,
+            "--status-fd",
+            str(write),
+            *options,
+        ]
         self.process = subprocess.Popen(
             [agent.engine, *words, *(["--", *program] if program else [])],
             stdin=subprocess.PIPE,
@@ -148,7 +172,8 @@ def end(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-# A program that leaves the session and the group, forks twice, and does not listen to SIGTERM. It prints the pids of all.
+# A program that leaves the session and the group, forks twice, and does not listen to SIGTERM. It prints the
+# pids of all.
 STUBBORN = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -201,7 +226,10 @@ def test_read_gives_texts_bytes_folders_links_and_errors(agent: Agent, tmp_path:
 def test_read_gives_kernel_files_whole(agent: Agent) -> None:
     files = read(agent, "/proc/sys/kernel/os*", "/sys/devices/system/cpu/possible", "/proc/self/status")
     assert files["/proc/sys/kernel/ostype"] == {"text": "Linux\n"}
-    assert files["/sys/devices/system/cpu/possible"]["text"] == Path("/sys/devices/system/cpu/possible").read_text()
+    assert (
+        files["/sys/devices/system/cpu/possible"]["text"]
+        == Path("/sys/devices/system/cpu/possible").read_text()
+    )
     assert files["/proc/self/status"]["text"].endswith("\n")
     assert "nonvoluntary_ctxt_switches" in files["/proc/self/status"]["text"]
 
@@ -237,7 +265,11 @@ def test_read_says_that_a_name_cannot_be_said(agent: Agent, tmp_path: Path) -> N
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60), max_size=4))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60), max_size=4
+    )
+)
 @example(["[", "[!", "\\", "*[", "[a-", "//", "/" * 5000])
 def test_read_survives_any_pattern(agent: Agent, patterns: list[str]) -> None:
     patterns = [p for p in patterns if ("*" not in p and "?" not in p) or "/" not in p]
@@ -256,13 +288,32 @@ def test_set_and_restore_of_files_byte_for_byte(agent: Agent, tmp_path: Path) ->
     status, said = agent.set(a, "new", b, "")
     assert status == 0
     assert said == [
-        {"type": "set", "path": str(a), "old": "one\ntwo", "wanted": "new", "now": "new", "ok": True, "error": None},
-        {"type": "set", "path": str(b), "old": "no newline", "wanted": "", "now": "", "ok": True, "error": None},
+        {
+            "type": "set",
+            "path": str(a),
+            "old": "one\ntwo",
+            "wanted": "new",
+            "now": "new",
+            "ok": True,
+            "error": None,
+        },
+        {
+            "type": "set",
+            "path": str(b),
+            "old": "no newline",
+            "wanted": "",
+            "now": "",
+            "ok": True,
+            "error": None,
+        },
     ]
     assert (a.read_text(), b.read_text()) == ("new\n", "")
     status, said = agent.restore("--run", "r1")
     assert status == 0
-    assert [(s["path"], s["action"], s["error"]) for s in said[:-1]] == [(str(b), "restored", None), (str(a), "restored", None)]
+    assert [(s["path"], s["action"], s["error"]) for s in said[:-1]] == [
+        (str(b), "restored", None),
+        (str(a), "restored", None),
+    ]
     assert said[-1] == {"type": "restored", "count": 2, "failed": 0}
     assert (a.read_text(), b.read_text()) == ("one\ntwo\n", "no newline")
     assert agent.file.read_text() == ""
@@ -283,7 +334,12 @@ def test_one_bad_item_does_not_stop_the_others(agent: Agent, tmp_path: Path) -> 
     good.write_text("0\n")
     status, said = agent.set(tmp_path / "none", "1", "/dev/null", "1", tmp_path, "1", good, "1")
     assert status == 3
-    assert [(s["ok"], s["error"]) for s in said] == [(False, "ENOENT"), (False, "EINVAL"), (False, "EINVAL"), (True, None)]
+    assert [(s["ok"], s["error"]) for s in said] == [
+        (False, "ENOENT"),
+        (False, "EINVAL"),
+        (False, "EINVAL"),
+        (True, None),
+    ]
     assert good.read_text() == "1\n"
 
 
@@ -347,7 +403,11 @@ def test_a_setting_under_that_of_a_living_run_waits(agent: Agent, tmp_path: Path
     agent.set(path, "1", run="held", options=("--held",))
     agent.set(path, "2", run="r2")
     status, said = agent.restore("--run", "held", "--held")
-    assert (status, said[0]["action"], said[-1]) == (0, "left-under-another", {"type": "restored", "count": 0, "failed": 0})
+    assert (status, said[0]["action"], said[-1]) == (
+        0,
+        "left-under-another",
+        {"type": "restored", "count": 0, "failed": 0},
+    )
     assert path.read_text() == "2\n"
     agent.restore("--run", "r2")
     assert path.read_text() == "1\n"
@@ -380,7 +440,10 @@ def test_after_a_reboot_kernel_settings_are_dropped_and_files_put_back(agent: Ag
     agent.file.write_text(kept + agent.file.read_text().splitlines()[1] + "\n")
     status, said = agent.restore()
     assert status == 0
-    assert [(s["path"], s["action"]) for s in said[:-1]] == [(str(b), "dropped-after-reboot"), (str(a), "restored")]
+    assert [(s["path"], s["action"]) for s in said[:-1]] == [
+        (str(b), "dropped-after-reboot"),
+        (str(a), "restored"),
+    ]
     assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
     assert agent.file.read_text() == ""
 
@@ -393,7 +456,9 @@ def test_an_owner_with_the_same_number_but_another_start_is_dead(agent: Agent, t
     assert agent.restore()[1][-1]["count"] == 1
 
 
-def test_a_setting_that_was_asked_but_perhaps_not_made_is_put_back_anyway(agent: Agent, tmp_path: Path) -> None:
+def test_a_setting_that_was_asked_but_perhaps_not_made_is_put_back_anyway(
+    agent: Agent, tmp_path: Path
+) -> None:
     path = tmp_path / "a"
     path.write_text("0\n")
     agent.set(path, "1")
@@ -410,7 +475,12 @@ def test_what_cannot_be_put_back_stays_in_the_journal(agent: Agent, tmp_path: Pa
     agent.set(other, "1", path, "1")
     path.rename(tmp_path / "away")
     status, said = agent.restore("--run", "r1")
-    assert (status, said[0]["action"], said[0]["error"], said[-1]) == (3, "failed", "ENOENT", {"type": "restored", "count": 1, "failed": 1})
+    assert (status, said[0]["action"], said[0]["error"], said[-1]) == (
+        3,
+        "failed",
+        "ENOENT",
+        {"type": "restored", "count": 1, "failed": 1},
+    )
     assert other.read_text() == "0\n"
     (tmp_path / "away").rename(path)
     assert agent.restore("--run", "r1")[0] == 0
@@ -428,7 +498,11 @@ def test_a_torn_and_a_damaged_entry_are_reported_and_stop_nothing(agent: Agent, 
     agent.file.write_bytes(first + damaged + second[:50])
     status, said = agent.restore("--run", "r1")
     assert status == 3
-    assert [(s["action"], s.get("line")) for s in said[:-1]] == [("damaged", 2), ("damaged", 3), ("restored", None)]
+    assert [(s["action"], s.get("line")) for s in said[:-1]] == [
+        ("damaged", 2),
+        ("damaged", 3),
+        ("restored", None),
+    ]
     assert said[0]["text"] == damaged.decode().rstrip("\n")
     assert said[-1] == {"type": "restored", "count": 1, "failed": 2}
     assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
@@ -447,8 +521,13 @@ def test_set_goes_on_behind_a_torn_entry(agent: Agent, tmp_path: Path) -> None:
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4), kept=st.none() | st.integers(0, 2**16))
-def test_a_changed_journal_never_writes_a_wrong_value(agent: Agent, changes: list[tuple[int, int]], kept: int | None) -> None:
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4),
+    kept=st.none() | st.integers(0, 2**16),
+)
+def test_a_changed_journal_never_writes_a_wrong_value(
+    agent: Agent, changes: list[tuple[int, int]], kept: int | None
+) -> None:
     path = agent.journal.parent / "a"
     path.write_text("0\n")
     agent.file.unlink(missing_ok=True)
@@ -463,11 +542,16 @@ def test_a_changed_journal_never_writes_a_wrong_value(agent: Agent, changes: lis
     assert path.read_text() in {"0\n", "1\n"}
 
 
-COMMANDS_A_TERMINAL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+COMMANDS_A_TERMINAL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(old=st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=50), new=st.text(max_size=50))
+@given(
+    old=st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=50),
+    new=st.text(max_size=50),
+)
 def test_any_text_goes_there_and_back(agent: Agent, old: str, new: str) -> None:
     path = agent.journal.parent / "a"
     path.write_bytes(old.encode())
@@ -491,10 +575,26 @@ def test_concurrent_sets_and_restores_lose_nothing(agent: Agent, tmp_path: Path)
         path.write_text("0\n")
     started = []
     for i, path in enumerate(files):
-        words = ["set", "--run", f"r{i % 3}", "--journal", agent.journal, "--owner-pid", str(os.getpid()), "--", path, "1"]
+        words = [
+            "set",
+            "--run",
+            f"r{i % 3}",
+            "--journal",
+            agent.journal,
+            "--owner-pid",
+            str(os.getpid()),
+            "--",
+            path,
+            "1",
+        ]
         started.append(subprocess.Popen([agent.engine, *words], stdout=subprocess.DEVNULL))
         if i % 6 == 5:
-            started.append(subprocess.Popen([agent.engine, "restore", "--run", f"r{i % 3}", "--journal", agent.journal], stdout=subprocess.DEVNULL))
+            started.append(
+                subprocess.Popen(
+                    [agent.engine, "restore", "--run", f"r{i % 3}", "--journal", agent.journal],
+                    stdout=subprocess.DEVNULL,
+                )
+            )
     assert [p.wait(PATIENCE_S) for p in started] == [0] * len(started)
     for run in ("r0", "r1", "r2"):
         status, said = agent.restore("--run", run)
@@ -527,9 +627,20 @@ class TestKernelKnob:
         before = SETTING.read_text().strip()
         wanted = "70" if before != "70" else "80"
         status, said = agent.set(SETTING, wanted)
-        assert (status, said[0]["old"], said[0]["now"], SETTING.read_text().strip()) == (0, before, wanted, wanted)
+        assert (status, said[0]["old"], said[0]["now"], SETTING.read_text().strip()) == (
+            0,
+            before,
+            wanted,
+            wanted,
+        )
         entry = json.loads(agent.file.read_text())
-        assert (entry["volatile"], entry["boot"], entry["pid"], entry["owner"], entry["state"]) == (True, BOOT_ID, os.getpid(), "run", "s")
+        assert (entry["volatile"], entry["boot"], entry["pid"], entry["owner"], entry["state"]) == (
+            True,
+            BOOT_ID,
+            os.getpid(),
+            "run",
+            "s",
+        )
         assert agent.restore("--run", "r1")[0] == 0
         assert SETTING.read_text().strip() == before
 
@@ -565,7 +676,11 @@ class TestKernelKnob:
             big = "#" * 4000
             held = agent.file.read_text()
             status, said = agent.set(
-                SETTING, another, *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)], "/proc/sys/kernel/domainname", big
+                SETTING,
+                another,
+                *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)],
+                "/proc/sys/kernel/domainname",
+                big,
             )
             assert (status, said[0]["type"], said[0]["code"]) == (3, "error", "output")
             assert "ENOSPC" in said[0]["message"]
@@ -575,14 +690,22 @@ class TestKernelKnob:
         finally:
             subprocess.run(["umount", "-l", disk], check=True)
 
-    @pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage/defrag").exists(), reason="this kernel has no transparent huge pages")
+    @pytest.mark.skipif(
+        not Path("/sys/kernel/mm/transparent_hugepage/defrag").exists(),
+        reason="this kernel has no transparent huge pages",
+    )
     def test_a_selector_is_put_back_by_its_word(self, agent: Agent) -> None:
         path = Path("/sys/kernel/mm/transparent_hugepage/defrag")
         before = path.read_text()
         word = before.partition("[")[2].partition("]")[0]
         wanted = "never" if word != "never" else "always"
         status, said = agent.set(path, wanted)
-        assert (status, said[0]["old"], said[0]["now"], f"[{wanted}]" in path.read_text()) == (0, word, wanted, True)
+        assert (status, said[0]["old"], said[0]["now"], f"[{wanted}]" in path.read_text()) == (
+            0,
+            word,
+            wanted,
+            True,
+        )
         assert agent.restore("--run", "r1")[0] == 0
         assert path.read_text() == before
 
@@ -595,14 +718,33 @@ class TestKernelKnob:
         copy.write_bytes(agent.engine.read_bytes())
         copy.chmod(0o755)
         before = SETTING.read_text()
-        user = {"user": 65534, "group": 65534, "extra_groups": [], "env": {"XDG_STATE_HOME": str(tmp_path / "state")}}
-        done = subprocess.run([copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
+        user = {
+            "user": 65534,
+            "group": 65534,
+            "extra_groups": [],
+            "env": {"XDG_STATE_HOME": str(tmp_path / "state")},
+        }
+        done = subprocess.run(
+            [copy, "set", "--run", "r1", "--", SETTING, "70"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+            **user,
+        )
         assert (done.returncode, lines(done.stdout)[0]["error"], SETTING.read_text()) == (3, "EACCES", before)
         assert (tmp_path / "state/rtgauge/journal.ndjson").exists()
-        done = subprocess.run([copy, "restore"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user)
+        done = subprocess.run(
+            [copy, "restore"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user
+        )
         assert (done.returncode, done.stdout) == (0, '{"type":"restored","count":0,"failed":0}\n')
         done = subprocess.run(
-            [copy, "set", "--run", "r1", "--", SETTING, "70"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **(user | {"env": {}})
+            [copy, "set", "--run", "r1", "--", SETTING, "70"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+            **(user | {"env": {}}),
         )
         assert (done.returncode, lines(done.stdout)[0]["code"]) == (2, "usage")
 
@@ -662,13 +804,21 @@ def test_wrong_words_give_one_line(agent: Agent, words: list[str]) -> None:
 # guard
 
 
-@pytest.mark.parametrize(("script", "status", "number"), [("exit 0", 0, None), ("exit 42", 42, None), ("kill -9 $$", 137, 9)])
+@pytest.mark.parametrize(
+    ("script", "status", "number"), [("exit 0", 0, None), ("exit 42", 42, None), ("kill -9 $$", 137, 9)]
+)
 def test_a_guard_ends_as_its_program_does(agent: Agent, script: str, status: int, number: int | None) -> None:
     guard = agent.guard(program=["sh", "-c", f"echo hello; {script}"])
     started = guard.started()
     assert started["guard"] == guard.process.pid
     ended = guard.ended()
-    assert (guard.process.returncode, ended["status"], ended["signal"], ended["reason"], ended["killed"]) == (status, status, number, "exit", 0)
+    assert (guard.process.returncode, ended["status"], ended["signal"], ended["reason"], ended["killed"]) == (
+        status,
+        status,
+        number,
+        "exit",
+        0,
+    )
     assert guard.output() == "hello"
 
 
@@ -715,7 +865,11 @@ def test_nothing_outlives_the_guard(agent: Agent, tmp_path: Path, how: str) -> N
     path.write_text("0\n")
     program = STUBBORN if how != "exit" else STUBBORN.removesuffix("time.sleep(1000)\n")
     guard = agent.guard(
-        "--restore", "--grace-ns", "200000000", *(["--lease-ns", "300000000"] if how == "lease" else []), program=[sys.executable, "-c", program]
+        "--restore",
+        "--grace-ns",
+        "200000000",
+        *(["--lease-ns", "300000000"] if how == "lease" else []),
+        program=[sys.executable, "-c", program],
     )
     pids = [int(word) for word in guard.output().split()]
     if how != "exit":
@@ -767,7 +921,9 @@ def test_a_second_signal_does_not_wait_for_the_grace(agent: Agent) -> None:
     guard = agent.guard("--grace-ns", str(3600 * 10**9), program=[sys.executable, "-c", STUBBORN])
     pids = [int(word) for word in guard.output().split()]
     # again and again: two signals that arrive before the first one is read are one
-    wait_until(lambda: guard.process.poll() is not None or guard.process.terminate() is not None, "the guard to end")
+    wait_until(
+        lambda: guard.process.poll() is not None or guard.process.terminate() is not None, "the guard to end"
+    )
     assert guard.ended()["killed"] == 2
     assert not any(is_alive(p) for p in pids)
 
@@ -791,7 +947,10 @@ def test_a_lease_that_is_renewed_is_kept(agent: Agent) -> None:
 
 def test_a_detached_program_outlives_the_end_of_input(agent: Agent, tmp_path: Path) -> None:
     done = tmp_path / "done"
-    guard = agent.guard("--detach", program=["sh", "-c", f"read word; while ! test -e {done}; do sleep 0.05; done; echo $word"])
+    guard = agent.guard(
+        "--detach",
+        program=["sh", "-c", f"read word; while ! test -e {done}; do sleep 0.05; done; echo $word"],
+    )
     guard.started()
     guard.say("go")
     guard.close()
@@ -818,7 +977,9 @@ def test_a_program_that_is_not_there(agent: Agent) -> None:
     assert (ended["event"], ended["reason"], guard.process.wait(PATIENCE_S)) == ("ended", "exec", 3)
 
 
-def test_a_guard_killed_with_9_takes_its_program_along_and_restore_does_the_rest(agent: Agent, tmp_path: Path) -> None:
+def test_a_guard_killed_with_9_takes_its_program_along_and_restore_does_the_rest(
+    agent: Agent, tmp_path: Path
+) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     guard = agent.guard("--restore", "--lock", program=["sleep", "1000"])
@@ -853,7 +1014,8 @@ HOST = """
 import subprocess, sys, time
 engine, journal, setting, program, lease = sys.argv[1:]
 guard = subprocess.Popen([engine, "guard", "--run", "r1", "--restore", "--journal", journal, "--lease-ns", lease, "--grace-ns", "100000000",
-                          "--", sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                          "--", sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True)
 if lease == "300000000":
     subprocess.Popen(["sleep", "20"], stdin=guard.stdin, pass_fds=[guard.stdin.fileno()])
     keep = True
@@ -867,12 +1029,19 @@ while True:
 """
 
 
-@pytest.mark.parametrize("lease_ns", [60 * 10**9, 300_000_000], ids=["by end of input", "by the lease: another process holds the pipe open"])
+@pytest.mark.parametrize(
+    "lease_ns",
+    [60 * 10**9, 300_000_000],
+    ids=["by end of input", "by the lease: another process holds the pipe open"],
+)
 def test_a_host_killed_with_9_leaves_nothing_behind(agent: Agent, tmp_path: Path, lease_ns: int) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     host = subprocess.Popen(
-        [sys.executable, "-c", HOST, agent.engine, agent.journal, path, STUBBORN, str(lease_ns)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HOST, agent.engine, agent.journal, path, STUBBORN, str(lease_ns)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert host.stdout
     pids = [int(word) for word in host.stdout.readline().split()]
@@ -892,9 +1061,23 @@ def test_a_host_killed_with_9_leaves_nothing_behind(agent: Agent, tmp_path: Path
 # a session and the lock
 
 
-def session(agent: Agent, *options: str, run: str = "r1", before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    words = ["guard", "--run", run, "--lock", "--lock-dir", str(agent.lock_dir), "--journal", str(agent.journal), *options]
-    return subprocess.Popen([*before, agent.engine, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def session(
+    agent: Agent, *options: str, run: str = "r1", before: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
+    words = [
+        "guard",
+        "--run",
+        run,
+        "--lock",
+        "--lock-dir",
+        str(agent.lock_dir),
+        "--journal",
+        str(agent.journal),
+        *options,
+    ]
+    return subprocess.Popen(
+        [*before, agent.engine, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def begun(guard: subprocess.Popen[str]) -> dict[str, Any]:
@@ -928,7 +1111,12 @@ def test_the_second_guard_names_the_first(agent: Agent) -> None:
     assert "first-run" in said["message"]
     held = said["detail"]
     assert 0 < held.pop("lease_left_ns") <= 10 * 10**9
-    known = {"lock": f"{agent.lock_dir}/lock", "run": "first-run", "label": 'quick on "here"', "pid": first.pid}
+    known = {
+        "lock": f"{agent.lock_dir}/lock",
+        "run": "first-run",
+        "label": 'quick on "here"',
+        "pid": first.pid,
+    }
     assert held == known | {"silent_ns": None, "left_ns": None, "elsewhere": False}
 
     output, _ = first.communicate("stop\n", timeout=PATIENCE_S)
@@ -969,7 +1157,9 @@ def queued(agent: Agent, run: str) -> tuple[subprocess.Popen[str], dict[str, Any
 
 def is_in_flock(pid: int) -> bool:
     """Whether a process waits for a lock: `-> FLOCK` in /proc/locks."""
-    return any("-> FLOCK" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+    return any(
+        "-> FLOCK" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines()
+    )
 
 
 def test_who_waits_is_told_how_long_the_holder_needs_and_when_it_changes(agent: Agent) -> None:
@@ -994,11 +1184,23 @@ def test_who_waits_is_told_how_long_the_holder_needs_and_when_it_changes(agent: 
 def test_who_waits_no_longer_leaves_the_queue(agent: Agent, how: str) -> None:
     first = session(agent)
     begun(first)
-    second = session(agent, "--wait-ns", str(10**8 if how == "time" else 1000 * 10**9), *(["--lease-ns", str(10**8)] if how == "lease" else []))
+    second = session(
+        agent,
+        "--wait-ns",
+        str(10**8 if how == "time" else 1000 * 10**9),
+        *(["--lease-ns", str(10**8)] if how == "lease" else []),
+    )
     assert begun(second)["event"] == "waiting"
-    output, _ = second.communicate("stop\n" if how == "stop" else None, timeout=PATIENCE_S) if how in {"eof", "stop"} else (wait_output(second), None)
+    output, _ = (
+        second.communicate("stop\n" if how == "stop" else None, timeout=PATIENCE_S)
+        if how in {"eof", "stop"}
+        else (wait_output(second), None)
+    )
     assert lines(output)[-1]["code"] == "locked"
-    assert not any("-> FLOCK" in line and f" {second.pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+    assert not any(
+        "-> FLOCK" in line and f" {second.pid} " in line
+        for line in Path("/proc/locks").read_text().splitlines()
+    )
     first.communicate(timeout=PATIENCE_S)
 
 
@@ -1015,13 +1217,21 @@ def wait_output(guard: subprocess.Popen[str]) -> str:
 def test_another_namespace_sees_the_same_lock(agent: Agent, space: str) -> None:
     first = session(agent, run="first-run")
     begun(first)
-    said = refused_session(agent, before=("unshare", space, "--fork", "--mount-proc") if space == "--pid" else ("unshare", space))
-    assert (said["code"], said["detail"]["run"], said["detail"]["elsewhere"]) == ("locked", "first-run", space == "--pid")
+    said = refused_session(
+        agent, before=("unshare", space, "--fork", "--mount-proc") if space == "--pid" else ("unshare", space)
+    )
+    assert (said["code"], said["detail"]["run"], said["detail"]["elsewhere"]) == (
+        "locked",
+        "first-run",
+        space == "--pid",
+    )
     first.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("what", ["link", "dangling", "folder", "fifo", "others", "hard", "writable", "dir-link", "dir-others"])
+@pytest.mark.parametrize(
+    "what", ["link", "dangling", "folder", "fifo", "others", "hard", "writable", "dir-link", "dir-others"]
+)
 def test_a_lock_that_somebody_else_may_have_made_is_refused(agent: Agent, tmp_path: Path, what: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("")
@@ -1062,7 +1272,12 @@ def test_an_ordinary_user_cannot_hold_the_lock_of_root(agent: Agent, tmp_path: P
     file = agent.lock_dir / "lock"
     assert (file.stat().st_mode & 0o777, agent.lock_dir.stat().st_mode & 0o777) == (0o600, 0o755)
     first.communicate(timeout=PATIENCE_S)
-    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "flock", "--nonblock", file, "true"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--clear-groups", "flock", "--nonblock", file, "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "Permission denied" in done.stderr
 
 
@@ -1094,7 +1309,13 @@ def test_another_user_respects_the_lock_of_root_and_a_group_may_hold_it(engine: 
     for folder in (tmp_path, *tmp_path.parents[:-1]):
         folder.chmod(folder.stat().st_mode | 0o55)
     copy = Path(shutil.copy(engine, tmp_path))
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", copy, tmp_path], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", copy, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
     said = [line for line in lines(done.stdout) if line["type"] in {"error", "guard"}]
     assert [line.get("event", line.get("code")) for line in said] == ["locked", "started", "ended", "locked"]
     assert [line["detail"]["run"] for line in (said[0], said[-1])] == [None, "of-group"]
@@ -1116,7 +1337,9 @@ def silence(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(agent: Agent, tmp_path: Path, stopped: bool) -> None:
+def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(
+    agent: Agent, tmp_path: Path, stopped: bool
+) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     first = session(agent, "--restore", "--detach", run="dead-1")
@@ -1140,7 +1363,10 @@ def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(agent:
     assert other.process.poll() is None
     end(other.process)
     first.communicate(timeout=PATIENCE_S)
-    assert json.loads(agent.call("release", "--lock-dir", agent.lock_dir).stdout) == {"type": "release", "run": None}
+    assert json.loads(agent.call("release", "--lock-dir", agent.lock_dir).stdout) == {
+        "type": "release",
+        "run": None,
+    }
 
 
 def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_children(agent: Agent) -> None:
@@ -1156,7 +1382,9 @@ def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_childre
 @pytest.mark.alone
 def test_a_full_or_read_only_folder(agent: Agent) -> None:
     agent.lock_dir.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2,mode=755", "tmpfs", agent.lock_dir], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2,mode=755", "tmpfs", agent.lock_dir], check=True
+    )
     try:
         (agent.lock_dir / "full").write_bytes(b"")
         assert "ENOSPC" in refused_session(agent)["message"]
@@ -1204,7 +1432,9 @@ def test_a_host_that_is_gone_or_stuck_does_not_stop_the_restoring(agent: Agent, 
         assert first.stdout and first.stdin
         first.stdout.readline()
         first.stdout.readline()
-        agent.set(*[word for path in files for word in (path, "1" * 300)], options=("--owner-pid", str(first.pid)))
+        agent.set(
+            *[word for path in files for word in (path, "1" * 300)], options=("--owner-pid", str(first.pid))
+        )
         assert files[-1].read_text() == "1" * 300 + "\n"
         if not stuck:
             first.stdout.close()

@@ -41,7 +41,9 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A group of our own, so that nothing of the machine is moved: version 2, or the freezer of version 1, which needs no settings."""
+    """A group of our own, so that nothing of the machine is moved: version 2, or the freezer of version 1,
+    which needs no settings.
+    """
     roots = [Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup/freezer")]
     root = next(path for path in roots if (path / "cgroup.procs").exists())
     made = root / f"rtgauge-test-{uuid.uuid4()}"
@@ -78,7 +80,9 @@ def members(group: Path) -> set[int]:
     return {int(pid) for pid in (group / "cgroup.procs").read_text().split()}
 
 
-def test_a_threads_policy_and_affinity_are_set_and_put_back(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
+def test_a_threads_policy_and_affinity_are_set_and_put_back(
+    agent: Agent, sleeper: subprocess.Popen[bytes]
+) -> None:
     before = os.sched_getaffinity(sleeper.pid)
     cpu = min(before)
     status, said = agent.set(setting(sleeper, "policy"), "fifo 7", setting(sleeper, "affinity"), str(cpu))
@@ -92,8 +96,13 @@ def test_a_threads_policy_and_affinity_are_set_and_put_back(agent: Agent, sleepe
     assert os.sched_getaffinity(sleeper.pid) == before
 
 
-@pytest.mark.parametrize("words", ["fifo 1", "fifo 99", "rr 50", "batch", "idle", "other", "fifo 3 reset-on-fork", "batch reset-on-fork"])
-def test_every_policy_is_read_back_as_it_was_written(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    ["fifo 1", "fifo 99", "rr 50", "batch", "idle", "other", "fifo 3 reset-on-fork", "batch reset-on-fork"],
+)
+def test_every_policy_is_read_back_as_it_was_written(
+    agent: Agent, sleeper: subprocess.Popen[bytes], words: str
+) -> None:
     status, said = agent.set(setting(sleeper, "policy"), words)
     assert (status, said[0]["now"]) == (0, words)
     assert agent.restore("--run", "r1")[0] == 0
@@ -106,18 +115,24 @@ def test_what_is_no_module_is_not_inserted_and_leaves_nothing(agent: Agent, tmp_
     file.write_text("no module")
     status, said = agent.set(f"module:{file}", "present")
     assert (status, said[0]["ok"]) == (3, False)
-    assert said[0]["error"] in ({"ENOEXEC", "EPERM", "EKEYREJECTED"} if Path("/proc/modules").exists() else {"ENOSYS"})
+    assert said[0]["error"] in (
+        {"ENOEXEC", "EPERM", "EKEYREJECTED"} if Path("/proc/modules").exists() else {"ENOSYS"}
+    )
     assert agent.restore("--run", "r1")[0] == 0
 
 
-@pytest.mark.parametrize("words", ["fifo", "fifo 0", "fifo 100", "fifo -1", "other 5", "deadline", "", "fifo 5x", "FIFO 5"])
+@pytest.mark.parametrize(
+    "words", ["fifo", "fifo 0", "fifo 100", "fifo -1", "other 5", "deadline", "", "fifo 5x", "FIFO 5"]
+)
 def test_no_policy_of_these_is_set(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
     status, said = agent.set(setting(sleeper, "policy"), words)
     assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "EINVAL")
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
-def test_another_thread_with_the_same_number_is_left_alone(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
+def test_another_thread_with_the_same_number_is_left_alone(
+    agent: Agent, sleeper: subprocess.Popen[bytes]
+) -> None:
     other = f"thread:{sleeper.pid}:{int(start_of(sleeper.pid)) + 1}:policy"
     status, said = agent.set(other, "fifo 7")
     assert (status, said[0]["error"]) == (3, "ESRCH")
@@ -133,7 +148,9 @@ def test_a_thread_that_ended_has_nothing_to_put_back(agent: Agent, sleeper: subp
     assert agent.file.read_text() == ""
 
 
-def test_what_was_noted_is_put_back_whatever_stands_there(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
+def test_what_was_noted_is_put_back_whatever_stands_there(
+    agent: Agent, sleeper: subprocess.Popen[bytes]
+) -> None:
     before = SETTING.read_text().strip()
     everywhere = os.sched_getaffinity(sleeper.pid)
     try:
@@ -162,15 +179,23 @@ def test_settings_made_on_top_of_a_note_are_put_back_to_what_was_noted(agent: Ag
         SETTING.write_text(before)
 
 
-def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(agent: Agent, sleeper: subprocess.Popen[bytes]) -> None:
+def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(
+    agent: Agent, sleeper: subprocess.Popen[bytes]
+) -> None:
     before = SETTING.read_text().strip()
     everywhere = os.sched_getaffinity(sleeper.pid)
     try:
         assert agent.set(SETTING, setting(sleeper, "affinity"), options=("--note",))[0] == 0
         SETTING.write_text(str(int(before) + 7))
         os.sched_setaffinity(sleeper.pid, {min(everywhere)})
-        assert agent.set(SETTING, run="another", options=("--keep",)) == (0, [{"type": "keep", "path": str(SETTING), "count": 0, "error": None}])
-        assert agent.set(SETTING, options=("--keep",)) == (0, [{"type": "keep", "path": str(SETTING), "count": 1, "error": None}])
+        assert agent.set(SETTING, run="another", options=("--keep",)) == (
+            0,
+            [{"type": "keep", "path": str(SETTING), "count": 0, "error": None}],
+        )
+        assert agent.set(SETTING, options=("--keep",)) == (
+            0,
+            [{"type": "keep", "path": str(SETTING), "count": 1, "error": None}],
+        )
         status, said = agent.restore("--run", "r1")
         assert (status, [line["path"] for line in said[:-1]]) == (0, [setting(sleeper, "affinity")])
         assert SETTING.read_text().strip() == str(int(before) + 7)
@@ -180,13 +205,17 @@ def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(agen
         SETTING.write_text(before)
 
 
-def test_a_group_is_made_filled_and_removed_with_its_tasks_put_back(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_a_group_is_made_filled_and_removed_with_its_tasks_put_back(
+    agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     put_in(group, sleeper.pid)
     below = group / "below"
     assert agent.set(f"group:{below}", "present")[0] == 0
     assert below.is_dir()
     done = agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below)
-    assert lines(done.stdout) == [{"type": "gather", "group": str(below), "moved": 1, "refused": 0, "refusals": []}]
+    assert lines(done.stdout) == [
+        {"type": "gather", "group": str(below), "moved": 1, "refused": 0, "refusals": []}
+    ]
     assert (members(below), members(group)) == ({sleeper.pid}, set())
     status, said = agent.restore("--run", "r1")
     assert (status, said[0]["action"], said[0]["now"]) == (0, "restored", "absent")
@@ -211,7 +240,9 @@ def test_a_group_that_was_there_is_not_removed(agent: Agent, group: Path) -> Non
     assert group.is_dir()
 
 
-def test_only_a_group_of_the_same_run_is_filled(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_only_a_group_of_the_same_run_is_filled(
+    agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     put_in(group, sleeper.pid)
     below = group / "below"
     assert agent.set(f"group:{below}", "present", run="r2")[0] == 0
@@ -230,12 +261,19 @@ def test_no_folder_is_made_elsewhere(agent: Agent, tmp_path: Path) -> None:
     assert tmp_path.is_dir()
 
 
-def test_after_a_kill_of_the_owner_everything_is_put_back(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_after_a_kill_of_the_owner_everything_is_put_back(
+    agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     put_in(group, sleeper.pid)
     below = group / "below"
     guard = agent.guard("--restore")
     owner = str(guard.started()["guard"])
-    assert agent.set(f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
+    assert (
+        agent.set(
+            f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner)
+        )[0]
+        == 0
+    )
     assert agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below).returncode == 0
     guard.process.send_signal(signal.SIGKILL)
     guard.process.wait()
@@ -247,11 +285,18 @@ def test_after_a_kill_of_the_owner_everything_is_put_back(agent: Agent, group: P
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
-def test_the_end_of_the_session_puts_everything_back(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_the_end_of_the_session_puts_everything_back(
+    agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     below = group / "below"
     guard = agent.guard("--restore")
     owner = str(guard.started()["guard"])
-    assert agent.set(f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner))[0] == 0
+    assert (
+        agent.set(
+            f"group:{below}", "present", setting(sleeper, "policy"), "fifo 3", options=("--owner-pid", owner)
+        )[0]
+        == 0
+    )
     put_in(below, sleeper.pid)
     guard.close()  # as when the host is killed with -9
     assert guard.process.wait(PATIENCE_S) == 0
@@ -259,12 +304,17 @@ def test_the_end_of_the_session_puts_everything_back(agent: Agent, group: Path, 
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
-def test_after_a_power_cut_threads_and_groups_are_dropped(agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]) -> None:
+def test_after_a_power_cut_threads_and_groups_are_dropped(
+    agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
     assert agent.set(f"group:{group}/below", "present", setting(sleeper, "policy"), "fifo 3")[0] == 0
     rewrite(agent, boot="another-boot")
     status, said = agent.restore()
     assert (status, [s["action"] for s in said[:-1]]) == (0, ["dropped-after-reboot"] * 2)
-    assert policy(sleeper.pid) == (os.SCHED_FIFO, 3)  # a reboot would have undone it: here it shows that nothing was touched
+    assert policy(sleeper.pid) == (
+        os.SCHED_FIFO,
+        3,
+    )  # a reboot would have undone it: here it shows that nothing was touched
 
 
 def test_a_setting_of_a_kind_that_a_newer_engine_made_is_kept_for_it(agent: Agent) -> None:
@@ -295,7 +345,9 @@ def test_a_program_runs_on_its_cpus(agent: Agent) -> None:
     assert done.stdout.split()[1] == str(cpu)
 
 
-def test_a_program_that_cannot_be_placed_or_started_is_said(agent: Agent, group: Path, tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_placed_or_started_is_said(
+    agent: Agent, group: Path, tmp_path: Path
+) -> None:
     for words, code in (
         ((str(tmp_path), "true"), "group"),
         (("/no/such/group", "true"), "group"),
@@ -317,7 +369,9 @@ def test_a_program_that_cannot_be_placed_or_started_is_said(agent: Agent, group:
     name=st.builds(
         lambda kind, rest: kind + rest,
         st.sampled_from(["thread:", "group:", "controller:", "", "thread:1:", "group:/"]),
-        st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30).filter(lambda text: not text.startswith("/")),
+        st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30).filter(
+            lambda text: not text.startswith("/")
+        ),
     ),
     value=st.text("aofirpesnt 0123456789-", max_size=12),
 )
@@ -329,4 +383,6 @@ def test_made_up_names_change_nothing(agent: Agent, name: str, value: str) -> No
     assert len(said) == 1
     assert said[0].get("code") == "usage" or said[0]["ok"] is False
     assert set(Path("/sys/fs/cgroup").iterdir()) == before
-    assert not agent.file.exists() or all(json.loads(line)["state"] == "o" for line in agent.file.read_text().splitlines())
+    assert not agent.file.exists() or all(
+        json.loads(line)["state"] == "o" for line in agent.file.read_text().splitlines()
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The engine's `attach`: it follows a guard's files, and leaves without harm whenever it likes (docs/formats/agent.md)."""
+"""The engine's `attach`: it follows a guard's files, and leaves without harm whenever it likes
+(docs/formats/agent.md).
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,31 @@ class Program:
         os.mkfifo(folder / "input", 0o600)
         for name in ("output", "status"):
             (folder / name).touch()
-        words = [engine, "guard", "--run", "t", "--detach", "--lease-ns", str(round(lease_s * 1e9)), "--grace-ns", "500000000", "--status-fd", "3", "--", *argv]
+        words = [
+            engine,
+            "guard",
+            "--run",
+            "t",
+            "--detach",
+            "--lease-ns",
+            str(round(lease_s * 1e9)),
+            "--grace-ns",
+            "500000000",
+            "--status-fd",
+            "3",
+            "--",
+            *argv,
+        ]
         command = ["sh", "-c", 'exec "$@" <>input >>output 3>>status', "sh", *map(str, words)]
         self.guard = subprocess.Popen(command, cwd=folder)
 
     def attach(self, *options: object, **more: Any) -> subprocess.Popen[str]:
         command = [self.engine, "attach", "--folder", self.folder, "--pid", self.guard.pid, *options]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        } | more
         return subprocess.Popen([str(word) for word in command], text=True, **pipes)
 
     def events(self) -> list[dict[str, Any]]:
@@ -197,10 +217,26 @@ def test_lines_that_are_too_long_are_dropped(start: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--folder", "."], ["--pid", "1"], ["--folder", ".", "--pid", "0"], ["--folder", ".", "--pid", "1", "more"], ["--from", "-1"]]
+    "words",
+    [
+        [],
+        ["--folder", "."],
+        ["--pid", "1"],
+        ["--folder", ".", "--pid", "0"],
+        ["--folder", ".", "--pid", "1", "more"],
+        ["--from", "-1"],
+    ],
 )
 def test_wrong_words(engine: Path, tmp_path: Path, words: list[str]) -> None:
-    done = subprocess.run([engine, "attach", *words], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [engine, "attach", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (2, "")
     assert json.loads(done.stdout)["code"] == "usage"
 
@@ -219,7 +255,9 @@ def test_a_folder_that_is_no_guards_is_refused(engine: Path, tmp_path: Path, wha
         os.mkfifo(tmp_path / "other")
         (folder / "input").symlink_to(tmp_path / "other")
     words = [engine, "attach", "--folder", folder, "--pid", str(os.getpid())]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False
+    )
     assert (done.returncode, done.stderr) == (3, "")
     assert json.loads(done.stdout)["type"] == "error"
 
@@ -234,7 +272,14 @@ def test_a_session_that_ends_before_it_is_followed_is_still_heard(engine: Path, 
     words = ["sh", "-c", LAUNCH_SESSION, "sh", slow, home / "session", "apart", home, *command]
     host, lease = os.pipe()
     try:
-        done = subprocess.run([str(word) for word in words], stdin=host, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(
+            [str(word) for word in words],
+            stdin=host,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
     finally:
         os.close(host)
         os.close(lease)

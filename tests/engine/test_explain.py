@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The moments around the largest latencies: they hold what the kernel did there, by the clock that the latencies are measured by."""
+"""The moments around the largest latencies: they hold what the kernel did there, by the clock that the
+latencies are measured by.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,18 @@ def instance(engine: Path, tmp_path: Path) -> Generator[str]:
 @contextmanager
 def made_instance(engine: Path, tmp_path: Path, name: str) -> Generator[str]:
     options = ("--run=explain", f"--journal={tmp_path}/journal")
-    subprocess.run([engine, "set", *options, "--", f"trace:{name}", "present"], capture_output=True, check=True, timeout=PATIENCE_S)
+    subprocess.run(
+        [engine, "set", *options, "--", f"trace:{name}", "present"],
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
     try:
         yield name
     finally:
-        done = subprocess.run([engine, "restore", *options], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+        done = subprocess.run(
+            [engine, "restore", *options], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        )
         assert '"action":"restored"' in done.stdout
 
 
@@ -54,7 +63,10 @@ def moments(stream: Stream) -> list[Moment]:
 
 
 def woken_ns(moment: Moment) -> list[int]:
-    """When its thread was woken or switched to. Some kernels tell of no switch from some tasks, but of every wake-up."""
+    """When its thread was woken or switched to.
+
+    Some kernels tell of no switch from some tasks, but of every wake-up.
+    """
     return [
         event.time_ns
         for event in moment.table.events
@@ -63,7 +75,9 @@ def woken_ns(moment: Moment) -> list[int]:
     ]
 
 
-def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(engine: Path, instance: str) -> None:
+def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(
+    engine: Path, instance: str
+) -> None:
     """The probe's clock and that of the events are one: nothing else orders these three."""
     stream = wakeup(engine, f"--explain-instance={instance}", "--interval-ns=20000000", "--count=100")
     assert stream.reason == "count"
@@ -74,7 +88,11 @@ def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(e
     for moment in found:
         assert moment.end_ns - moment.release_ns == moment.latency_ns
         # A thread that came too late to sleep until this release is not woken for it.
-        assert late or any(moment.release_ns <= time_ns <= moment.end_ns for time_ns in woken_ns(moment)), (moment.number, moment.release_ns, moment.end_ns)
+        assert late or any(moment.release_ns <= time_ns <= moment.end_ns for time_ns in woken_ns(moment)), (
+            moment.number,
+            moment.release_ns,
+            moment.end_ns,
+        )
 
 
 def test_a_new_maximum_is_larger_than_those_before(engine: Path, instance: str) -> None:
@@ -98,7 +116,13 @@ def test_each_latency_above_the_threshold_is_kept_or_counted(engine: Path, insta
 
 
 def test_the_events_are_those_that_were_chosen(engine: Path, instance: str) -> None:
-    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-events=irq/irq_handler_entry,sched,none/none", "--explain-buffer-kb=64", "--count=50")
+    stream = wakeup(
+        engine,
+        f"--explain-instance={instance}",
+        "--explain-events=irq/irq_handler_entry,sched,none/none",
+        "--explain-buffer-kb=64",
+        "--count=50",
+    )
     events = set(stream.one("trace_formats")["events"])
     assert "irq/irq_handler_entry" in events
     assert "sched/sched_switch" in events
@@ -108,16 +132,25 @@ def test_the_events_are_those_that_were_chosen(engine: Path, instance: str) -> N
 def test_stretches_of_the_warm_up_are_by_turns_with_and_without_events(engine: Path, instance: str) -> None:
     stream = wakeup(engine, f"--explain-instance={instance}", "--explain-cost-ns=1600000000", "--count=50")
     stretches = stream.all("stretch")
-    assert [line["events"] for line in stretches] == [number % 4 in (1, 2) for number in range(len(stretches))]
+    assert [line["events"] for line in stretches] == [
+        number % 4 in (1, 2) for number in range(len(stretches))
+    ]
     assert all(before["end_ns"] <= after["start_ns"] for before, after in itertools.pairwise(stretches))
     assert 0 < len(stretches) <= 16
-    starts = [line["start_ns"] for line in stream.all("window") if line["phase"] == "measure" and line["index"] == 0]
+    starts = [
+        line["start_ns"] for line in stream.all("window") if line["phase"] == "measure" and line["index"] == 0
+    ]
     assert stretches[-1]["end_ns"] <= min(starts)
     assert sum(line["count"] for line in stretches) > 0
 
 
 def test_functions_have_their_names(engine: Path, instance: str) -> None:
-    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-events=default,timer/hrtimer_expire_entry", "--count=300")
+    stream = wakeup(
+        engine,
+        f"--explain-instance={instance}",
+        "--explain-events=default,timer/hrtimer_expire_entry",
+        "--count=300",
+    )
     names = set(stream.one("symbols")["symbols"].values())
     assert "hrtimer_wakeup" in names
 
@@ -127,17 +160,29 @@ def test_functions_have_their_names(engine: Path, instance: str) -> None:
     [
         ("periodic", "--period-ns=4000000", "--count=200"),
         ("response", "--interval-ns=2000000", "--timeout-ns=5000000000", "--count=200"),
-        ("taskset", "--duration-ns=400000000", "--tasks=0 90 10000000 1000000 10000000 0 a\n0 80 20000000 2000000 20000000 0 b"),
+        (
+            "taskset",
+            "--duration-ns=400000000",
+            "--tasks=0 90 10000000 1000000 10000000 0 a\n0 80 20000000 2000000 20000000 0 b",
+        ),
     ],
 )
-def test_other_probes_have_moments_of_the_thread_that_works(engine: Path, instance: str, words: tuple[str, ...]) -> None:
+def test_other_probes_have_moments_of_the_thread_that_works(
+    engine: Path, instance: str, words: tuple[str, ...]
+) -> None:
     policy = () if words[0] == "taskset" else (f"--policy={POLICY}",)
     stream = run(engine, *words, "--go", "--warm-up-ns=50000000", *policy, f"--explain-instance={instance}")
     found = moments(stream)
     assert found
     for moment in found:
-        on_cpu = [event for event in moment.table.of_cpu(moment.cpu) if moment.release_ns <= event.time_ns <= moment.end_ns]
-        threads = {event.values["next_pid"] for event in on_cpu if event.name == "sched_switch"} | {event.pid for event in on_cpu}
+        on_cpu = [
+            event
+            for event in moment.table.of_cpu(moment.cpu)
+            if moment.release_ns <= event.time_ns <= moment.end_ns
+        ]
+        threads = {event.values["next_pid"] for event in on_cpu if event.name == "sched_switch"} | {
+            event.pid for event in on_cpu
+        }
         assert moment.thread in threads, (moment.number, words[0])
 
 
@@ -151,7 +196,9 @@ def test_without_the_instance_it_is_told_and_the_rest_is_measured(engine: Path) 
     assert all(line["count"] + line["missed"] == 100 for line in stream.all("summary"))
 
 
-def test_names_are_not_noted_at_switches_but_where_somebody_else_records(engine: Path, tmp_path: Path) -> None:
+def test_names_are_not_noted_at_switches_but_where_somebody_else_records(
+    engine: Path, tmp_path: Path
+) -> None:
     name = f"rtgauge-test-names-{os.getpid()}"
     with trace_instance(tmp_path) as other:
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""noise, switch, preempt, semaphore and inversion: what they say adds up, what they answer is right, and they end."""
+"""noise, switch, preempt, semaphore and inversion: what they say adds up, what they answer is right, and they
+end.
+"""
 
 from __future__ import annotations
 
@@ -97,12 +99,20 @@ def test_tasks_take_turns(engine: Path, tasks: int) -> None:
 @pytest.mark.real_time
 @pytest.mark.parametrize(("warm_up", "duration"), [(10, 60), (0, 40), (130, 250)])
 def test_noise_observes_what_it_measures(engine: Path, warm_up: int, duration: int) -> None:
-    """Gaps and the time in which they could be seen are of the same phase, wherever in a round the phases begin and end."""
+    """Gaps and the time in which they could be seen are of the same phase, wherever in a round the phases
+    begin and end.
+    """
     stream = micro(engine, "noise", f"--warm-up-ns={warm_up * 10**6}", f"--duration-ns={duration * 10**6}")
     for result in stream.all("result"):
         values = result["values"]
-        mine = [line["series"] for line in stream.all("series") if line["labels"]["cpu"] == result["labels"]["cpu"]]
-        assert values["taken_ns"] == sum(line["sum_ns"] for line in stream.all("summary") if line["series"] in mine)
+        mine = [
+            line["series"]
+            for line in stream.all("series")
+            if line["labels"]["cpu"] == result["labels"]["cpu"]
+        ]
+        assert values["taken_ns"] == sum(
+            line["sum_ns"] for line in stream.all("summary") if line["series"] in mine
+        )
         longest = max([line["max_ns"] or 0 for line in stream.all("summary")])
         assert values["taken_ns"] <= values["observed_ns"] <= duration * 10**6 + longest
         assert values["observed_ns"] > 0
@@ -128,7 +138,10 @@ def test_who_starves_at_which_lock(engine: Path) -> None:
     safe = {lock for lock, values in answers.items() if values["answer"] == "not-starved"}
     starved = {lock for lock, values in answers.items() if values["answer"] == "starved"}
     assert starved == {"mutex", "semaphore", "futex", "spin"}
-    assert safe | {lock for lock, values in answers.items() if values["answer"] == "not-available"} == {"pi-mutex", "ceiling-mutex"}
+    assert safe | {lock for lock, values in answers.items() if values["answer"] == "not-available"} == {
+        "pi-mutex",
+        "ceiling-mutex",
+    }
     assert "pi-mutex" in safe
     for values in answers.values():
         assert values["trials"] == (values["answer"] != "not-available")
@@ -196,7 +209,16 @@ def test_one_cpu_is_enough(engine: Path) -> None:
         assert stream.reason == "count"
         assert stream.one("hello")["cpus"] == [CPUS[0]]
         assert sum(summary["count"] for summary in stream.all("summary")) >= 20
-    refused(engine, "placement", 3, "semaphore", "--go", f"--policy={POLICY}", "--placement=other-core", prefix=["taskset", "-c", str(CPUS[0])])
+    refused(
+        engine,
+        "placement",
+        3,
+        "semaphore",
+        "--go",
+        f"--policy={POLICY}",
+        "--placement=other-core",
+        prefix=["taskset", "-c", str(CPUS[0])],
+    )
 
 
 def test_samples_bring_their_times(engine: Path, tmp_path: Path) -> None:
@@ -236,7 +258,9 @@ def test_wrong_input(engine: Path, words: list[str]) -> None:
 @pytest.mark.real_time
 def test_many_signals_make_no_event_early(engine: Path) -> None:
     """A signal may end the sleep of the high task no earlier than its timer."""
-    with Live(engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--count=100") as live:
+    with Live(
+        engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--count=100"
+    ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.storm(60)

@@ -30,7 +30,9 @@ def summaries(stream: Stream) -> dict[tuple[str, str], dict[str, Any]]:
         windows = stream.windows(line["series"])
         assert sum(window["count"] for window in windows) == summary["count"]
         assert sum(count for window in windows for _, count in window["bins"]) == summary["count"]
-        assert all([at for at, _ in window["bins"]] == sorted(at for at, _ in window["bins"]) for window in windows)
+        assert all(
+            [at for at, _ in window["bins"]] == sorted(at for at, _ in window["bins"]) for window in windows
+        )
         assert sum(window["sum_ns"] for window in windows) == summary["sum_ns"]
         found[line["metric"], line["labels"]["role"]] = summary
     return found
@@ -46,7 +48,12 @@ def test_every_half_period_is_accounted_for(engine: Path, path: str, timer: str)
     stream = periodic(engine, f"--path={path}", f"--timer={timer}", "--count=300", "--period-ns=2000000")
     assert (stream.reason, stream.status) == ("count", 0)
     found = summaries(stream)
-    assert list(found) == [("latency", "self"), ("jitter", "self"), ("latency", "observer"), ("jitter", "observer")]
+    assert list(found) == [
+        ("latency", "self"),
+        ("jitter", "self"),
+        ("latency", "observer"),
+        ("jitter", "observer"),
+    ]
     own = found["latency", "self"]
     assert own["count"] + own["missed"] == 300
     said = results(stream)
@@ -76,11 +83,23 @@ def test_what_is_missed_at_the_end_of_the_warm_up_is_counted_once(engine: Path) 
 
 
 def test_jitter_is_the_difference_of_what_comes_after_one_another(engine: Path, tmp_path: Path) -> None:
-    """With raw samples: the signed jitter of each edge is the change of the latency, plus the half-periods that were missed."""
-    stream = periodic(engine, "--count=200", "--period-ns=2000000", f"--samples-dir={tmp_path}", "--role=master", "--path=loop:eventfd", "--role=both")
+    """With raw samples: the signed jitter of each edge is the change of the latency, plus the half-periods
+    that were missed.
+    """
+    stream = periodic(
+        engine,
+        "--count=200",
+        "--period-ns=2000000",
+        f"--samples-dir={tmp_path}",
+        "--role=master",
+        "--path=loop:eventfd",
+        "--role=both",
+    )
     numbers = {(line["metric"], line["labels"]["role"]): line["series"] for line in stream.all("series")}
     own = np.fromfile(tmp_path / f"samples-{numbers['latency', 'self']}.i64", dtype="<i8")[8:]
-    jitter = np.fromfile(tmp_path / f"samples-{numbers['jitter', 'self']}.i64", dtype="<i8")[8:].reshape(-1, 2)
+    jitter = np.fromfile(tmp_path / f"samples-{numbers['jitter', 'self']}.i64", dtype="<i8")[8:].reshape(
+        -1, 2
+    )
     missed = (np.maximum(own, 1) - 1) // 1_000_000
     expected = np.diff(own) + missed[:-1] * 1_000_000
     assert (jitter[:, 1] == expected).all()
@@ -90,11 +109,22 @@ def test_jitter_is_the_difference_of_what_comes_after_one_another(engine: Path, 
 def test_roles_that_are_alone(engine: Path) -> None:
     path = "--path=udp:127.0.0.1:17226"
     for _ in range(10):
-        with Live(engine, "periodic", f"--policy={POLICY}", "--role=slave", path, "--warm-up-ns=0", "--period-ns=2000000", f"--cpu={CPUS[-1]}") as observer:
+        with Live(
+            engine,
+            "periodic",
+            f"--policy={POLICY}",
+            "--role=slave",
+            path,
+            "--warm-up-ns=0",
+            "--period-ns=2000000",
+            f"--cpu={CPUS[-1]}",
+        ) as observer:
             observer.read_until("armed")
             observer.say("go\n")
             observer.read_until("started")
-            stream = periodic(engine, path, "--role=master", "--count=100", "--period-ns=2000000", f"--cpu={CPUS[0]}")
+            stream = periodic(
+                engine, path, "--role=master", "--count=100", "--period-ns=2000000", f"--cpu={CPUS[0]}"
+            )
             seen = observer.finish()
         # once more where the machine stood still, and there were few edges to see
         if summaries(stream)["latency", "self"]["missed"] < 20:
@@ -159,6 +189,11 @@ def test_what_is_refused(engine: Path, code: str, status: int, words: list[str],
     assert said in refused(engine, code, status, "periodic", "--go", f"--policy={POLICY}", *words)
 
 
-@pytest.mark.parametrize(("words", "module"), [(["--path=wire"], "wire"), (["--path=none", "--space=kernel", "--role=master"], "periodic")])
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [(["--path=wire"], "wire"), (["--path=none", "--space=kernel", "--role=master"], "periodic")],
+)
 def test_a_module_that_is_not_loaded_is_named(engine: Path, words: list[str], module: str) -> None:
-    assert f"rtgauge_{module} is not loaded" in refused(engine, "kernel-module", 3, "periodic", "--go", f"--policy={POLICY}", *words)
+    assert f"rtgauge_{module} is not loaded" in refused(
+        engine, "kernel-module", 3, "periodic", "--go", f"--policy={POLICY}", *words
+    )

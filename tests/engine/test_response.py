@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""response: what it says adds up; lost answers, noise, a slave that dies, one that is not there; parts by tracepoints."""
+"""response: what it says adds up; lost answers, noise, a slave that dies, one that is not there; parts by
+tracepoints.
+"""
 
 from __future__ import annotations
 
@@ -90,18 +92,32 @@ def test_every_stimulus_of_a_fixed_interval_is_accounted_for(engine: Path) -> No
     said = checked(stream)
     # one may be due at the end of the warm-up, and made after it
     assert abs(said["stimuli"] + said["skipped"] + said["not-made"] - 5000) <= 1
-    assert (said["not-made"] > 0) == bool([mark for mark in stream.all("mark") if mark["name"] == "master-late"])
+    assert (said["not-made"] > 0) == bool(
+        [mark for mark in stream.all("mark") if mark["name"] == "master-late"]
+    )
 
 
 def waits_for_its_time(process: int) -> bool:
     """The master sleeps in ppoll until the next stimulus is due; for an answer it would wait in read."""
-    masters = [task for task in Path(f"/proc/{process}/task").iterdir() if os.sched_getparam(int(task.name)).sched_priority == MASTER_PRIORITY]
+    masters = [
+        task
+        for task in Path(f"/proc/{process}/task").iterdir()
+        if os.sched_getparam(int(task.name)).sched_priority == MASTER_PRIORITY
+    ]
     return (masters[0] / "syscall").read_text().startswith(f"{PPOLL[os.uname().machine]} ")
 
 
 @pytest.mark.real_time
 def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
-    with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=100000000", "--count=12", "--warm-up-ns=0", "--timeout-ns=60000000000") as live:
+    with Live(
+        engine,
+        "response",
+        f"--policy={POLICY}",
+        "--interval-ns=100000000",
+        "--count=12",
+        "--warm-up-ns=0",
+        "--timeout-ns=60000000000",
+    ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("started")
@@ -121,12 +137,22 @@ def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
 @pytest.mark.parametrize("path", LOOPS)
 @pytest.mark.parametrize("spacing", ["fixed", "drawn"])
 def test_every_loop_answers(engine: Path, path: str, spacing: str) -> None:
-    words = ["--interval-ns=1000000"] if spacing == "fixed" else ["--interval-min-ns=3000", "--interval-max-ns=400000"]
+    words = (
+        ["--interval-ns=1000000"]
+        if spacing == "fixed"
+        else ["--interval-min-ns=3000", "--interval-max-ns=400000"]
+    )
     stream = response(engine, f"--path={path}", "--count=200", "--timeout-ns=5000000000", *words)
     assert (stream.reason, stream.status) == ("count", 0)
     assert stream.one("series")["labels"]["role"] == "master"
     said = checked(stream)
-    assert (said["stimuli"], said["lost"], said["early-answer"], said["double-edge"], said["late-answer"]) == (200, 0, 0, 0, 0)
+    assert (
+        said["stimuli"],
+        said["lost"],
+        said["early-answer"],
+        said["double-edge"],
+        said["late-answer"],
+    ) == (200, 0, 0, 0, 0)
     assert len(stream.one("hello")["cpus"]) == min(2, len(CPUS))
 
 
@@ -140,7 +166,10 @@ def test_a_duration_is_measured(engine: Path) -> None:
 
 def test_the_same_seed_draws_the_same_intervals(engine: Path) -> None:
     """Over the same time the numbers of stimuli agree about; the seed that was drawn is told."""
-    seeds = [response(engine, "--count=1", *words).one("hello")["parameters"]["seed"] for words in (["--seed=7"], [], [])]
+    seeds = [
+        response(engine, "--count=1", *words).one("hello")["parameters"]["seed"]
+        for words in (["--seed=7"], [], [])
+    ]
     assert seeds[0] == 7
     assert seeds[1] != seeds[2]
 
@@ -149,7 +178,14 @@ def test_the_same_seed_draws_the_same_intervals(engine: Path) -> None:
 def test_policies_and_cpus(engine: Path, policy: str) -> None:
     if policy != "other" and not REAL_TIME:
         pytest.skip("real-time scheduling is not permitted here")
-    stream = response(engine, "--count=20", "--interval-ns=1000000", f"--cpu={CPUS[0]}", f"--slave-cpu={CPUS[-1]}", policy=policy)
+    stream = response(
+        engine,
+        "--count=20",
+        "--interval-ns=1000000",
+        f"--cpu={CPUS[0]}",
+        f"--slave-cpu={CPUS[-1]}",
+        policy=policy,
+    )
     assert stream.one("hello")["cpus"] == sorted({CPUS[0], CPUS[-1]})
     assert stream.one("series")["labels"]["cpu"] == CPUS[0]
     checked(stream)
@@ -183,7 +219,14 @@ def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
 
 
 def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
-    with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000", "--timeout-ns=20000000", "--warm-up-ns=0") as live:
+    with Live(
+        engine,
+        "response",
+        f"--policy={POLICY}",
+        "--interval-ns=1000000",
+        "--timeout-ns=20000000",
+        "--warm-up-ns=0",
+    ) as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)
         live.say("go\n")
@@ -204,7 +247,13 @@ def test_answers_that_a_proxy_drops_are_counted_and_stop_nothing(engine: Path) -
 
     with Peer(drop_some) as peer:
         stream = response(
-            engine, f"--path={peer.path}", "--role=master", "--interval-min-ns=100000", "--interval-max-ns=200000", "--timeout-ns=2000000000", "--count=50"
+            engine,
+            f"--path={peer.path}",
+            "--role=master",
+            "--interval-min-ns=100000",
+            "--interval-max-ns=200000",
+            "--timeout-ns=2000000000",
+            "--count=50",
         )
     said = checked(stream)
     assert stream.reason == "count"
@@ -221,7 +270,8 @@ def test_a_late_answer_is_not_the_next_ones(engine: Path) -> None:
 
     with Peer(hold_back) as peer:
         stream = response(
-            engine, f"--path={peer.path}", "--role=master", "--interval-min-ns=1000000", "--interval-max-ns=1000000", "--timeout-ns=200000000",
+            engine, f"--path={peer.path}", "--role=master", "--interval-min-ns=1000000",
+            "--interval-max-ns=1000000", "--timeout-ns=200000000",
             "--count=60", "--warm-up-ns=0",
         )  # fmt: skip
     said = checked(stream)
@@ -258,7 +308,13 @@ def test_a_master_without_a_slave_says_what_to_do(engine: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ("--go", f"--policy={POLICY}", "--role=master", f"--path=udp:127.0.0.1:{port}", "--timeout-ns=10000000")
+    words = (
+        "--go",
+        f"--policy={POLICY}",
+        "--role=master",
+        f"--path=udp:127.0.0.1:{port}",
+        "--timeout-ns=10000000",
+    )
     assert "start the slave first" in refused(engine, "no-answer", 3, "response", *words)
 
 
@@ -272,11 +328,21 @@ def test_a_slave_without_a_master_says_that_nothing_came(engine: Path) -> None:
 
 def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -> None:
     path = "--path=udp:127.0.0.1:17224"
-    with Live(engine, "response", f"--policy={POLICY}", "--role=slave", path, "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as slave:
+    with Live(
+        engine, "response", f"--policy={POLICY}", "--role=slave", path, "--warm-up-ns=0", f"--cpu={CPUS[-1]}"
+    ) as slave:
         slave.read_until("armed")
         slave.say("go\n")
         slave.read_until("started")
-        stream = response(engine, path, "--role=master", "--count=100", "--interval-ns=1000000", f"--cpu={CPUS[0]}", "--timeout-ns=5000000000")
+        stream = response(
+            engine,
+            path,
+            "--role=master",
+            "--count=100",
+            "--interval-ns=1000000",
+            f"--cpu={CPUS[0]}",
+            "--timeout-ns=5000000000",
+        )
         answered = slave.finish()
     said = checked(stream)
     assert (said["stimuli"], said["lost"]) == (100, 0)
@@ -314,15 +380,28 @@ def test_what_is_refused(engine: Path, code: str, status: int, words: list[str],
     ("path", "interrupt", "segments"),
     [
         ("loop:eventfd", "none", ["scheduling-latency", "scheduling-duration"]),
-        ("loop:udp", "softirq NET_RX", ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"]),
+        (
+            "loop:udp",
+            "softirq NET_RX",
+            ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"],
+        ),
     ],
 )
-def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, interrupt: str, segments: list[str]) -> None:
+def test_a_response_is_taken_apart(
+    engine: Path, tmp_path: Path, path: str, interrupt: str, segments: list[str]
+) -> None:
     options = ("--run=parts", f"--journal={tmp_path}/journal")
     instance = f"rtgauge-test-{os.getpid()}"
     run_agent(engine, "set", *options, "--", f"trace:{instance}", "present")
     try:
-        stream = response(engine, f"--path={path}", "--count=300", "--interval-ns=1000000", f"--trace-instance={instance}", "--timeout-ns=5000000000")
+        stream = response(
+            engine,
+            f"--path={path}",
+            "--count=300",
+            "--interval-ns=1000000",
+            f"--trace-instance={instance}",
+            "--timeout-ns=5000000000",
+        )
     finally:
         assert '"action":"restored"' in run_agent(engine, "restore", *options)
     checked(stream)
@@ -330,7 +409,8 @@ def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, inte
     assert [names[number] for number in sorted(names)] == [None, *segments]
     parts = values(stream, "parts")
     assert parts["interrupt"] == interrupt
-    # Not every kernel traces each switch from an idle CPU to the slave: then it is said. tests/lab has kernels that do.
+    # Not every kernel traces each switch from an idle CPU to the slave: then it is said. tests/lab has
+    # kernels that do.
     few = parts["not_told_apart"] * 5 > parts["told_apart"]
     assert ("parts-missing" in stream.marks) == few
     assert parts["told_apart"] + parts["not_told_apart"] >= 300
@@ -346,4 +426,6 @@ def test_a_response_is_taken_apart(engine: Path, tmp_path: Path, path: str, inte
 def run_agent(engine: Path, *words: str) -> str:
     import subprocess
 
-    return subprocess.run([str(engine), *words], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+    return subprocess.run(
+        [str(engine), *words], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    ).stdout

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""taskset: what each task does, what the numbers add up to, and how it ends. Times are of a busy machine: nothing absolute is asserted."""
+"""taskset: what each task does, what the numbers add up to, and how it ends.
+
+Times are of a busy machine: nothing absolute is asserted.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,23 @@ from tests.engine.stream import CPUS, PATIENCE_S, Live, Stream, run
 pytestmark = [pytest.mark.engine, pytest.mark.real_time]
 MS = 1_000_000
 CPU = CPUS[0]
-METRICS = ["latency", "response", "response-from-start", "period", "absolute-jitter", "tardiness", "execution", "preemptions"]
+METRICS = [
+    "latency",
+    "response",
+    "response-from-start",
+    "period",
+    "absolute-jitter",
+    "tardiness",
+    "execution",
+    "preemptions",
+]
 TABLE_6 = [(99, 10, 3, 10, 0, "τ1"), (80, 20, 5, 20, 0, "τ2"), (50, 40, 10, 40, 0, "τ3")]
 
 
 def lines(tasks, cpu=CPU):
     return "\n".join(
-        f"{cpu} {priority} {period * MS} {execution * MS} {deadline * MS} {offset * MS} {name}" for priority, period, execution, deadline, offset, name in tasks
+        f"{cpu} {priority} {period * MS} {execution * MS} {deadline * MS} {offset * MS} {name}"
+        for priority, period, execution, deadline, offset, name in tasks
     )
 
 
@@ -60,7 +73,10 @@ def test_the_papers_set_is_run_as_it_is_written(engine, execution):
         assert one["response"]["max_ns"] >= one["latency"]["max_ns"]
         assert one["latency"]["thread"]["involuntary_switches"] >= 0
     if execution == "cpu":
-        assert all(found[task]["execution"]["min_ns"] > 0.98 * execution_ms * MS for _, _, execution_ms, _, _, task in TABLE_6)
+        assert all(
+            found[task]["execution"]["min_ns"] > 0.98 * execution_ms * MS
+            for _, _, execution_ms, _, _, task in TABLE_6
+        )
     # the lowest waits for both others at least once a hyperperiod: nothing runs beside it on one CPU
     assert found["τ3"]["latency"]["max_ns"] > 6 * MS
     assert found["τ3"]["preemptions"]["sum_ns"] > 0
@@ -86,7 +102,9 @@ def test_no_timeline_unless_it_is_asked_for(engine):
 
 
 def test_tasks_are_interrupted_to_the_end_of_the_last_activation(engine):
-    """τ3 released 40 ms before the end is still pre-empted by the others after the end: else its last response would be too good."""
+    """τ3 released 40 ms before the end is still pre-empted by the others after the end: else its last
+    response would be too good.
+    """
     stream = taskset(engine, TABLE_6, "--execution=cpu", warm_up=0, duration=40)
     responses = {task: metrics["response"] for task, metrics in by_task(stream).items()}
     assert responses["τ3"]["count"] == 1
@@ -94,7 +112,9 @@ def test_tasks_are_interrupted_to_the_end_of_the_last_activation(engine):
 
 
 def test_offsets_and_deadlines(engine):
-    stream = taskset(engine, [(90, 20, 2, 20, 5, "late"), (80, 20, 4, 4, 0, "tight")], warm_up=0, duration=200)
+    stream = taskset(
+        engine, [(90, 20, 2, 20, 5, "late"), (80, 20, 4, 4, 0, "tight")], warm_up=0, duration=200
+    )
     found = by_task(stream)
     assert found["late"]["latency"]["count"] == 10  # 5, 25, ... 185
     # 4 ms of work with a deadline of 4 ms: whatever the machine does, the end lies after it
@@ -112,7 +132,9 @@ def test_policies(engine, words):
 
 
 def test_an_overload_is_bounded_and_says_what_was_not_done(engine):
-    stream = taskset(engine, [(90, 10, 8, 10, 0, "high"), (80, 20, 10, 20, 0, "low")], "--force", warm_up=0, duration=1000)
+    stream = taskset(
+        engine, [(90, 10, 8, 10, 0, "high"), (80, 20, 10, 20, 0, "low")], "--force", warm_up=0, duration=1000
+    )
     assert stream.reason == "duration"
     found = by_task(stream)
     assert "unfinished" in stream.marks
@@ -121,21 +143,39 @@ def test_an_overload_is_bounded_and_says_what_was_not_done(engine):
 
 
 def test_an_ordinary_process_lives_beside_an_overload(engine):
-    """A shell stays responsive: on another CPU, or by what the kernel leaves to ordinary threads; at the latest when the bound strikes."""
+    """A shell stays responsive: on another CPU, or by what the kernel leaves to ordinary threads; at the
+    latest when the bound strikes.
+    """
     with Live(
-        engine, "taskset", "--dma-latency-us=-1", f"--tasks={lines([(99, 10, 10, 10, 0, 'hog')])}", "--force", "--warm-up-ns=0", "--duration-ns=2000000000"
+        engine,
+        "taskset",
+        "--dma-latency-us=-1",
+        f"--tasks={lines([(99, 10, 10, 10, 0, 'hog')])}",
+        "--force",
+        "--warm-up-ns=0",
+        "--duration-ns=2000000000",
     ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("started")
-        assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, timeout=PATIENCE_S, check=True).stdout == b"1\n"
+        assert (
+            subprocess.run(
+                [sys.executable, "-c", "print(1)"], capture_output=True, timeout=PATIENCE_S, check=True
+            ).stdout
+            == b"1\n"
+        )
         stream = live.finish()
     assert stream.status == 0
 
 
 def test_stop_ends_busy_loops_at_once(engine):
     with Live(
-        engine, "taskset", "--dma-latency-us=-1", f"--tasks={lines([(90, 10000, 5000, 10000, 0, 'long')])}", "--warm-up-ns=0", "--duration-ns=60000000000"
+        engine,
+        "taskset",
+        "--dma-latency-us=-1",
+        f"--tasks={lines([(90, 10000, 5000, 10000, 0, 'long')])}",
+        "--warm-up-ns=0",
+        "--duration-ns=60000000000",
     ) as live:
         live.read_until("armed")
         live.say("go\n")
@@ -151,13 +191,23 @@ def test_samples_are_kept_with_their_times(engine, tmp_path):
 
     stream = taskset(engine, TABLE_6[:1], f"--samples-dir={tmp_path}", duration=100)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"samples-{n}.i64" for n in range(8)]
-    assert summarise_samples(tmp_path / "samples-1.i64").distribution.max_ns == by_task(stream)["τ1"]["response"]["max_ns"]
+    assert (
+        summarise_samples(tmp_path / "samples-1.i64").distribution.max_ns
+        == by_task(stream)["τ1"]["response"]["max_ns"]
+    )
 
 
 def test_many_signals_start_no_activation_early(engine):
     """A signal may end the sleep of no task before its release."""
     set_of_two = [(99, 20, 1, 20, 0, "fast"), (80, 50, 2, 50, 0, "slow")]
-    with Live(engine, "taskset", "--dma-latency-us=-1", f"--tasks={lines(set_of_two)}", "--warm-up-ns=0", f"--duration-ns={800 * MS}") as live:
+    with Live(
+        engine,
+        "taskset",
+        "--dma-latency-us=-1",
+        f"--tasks={lines(set_of_two)}",
+        "--warm-up-ns=0",
+        f"--duration-ns={800 * MS}",
+    ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.storm(60)

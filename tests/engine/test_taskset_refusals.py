@@ -45,7 +45,11 @@ def test_a_wrong_set(engine, tasks, says):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["--policy=deadline", f"--tasks={CPU} 90 10000000 1000000 20000000 0 a"], "task-set", "beyond the period"),
+        (
+            ["--policy=deadline", f"--tasks={CPU} 90 10000000 1000000 20000000 0 a"],
+            "task-set",
+            "beyond the period",
+        ),
         (["--pin=off", f"--tasks={GOOD}"], "usage", "--policy deadline"),
         (["--execution=both", f"--tasks={GOOD}"], "usage", "--execution both"),
         ([f"--tasks={CPU} 90 10000000 9600000 10000000 0 a"], "overload", "96.0 % of CPU"),
@@ -57,20 +61,49 @@ def test_what_does_not_go(engine, words, code, says):
 
 
 @pytest.mark.parametrize(
-    "length", [["--duration-ns=10000000001", "--warm-up-ns=0"], ["--duration-ns=0", "--warm-up-ns=0"], ["--duration-ns=6000000000", "--warm-up-ns=5000000000"]]
+    "length",
+    [
+        ["--duration-ns=10000000001", "--warm-up-ns=0"],
+        ["--duration-ns=0", "--warm-up-ns=0"],
+        ["--duration-ns=6000000000", "--warm-up-ns=5000000000"],
+    ],
 )
 def test_a_forced_overload_is_short(engine, length):
-    said = refused(engine, "overload", 2, "taskset", "--go", "--force", f"--tasks={CPU} 90 10000000 10000000 10000000 0 a", *length)
+    said = refused(
+        engine,
+        "overload",
+        2,
+        "taskset",
+        "--go",
+        "--force",
+        f"--tasks={CPU} 90 10000000 10000000 10000000 0 a",
+        *length,
+    )
     assert "at most 10 s" in said
 
 
 @pytest.mark.real_time
 def test_deadline_says_what_the_kernel_wants(engine):
-    error = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", "--pin=off", f"--tasks={CPU} 90 50000 5000 50000 0 a")
+    error = refusal(
+        engine,
+        "deadline",
+        3,
+        "taskset",
+        *SHORT,
+        "--policy=deadline",
+        "--pin=off",
+        f"--tasks={CPU} 90 50000 5000 50000 0 a",
+    )
     assert error["detail"]["errno"] in ("EINVAL", "EPERM")
-    assert (error["detail"]["cpu"], error["detail"]["runtime_ns"], error["detail"]["period_ns"]) == (None, 50000, 50000)
+    assert (error["detail"]["cpu"], error["detail"]["runtime_ns"], error["detail"]["period_ns"]) == (
+        None,
+        50000,
+        50000,
+    )
     if len(CPUS) > 1:
-        detail = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", f"--tasks={GOOD}")["detail"]
+        detail = refusal(engine, "deadline", 3, "taskset", *SHORT, "--policy=deadline", f"--tasks={GOOD}")[
+            "detail"
+        ]
         assert (detail["errno"], detail["cpu"], detail["cap_sys_nice"]) == ("EPERM", CPU, True)
 
 
@@ -78,14 +111,47 @@ def test_deadline_says_what_the_kernel_wants(engine):
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs: on one CPU a deadline thread may be pinned")
 def test_wakeup_says_why_a_pinned_thread_is_no_deadline_task(engine):
     detail = refusal(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}")["detail"]
-    assert detail == {"errno": "EPERM", "runtime_ns": 200_000, "period_ns": 1_000_000, "cpu": CPU, "cap_sys_nice": True}
-    assert refusal(engine, "deadline", 3, "wakeup", *SHORT, "--policy=deadline", f"--cpu={CPU}", "--interval-ns=50000")["detail"]["errno"] == "EINVAL"
+    assert detail == {
+        "errno": "EPERM",
+        "runtime_ns": 200_000,
+        "period_ns": 1_000_000,
+        "cpu": CPU,
+        "cap_sys_nice": True,
+    }
+    assert (
+        refusal(
+            engine,
+            "deadline",
+            3,
+            "wakeup",
+            *SHORT,
+            "--policy=deadline",
+            f"--cpu={CPU}",
+            "--interval-ns=50000",
+        )["detail"]["errno"]
+        == "EINVAL"
+    )
 
 
 @pytest.mark.root
 def test_without_permission_it_says_what_to_do(engine):
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
-    detail = refusal(engine, "permission-rt", 3, "taskset", *SHORT, f"--tasks={GOOD}", prefix=[*nobody, "prlimit", "--rtprio=0"])["detail"]
+    nobody = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]
+    detail = refusal(
+        engine,
+        "permission-rt",
+        3,
+        "taskset",
+        *SHORT,
+        f"--tasks={GOOD}",
+        prefix=[*nobody, "prlimit", "--rtprio=0"],
+    )["detail"]
     assert (detail["errno"], detail["other_allowed"]) == ("EPERM", True)
 
 
@@ -93,7 +159,10 @@ def test_without_permission_it_says_what_to_do(engine):
 @given(
     st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=60)
     | st.lists(
-        st.lists(st.integers(-3, 2**64) | st.text("0123456789- a", max_size=5), max_size=8).map(lambda words: " ".join(map(str, words))), max_size=4
+        st.lists(st.integers(-3, 2**64) | st.text("0123456789- a", max_size=5), max_size=8).map(
+            lambda words: " ".join(map(str, words))
+        ),
+        max_size=4,
     ).map("\n".join)
 )
 def test_hostile_text_is_refused_in_one_line(engine, text):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tire: the physics is right, every solver and every number of threads computes the same, and what is counted adds up."""
+"""tire: the physics is right, every solver and every number of threads computes the same, and what is counted
+adds up.
+"""
 
 from __future__ import annotations
 
@@ -85,11 +87,15 @@ def test_momentum_stays_without_gravity_and_floor(engine: Path, tmp_path: Path, 
     assert np.allclose(momentum, [14, 0], atol=1e-12)
     assert np.allclose(nodes[:, 0].mean(), 0.2, atol=1e-12), "2 m/s for 0.1 s"
     lengths = np.linalg.norm(nodes[:24, :2] - nodes[24:, :2], axis=1)
-    assert lengths.std() + abs(lengths.mean() - 0.6) > 1e-3, "a rolling tire that does not stretch has no forces to conserve anything against"
+    assert lengths.std() + abs(lengths.mean() - 0.6) > 1e-3, (
+        "a rolling tire that does not stretch has no forces to conserve anything against"
+    )
 
 
 @pytest.mark.parametrize("nodes", [4, 8, 36, 1000, 4100])
-def test_every_solver_and_number_of_threads_gives_the_same_bits(engine: Path, tmp_path: Path, nodes: int) -> None:
+def test_every_solver_and_number_of_threads_gives_the_same_bits(
+    engine: Path, tmp_path: Path, nodes: int
+) -> None:
     words = [f"--nodes={nodes}", "--speed-nm-s=1500000000"]
     steps = 120 if nodes < 2000 else 40
     expected = state_after(engine, tmp_path, steps, "--solver=serial", *words)
@@ -97,12 +103,22 @@ def test_every_solver_and_number_of_threads_gives_the_same_bits(engine: Path, tm
         most = nodes // 2 if solver == "halo" else nodes
         for threads in sorted({1, 2, 3, min(most, 7)}):
             if threads <= most:
-                assert state_after(engine, tmp_path, steps, f"--solver={solver}", f"--threads={threads}", *words) == expected, (solver, threads)
+                assert (
+                    state_after(engine, tmp_path, steps, f"--solver={solver}", f"--threads={threads}", *words)
+                    == expected
+                ), (solver, threads)
 
 
 def test_a_period_changes_nothing_in_the_physics(engine: Path, tmp_path: Path) -> None:
     expected = state_after(engine, tmp_path, 50, "--nodes=400")
-    stream = tire(engine, "--steps=50", "--nodes=400", f"--period-ns={20 * PERIOD_NS}", f"--state={tmp_path / 'paced'}", "--threads=2")
+    stream = tire(
+        engine,
+        "--steps=50",
+        "--nodes=400",
+        f"--period-ns={20 * PERIOD_NS}",
+        f"--state={tmp_path / 'paced'}",
+        "--threads=2",
+    )
     if values(stream)["missed"] == 0:  # an activation that is missed is a step less
         assert (tmp_path / "paced").read_bytes() == expected
 
@@ -120,19 +136,37 @@ def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
     if policy == "fifo" and not REAL_TIME:
         pytest.skip("real-time scheduling is not permitted here")
     threads = 1 if solver == "serial" else 3
-    stream = tire(engine, "--duration-ns=1000000000", "--nodes=1200", f"--solver={solver}", f"--threads={threads}", policy=policy)
+    stream = tire(
+        engine,
+        "--duration-ns=1000000000",
+        "--nodes=1200",
+        f"--solver={solver}",
+        f"--threads={threads}",
+        policy=policy,
+    )
     assert (stream.reason, stream.status) == ("duration", 0)
-    assert [(line["metric"], line["labels"]["solver"]) for line in stream.all("series")] == [("step-time", solver)]
+    assert [(line["metric"], line["labels"]["solver"]) for line in stream.all("series")] == [
+        ("step-time", solver)
+    ]
     found, summary = values(stream), stream.one("summary")
     assert (found["mode"], found["nodes"], found["threads"]) == ("real-fast", 1200, threads)
     assert summary["lost"] == summary["missed"] == summary["impossible"] == 0
     assert found["steps"] == summary["count"] * found["block"] > 0
-    assert abs(summary["sum_ns"] * found["block"] - found["wall_ns"]) <= found["steps"], "means are rounded to whole ns"
-    assert abs(found["node_steps_per_s"] - 1200 * found["steps"] / found["wall_ns"] * 1e9) < 1e-6 * found["node_steps_per_s"]
+    assert abs(summary["sum_ns"] * found["block"] - found["wall_ns"]) <= found["steps"], (
+        "means are rounded to whole ns"
+    )
+    assert (
+        abs(found["node_steps_per_s"] - 1200 * found["steps"] / found["wall_ns"] * 1e9)
+        < 1e-6 * found["node_steps_per_s"]
+    )
     assert found["step_min_ns"] == summary["min_ns"]
     assert found["step_max_ns"] == summary["max_ns"]
-    paused = found["step_max_ns"] * found["block"] > 100_000_000  # the machine as a whole: who has not worked needs no rest
-    assert paused or (found["rest_ns"] > 0) == (policy == "fifo"), "a real-time policy leaves the machine a fifth"
+    paused = (
+        found["step_max_ns"] * found["block"] > 100_000_000
+    )  # the machine as a whole: who has not worked needs no rest
+    assert paused or (found["rest_ns"] > 0) == (policy == "fifo"), (
+        "a real-time policy leaves the machine a fifth"
+    )
     assert found["wall_ns"] + found["rest_ns"] > 200_000_000
     assert found["steps"] < 256 or (found["barrier_ns"] is None) == (threads == 1)
     assert found["cpu_ns"] > 0
@@ -141,7 +175,9 @@ def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
 def test_real_time_adds_up(engine: Path, threads: str) -> None:
-    stream = tire(engine, "--duration-ns=400000000", f"--period-ns={PERIOD_NS}", "--nodes=400", f"--threads={threads}")
+    stream = tire(
+        engine, "--duration-ns=400000000", f"--period-ns={PERIOD_NS}", "--nodes=400", f"--threads={threads}"
+    )
     assert (stream.reason, stream.status) == ("duration", 0)
     assert [line["metric"] for line in stream.all("series")] == ["latency", "response", "slack"]
     found = values(stream)
@@ -162,7 +198,14 @@ def test_real_time_adds_up(engine: Path, threads: str) -> None:
 
 
 def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
-    stream = tire(engine, "--duration-ns=50000000", "--period-ns=100000", "--nodes=40000", "--solver=serial", policy="other")
+    stream = tire(
+        engine,
+        "--duration-ns=50000000",
+        "--period-ns=100000",
+        "--nodes=40000",
+        "--solver=serial",
+        policy="other",
+    )
     found = values(stream)
     assert found["deadline_missed"] == found["activations"] == 500
     assert found["late"] == found["steps"]
@@ -177,7 +220,9 @@ def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
 @pytest.mark.real_time
 def test_steps_that_leave_nothing_to_the_machine_are_ended(engine: Path) -> None:
     """A period far shorter than a step leaves less than itself after each."""
-    stream = tire(engine, "--duration-ns=20000000000", "--period-ns=10000", "--nodes=1000000", "--solver=serial")
+    stream = tire(
+        engine, "--duration-ns=20000000000", "--period-ns=10000", "--nodes=1000000", "--solver=serial"
+    )
     assert (stream.reason, stream.status) == ("overload", 0)
     assert {"overload", "period-short"} <= set(stream.marks)
     found = values(stream)
@@ -193,7 +238,9 @@ def test_free_running_takes_every_step_and_meets_less_often(engine: Path, tmp_pa
     assert np.isfinite(nodes_of(tmp_path)).all()
     assert nodes_of(tmp_path)[:, 1].min() >= 0
     alone = state_after(engine, tmp_path, 100, "--solver=semaphore", "--nodes=80")
-    assert state_after(engine, tmp_path, 100, *words[:-1], "--threads=1") == alone, "with one thread nobody is ahead"
+    assert state_after(engine, tmp_path, 100, *words[:-1], "--threads=1") == alone, (
+        "with one thread nobody is ahead"
+    )
 
 
 @pytest.mark.parametrize("without", ["springs", "integration"])
@@ -204,7 +251,9 @@ def test_a_step_can_do_without_a_part(engine: Path, solver: str, without: str) -
     assert (values(stream)["steps"], values(stream)["step_min_ns"] > 0) == (400, True)
 
 
-@pytest.mark.parametrize(("word", "threads"), [("one", 1), ("hardware-threads", len(CPUS)), ("twice", 2 * len(CPUS))])
+@pytest.mark.parametrize(
+    ("word", "threads"), [("one", 1), ("hardware-threads", len(CPUS)), ("twice", 2 * len(CPUS))]
+)
 def test_threads_by_meaning(engine: Path, word: str, threads: int) -> None:
     assert values(tire(engine, "--steps=10", f"--threads={word}"))["threads"] == threads
     assert 1 <= values(tire(engine, "--steps=10", "--threads=cores"))["threads"] <= len(CPUS)
@@ -218,13 +267,18 @@ def test_threads_go_round_the_cpus(engine: Path) -> None:
 
 
 def test_the_warm_up_is_no_part_of_the_simulation(engine: Path, tmp_path: Path) -> None:
-    states = [state_after(engine, tmp_path, 20, f"--warm-up-ns={warm_up}", "--nodes=40") for warm_up in (0, 3_000_000, 40_000_000)]
+    states = [
+        state_after(engine, tmp_path, 20, f"--warm-up-ns={warm_up}", "--nodes=40")
+        for warm_up in (0, 3_000_000, 40_000_000)
+    ]
     assert states[0] == states[1] == states[2]
 
 
 @pytest.mark.parametrize("period", [0, PERIOD_NS])
 def test_it_is_stopped_in_order(engine: Path, period: int) -> None:
-    with Live(engine, "tire", f"--policy={POLICY}", f"--period-ns={period}", "--threads=3", "--nodes=400") as live:
+    with Live(
+        engine, "tire", f"--policy={POLICY}", f"--period-ns={period}", "--threads=3", "--nodes=400"
+    ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("window")
@@ -239,18 +293,29 @@ def test_it_is_stopped_in_order(engine: Path, period: int) -> None:
 
 @pytest.mark.parametrize("nodes", [4, 8, 16, 60])
 def test_the_bound_of_stability_is_that_of_the_graph(nodes: int) -> None:
-    assert np.isclose(most_damping(nodes, 10), 2 * 10 / (nodes * 0.01 * largest_eigenvalue(nodes)), rtol=1e-12)
+    assert np.isclose(
+        most_damping(nodes, 10), 2 * 10 / (nodes * 0.01 * largest_eigenvalue(nodes)), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("nodes", [4, 40, 1000])
-def test_inside_of_the_bound_it_stays_and_outside_it_does_not(engine: Path, tmp_path: Path, nodes: int) -> None:
+def test_inside_of_the_bound_it_stays_and_outside_it_does_not(
+    engine: Path, tmp_path: Path, nodes: int
+) -> None:
     most = most_damping(nodes, 10)
     edge = Tire(nodes, damping=most * 0.999, stiffness=most * 0.998 / 0.01)
     state_after(engine, tmp_path, 3000, *edge.options)
     assert np.abs(nodes_of(tmp_path)).max() < 100
     message = refused(engine, "unstable", 2, "tire", "--go", *Tire(nodes, damping=most * 1.001).options)
     assert f"at most {most:.4g}"[:12] in message
-    refused(engine, "unstable", 2, "tire", "--go", *Tire(nodes, damping=most / 2, stiffness=most * 0.502 / 0.01).options)
+    refused(
+        engine,
+        "unstable",
+        2,
+        "tire",
+        "--go",
+        *Tire(nodes, damping=most / 2, stiffness=most * 0.502 / 0.01).options,
+    )
     few = min(nodes, 40)
     outside = Tire(few, damping=most_damping(few, 10) * 1.02, stiffness=1e-3 / few, floor=False, speed=1)
     with np.errstate(all="ignore"):
@@ -311,7 +376,9 @@ def open_engine(engine: Path) -> Iterator[Path]:
 def test_memory_that_may_not_be_locked(open_engine: Path) -> None:
     words = ["tire", "--go", "--policy=other", "--steps=5", "--nodes=400000"]
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    error = refusal(open_engine, "memory-lock", 3, *words, prefix=["prlimit", f"--memlock={8 << 20}", *nobody])
+    error = refusal(
+        open_engine, "memory-lock", 3, *words, prefix=["prlimit", f"--memlock={8 << 20}", *nobody]
+    )
     assert error["detail"]["memlock_limit_bytes"] == 8 << 20
 
 
@@ -328,7 +395,16 @@ def test_memory_that_is_not_there(engine: Path, tmp_path: Path) -> None:
 
 
 def test_a_state_that_cannot_be_written(engine: Path, tmp_path: Path) -> None:
-    message = refused(engine, "output", 3, "tire", "--go", f"--policy={POLICY}", "--steps=5", f"--state={tmp_path / 'no' / 'such'}")
+    message = refused(
+        engine,
+        "output",
+        3,
+        "tire",
+        "--go",
+        f"--policy={POLICY}",
+        "--steps=5",
+        f"--state={tmp_path / 'no' / 'such'}",
+    )
     assert "No such file" in message
 
 
@@ -352,7 +428,9 @@ def watch(engine: Path, count: int, *words: str) -> Stream:
 
 
 @pytest.mark.parametrize(
-    "words", [("--period-ns=20000000",), ("--solver=semaphore", "--threads=2", "--period-ns=20000000"), ()], ids=["timed", "threads", "fast"]
+    "words",
+    [("--period-ns=20000000",), ("--solver=semaphore", "--threads=2", "--period-ns=20000000"), ()],
+    ids=["timed", "threads", "fast"],
 )
 def test_frames_show_the_tire_as_it_falls(engine: Path, words: tuple[str, ...]) -> None:
     model = Tire(40, height=1000, radius=0.5, floor=False, speed=1)
@@ -366,16 +444,23 @@ def test_frames_show_the_tire_as_it_falls(engine: Path, words: tuple[str, ...]) 
         assert (frame["every"], len(positions)) == (1, 40)
         # The centre of mass is in free fall; explicit Euler, whose first step moves by the first velocity.
         centre = 1000.5 - 9.81 * STEP_S**2 * step * (step - 1) / 2
-        assert np.allclose(positions.mean(axis=0), [STEP_S * step, centre], atol=frame["unit_m"] + 1e-6 * abs(centre))
+        assert np.allclose(
+            positions.mean(axis=0), [STEP_S * step, centre], atol=frame["unit_m"] + 1e-6 * abs(centre)
+        )
     if step < 1000:
         assert np.abs(positions - simulate(model, step)[:, :2]).max() < 2 * frame["unit_m"]
 
 
 def test_of_many_nodes_some_are_in_a_frame_and_of_a_short_period_fewer(engine: Path) -> None:
     for period_ns, most in ((20_000_000, 1024), (1_000_000, 250)):
-        frame = frames_of(watch(engine, 1, "--nodes=4000", "--gravity-nm-s2=0", f"--period-ns={period_ns}"))[0]
+        frame = frames_of(watch(engine, 1, "--nodes=4000", "--gravity-nm-s2=0", f"--period-ns={period_ns}"))[
+            0
+        ]
         assert len(frame["positions"]) == -(-4000 // frame["every"]) <= most < 2 * len(frame["positions"])
-        assert np.abs(np.linalg.norm(frame["positions"] - frame["positions"].mean(axis=0), axis=1) - 0.3).max() < 2 * frame["unit_m"]
+        assert (
+            np.abs(np.linalg.norm(frame["positions"] - frame["positions"].mean(axis=0), axis=1) - 0.3).max()
+            < 2 * frame["unit_m"]
+        )
 
 
 def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: Path) -> None:
@@ -397,9 +482,19 @@ def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: 
 
 
 def test_frames_change_no_result(engine: Path, tmp_path: Path) -> None:
-    """A step more or less would be another state; one that is read while it is computed would be no circle."""
+    """A step more or less would be another state; one that is read while it is computed would be no
+    circle.
+    """
     expected = state_after(engine, tmp_path, 100_000, "--nodes=40", "--threads=2")
-    with Live(engine, "tire", "--steps=100000", "--nodes=40", "--threads=2", f"--policy={POLICY}", f"--state={tmp_path / 'watched'}") as live:
+    with Live(
+        engine,
+        "tire",
+        "--steps=100000",
+        "--nodes=40",
+        "--threads=2",
+        f"--policy={POLICY}",
+        f"--state={tmp_path / 'watched'}",
+    ) as live:
         live.say("watch\ngo\n")
         stream = live.finish()
     assert stream.reason == "count"

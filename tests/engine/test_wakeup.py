@@ -30,7 +30,10 @@ def activations(stream: Stream, series: int) -> int:
 
 def check_windows(stream: Stream, series: int) -> None:
     """Windows follow each other, hold every release in them, and add up to the summary."""
-    hello, summary = stream.one("hello"), next(line for line in stream.all("summary") if line["series"] == series)
+    hello, summary = (
+        stream.one("hello"),
+        next(line for line in stream.all("summary") if line["series"] == series),
+    )
     interval = hello["parameters"]["interval_ns"]
     start = next(line["start_ns"] for line in stream.all("started") if line["series"] == series)
     at = start
@@ -41,7 +44,9 @@ def check_windows(stream: Stream, series: int) -> None:
             assert window["start_ns"] == at
             assert at < window["end_ns"] <= at + hello["parameters"]["window_ns"]
             at = window["end_ns"]
-            releases = -(-(window["end_ns"] - start) // interval) - -(-(window["start_ns"] - start) // interval)
+            releases = -(-(window["end_ns"] - start) // interval) - -(
+                -(window["start_ns"] - start) // interval
+            )
             assert window["count"] + window["missed"] == releases
             assert sum(count for _, count in window["bins"]) == window["count"]
             assert sum(count for _, count in window["missed_bins"]) == window["missed"]
@@ -52,9 +57,14 @@ def check_windows(stream: Stream, series: int) -> None:
         whole = summary if phase == "measure" else summary["warm_up"]
         assert sum(window["count"] for window in windows) == whole["count"]
         assert sum(window["missed"] for window in windows) == whole["missed"]
-        assert max((window["max_ns"] for window in windows if window["count"]), default=None) == whole["max_ns"]
+        assert (
+            max((window["max_ns"] for window in windows if window["count"]), default=None) == whole["max_ns"]
+        )
     assert sum(window["sum_ns"] for window in stream.windows(series)) == summary["sum_ns"]
-    assert min((window["min_ns"] for window in stream.windows(series) if window["count"]), default=None) == summary["min_ns"]
+    assert (
+        min((window["min_ns"] for window in stream.windows(series) if window["count"]), default=None)
+        == summary["min_ns"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +82,9 @@ def check_windows(stream: Stream, series: int) -> None:
         (1100 * MS, 1 * SECOND),
     ],
 )
-def test_count_and_missed_are_the_activations_that_the_duration_holds(engine: Path, interval_ns: int, duration_ns: int) -> None:
+def test_count_and_missed_are_the_activations_that_the_duration_holds(
+    engine: Path, interval_ns: int, duration_ns: int
+) -> None:
     stream = wakeup(engine, f"--interval-ns={interval_ns}", f"--duration-ns={duration_ns}")
     assert (stream.reason, stream.status) == ("duration", 0)
     assert stream.one("hello")["cpus"] == CPUS
@@ -83,7 +95,9 @@ def test_count_and_missed_are_the_activations_that_the_duration_holds(engine: Pa
         assert windows[-1]["end_ns"] - windows[0]["start_ns"] == duration_ns
 
 
-@pytest.mark.parametrize(("window_ns", "windows"), [(10 * MS, 30), (250 * MS, 2), (70 * MS, 5), (3600 * SECOND, 1)])
+@pytest.mark.parametrize(
+    ("window_ns", "windows"), [(10 * MS, 30), (250 * MS, 2), (70 * MS, 5), (3600 * SECOND, 1)]
+)
 def test_windows_may_be_shorter_and_longer(engine: Path, window_ns: int, windows: int) -> None:
     stream = wakeup(engine, f"--window-ns={window_ns}", "--duration-ns=300000000")
     for series in range(len(CPUS)):
@@ -103,14 +117,27 @@ def test_a_count_is_exact(engine: Path, count: int) -> None:
 
 def test_the_stream_has_its_order(engine: Path) -> None:
     stream = wakeup(engine, "--count=200")
-    kinds = [kind for kind, _ in itertools.groupby(line["type"] for line in stream.lines if line["type"] not in {"mark", "window", "outlier"})]
+    kinds = [
+        kind
+        for kind, _ in itertools.groupby(
+            line["type"] for line in stream.lines if line["type"] not in {"mark", "window", "outlier"}
+        )
+    ]
     assert kinds == ["hello", "series", "armed", "started", "summary", "end"]
     hello = stream.one("hello")
     assert (hello["version"], hello["probe"], hello["clock"]["name"]) == (2, "wakeup", "CLOCK_MONOTONIC")
     assert {"wakeup", "calibrate", "read", "set", "restore", "guard"} <= set(hello["capabilities"])
     assert hello["boot_id"] == open("/proc/sys/kernel/random/boot_id").read().strip()  # noqa: PTH123, SIM115
     assert (
-        hello["parameters"] | {"count": 200, "interval_ns": MS, "priority": 98, "policy": POLICY, "timer": "nanosleep", "phase": "random"}
+        hello["parameters"]
+        | {
+            "count": 200,
+            "interval_ns": MS,
+            "priority": 98,
+            "policy": POLICY,
+            "timer": "nanosleep",
+            "phase": "random",
+        }
         == hello["parameters"]
     )
     assert [line["labels"] for line in stream.all("series")] == [{"cpu": cpu} for cpu in CPUS]
@@ -122,7 +149,15 @@ def test_the_stream_has_its_order(engine: Path) -> None:
 
 
 def test_the_warm_up_is_counted_and_kept_apart(engine: Path) -> None:
-    stream = run(engine, "wakeup", "--go", f"--policy={POLICY}", "--interval-ns=300000", "--warm-up-ns=1250000000", "--count=500")
+    stream = run(
+        engine,
+        "wakeup",
+        "--go",
+        f"--policy={POLICY}",
+        "--interval-ns=300000",
+        "--warm-up-ns=1250000000",
+        "--count=500",
+    )
     for series in range(len(CPUS)):
         summary = next(line for line in stream.all("summary") if line["series"] == series)
         assert summary["warm_up"]["count"] + summary["warm_up"]["missed"] == -(-1250 * MS // (300 * US))
@@ -135,7 +170,14 @@ def test_the_warm_up_is_counted_and_kept_apart(engine: Path) -> None:
 
 
 @pytest.mark.parametrize("timer", ["nanosleep", "timerfd"])
-@pytest.mark.parametrize("policy", ["other", pytest.param("fifo", marks=pytest.mark.real_time), pytest.param("rr", marks=pytest.mark.real_time)])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "other",
+        pytest.param("fifo", marks=pytest.mark.real_time),
+        pytest.param("rr", marks=pytest.mark.real_time),
+    ],
+)
 def test_every_timer_under_every_policy(engine: Path, timer: str, policy: str) -> None:
     stream = wakeup(engine, f"--timer={timer}", "--count=300", "--priority=42", policy=policy)
     assert (stream.reason, stream.status) == ("count", 0)
@@ -152,7 +194,9 @@ def test_the_measuring_thread_has_its_policy_and_its_cpu(engine: Path) -> None:
         found = [
             tid
             for tid in map(int, os.listdir(f"/proc/{live.process.pid}/task"))  # noqa: PTH208
-            if tid != live.process.pid and os.sched_getscheduler(tid) == os.SCHED_RR and os.sched_getparam(tid).sched_priority == 37
+            if tid != live.process.pid
+            and os.sched_getscheduler(tid) == os.SCHED_RR
+            and os.sched_getparam(tid).sched_priority == 37
         ]
         assert len(found) == 1
         assert os.sched_getaffinity(found[0]) == {CPUS[-1]}
@@ -169,7 +213,9 @@ def test_a_fixed_phase_is_one_for_all(engine: Path) -> None:
     assert len(starts) == 1
     phases: set[int] = set()
     for _ in range(3):
-        phases |= {line["start_ns"] % MS for line in wakeup(engine, "--phase=random", "--count=20").all("started")}
+        phases |= {
+            line["start_ns"] % MS for line in wakeup(engine, "--phase=random", "--count=20").all("started")
+        }
     assert len(phases) >= 3 * len(CPUS) - 1
 
 
@@ -245,7 +291,13 @@ def test_many_signals_make_no_impossible_latency(engine: Path) -> None:
 
 
 def test_an_ignored_hangup_stays_ignored(engine: Path) -> None:
-    with Live(engine, "wakeup", f"--policy={POLICY}", "--count=300", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as live:
+    with Live(
+        engine,
+        "wakeup",
+        f"--policy={POLICY}",
+        "--count=300",
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    ) as live:
         live.read_until("armed")
         live.signal(signal.SIGHUP)
         live.say("go\n")
@@ -256,7 +308,15 @@ def test_an_ignored_hangup_stays_ignored(engine: Path) -> None:
 
 @pytest.mark.parametrize("timer", ["nanosleep", "timerfd"])
 def test_a_long_interval_is_no_reason_to_wait_for_the_end(engine: Path, timer: str) -> None:
-    with Live(engine, "wakeup", f"--policy={POLICY}", "--interval-ns=600000000000", f"--timer={timer}", "--phase=fixed", "--warm-up-ns=0") as live:
+    with Live(
+        engine,
+        "wakeup",
+        f"--policy={POLICY}",
+        "--interval-ns=600000000000",
+        f"--timer={timer}",
+        "--phase=fixed",
+        "--warm-up-ns=0",
+    ) as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("started")
@@ -285,20 +345,37 @@ def test_a_threshold_ends_the_measured_phase(engine: Path) -> None:
 
 def unpack(path: Path) -> tuple[tuple[Any, ...], list[int]]:
     data = path.read_bytes()
-    return struct.unpack_from("<8sIIiIqqqqq", data), list(struct.unpack(f"<{(len(data) - 64) // 8}q", data[64:]))
+    return struct.unpack_from("<8sIIiIqqqqq", data), list(
+        struct.unpack(f"<{(len(data) - 64) // 8}q", data[64:])
+    )
 
 
 @pytest.mark.parametrize("interval_ns", [333 * US, 20 * US])
 def test_the_samples_file_agrees_with_the_stream(engine: Path, tmp_path: Path, interval_ns: int) -> None:
-    stream = wakeup(engine, f"--interval-ns={interval_ns}", "--duration-ns=1200000000", f"--samples-dir={tmp_path}")
+    stream = wakeup(
+        engine, f"--interval-ns={interval_ns}", "--duration-ns=1200000000", f"--samples-dir={tmp_path}"
+    )
     assert stream.reason == "duration"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"samples-{series}.i64" for series in range(len(CPUS))]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"samples-{series}.i64" for series in range(len(CPUS))
+    ]
     warm_up = -(-50 * MS // interval_ns)
     total = warm_up + -(-1200 * MS // interval_ns)
     for series, cpu in enumerate(CPUS):
         header, samples = unpack(tmp_path / f"samples-{series}.i64")
         start = next(line["start_ns"] for line in stream.all("started") if line["series"] == series)
-        assert header == (b"rtgauge\x01", 64, series, cpu, 0, interval_ns, start, warm_up * interval_ns, 0, 1200 * MS)
+        assert header == (
+            b"rtgauge\x01",
+            64,
+            series,
+            cpu,
+            0,
+            interval_ns,
+            start,
+            warm_up * interval_ns,
+            0,
+            1200 * MS,
+        )
         release, missed, values = 0, 0, []
         for sample in samples:
             if release >= warm_up:
@@ -325,7 +402,11 @@ def test_samples_never_go_over_a_file_that_is_there(engine: Path, tmp_path: Path
 
 def test_the_longest_times_do_not_overflow(engine: Path) -> None:
     longest = (2**63 - 1) // 4
-    for words in ([f"--duration-ns={longest}"], [f"--count={longest // MS}"], [f"--duration-ns={longest}", "--interval-ns=1000000007"]):
+    for words in (
+        [f"--duration-ns={longest}"],
+        [f"--count={longest // MS}"],
+        [f"--duration-ns={longest}", "--interval-ns=1000000007"],
+    ):
         with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0", *words) as live:
             live.read_until("armed")
             live.say("go\n")

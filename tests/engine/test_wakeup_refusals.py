@@ -76,12 +76,34 @@ def test_help_and_version(engine: Path) -> None:
         assert done.stdout
         assert done.stderr == ""
     shown = subprocess.run([engine, "wakeup", "--help"], capture_output=True, text=True, check=True).stdout
-    for option in ("cpu", "interval-ns", "policy", "priority", "timer", "phase", "duration-ns", "count", "warm-up-ns", "stop-at-ns", "samples-dir", "go"):
+    for option in (
+        "cpu",
+        "interval-ns",
+        "policy",
+        "priority",
+        "timer",
+        "phase",
+        "duration-ns",
+        "count",
+        "warm-up-ns",
+        "stop-at-ns",
+        "samples-dir",
+        "go",
+    ):
         assert f"--{option} " in shown
 
 
 def test_a_folder_for_samples_that_is_missing(engine: Path, tmp_path: Path) -> None:
-    message = refused(engine, "output", 3, "wakeup", "--go", f"--policy={POLICY}", "--count=10", f"--samples-dir={tmp_path}/none")
+    message = refused(
+        engine,
+        "output",
+        3,
+        "wakeup",
+        "--go",
+        f"--policy={POLICY}",
+        "--count=10",
+        f"--samples-dir={tmp_path}/none",
+    )
     assert "No such file or directory" in message
     assert str(tmp_path) in message
 
@@ -149,21 +171,43 @@ class TestWithoutRights:
     pytestmark = pytest.mark.root
 
     def test_no_real_time_limit(self, open_engine: Path) -> None:
-        error = refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY])
+        error = refusal(
+            open_engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", *NOBODY]
+        )
         assert error["message"].startswith("real-time priority 98 is refused: ")
-        facts = {"errno": "EPERM", "priority": 98, "other_allowed": True, "euid": 65534, "cap_sys_nice": False, "rtprio_limit": 0}
+        facts = {
+            "errno": "EPERM",
+            "priority": 98,
+            "other_allowed": True,
+            "euid": 65534,
+            "cap_sys_nice": False,
+            "rtprio_limit": 0,
+        }
         assert error["detail"] == facts | {"cgroup": Path("/proc/self/cgroup").read_text()}
 
     @pytest.mark.skipif(not CAN_RAISE, reason="this root may not raise RLIMIT_RTPRIO (no CAP_SYS_RESOURCE)")
     def test_a_real_time_limit_that_is_too_low(self, open_engine: Path) -> None:
         prefix = ["prlimit", "--rtprio=50", *NOBODY]
-        assert refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)["detail"]["rtprio_limit"] == 50
+        assert (
+            refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)["detail"][
+                "rtprio_limit"
+            ]
+            == 50
+        )
         if REAL_TIME:
-            assert wakeup(open_engine, "--count=50", "--priority=50", "--memory-lock=off", prefix=prefix).reason == "count"
+            assert (
+                wakeup(open_engine, "--count=50", "--priority=50", "--memory-lock=off", prefix=prefix).reason
+                == "count"
+            )
 
     def test_a_right_that_root_lacks(self, engine: Path) -> None:
         error = refusal(
-            engine, "permission-rt", 3, "wakeup", "--go", prefix=["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+            engine,
+            "permission-rt",
+            3,
+            "wakeup",
+            "--go",
+            prefix=["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"],
         )
         assert (error["detail"]["euid"], error["detail"]["cap_sys_nice"]) == (0, False)
 
@@ -174,7 +218,12 @@ class TestWithoutRights:
         assert error["detail"] == {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
         outcomes = set()
         for kib in (*range(512, 4096, 128), 8192):
-            stream = wakeup(open_engine, "--count=20", policy="other", prefix=["prlimit", f"--memlock={kib * 1024}", *NOBODY])
+            stream = wakeup(
+                open_engine,
+                "--count=20",
+                policy="other",
+                prefix=["prlimit", f"--memlock={kib * 1024}", *NOBODY],
+            )
             if stream.all("error"):
                 assert stream.one("error")["code"] == "memory-lock"
                 assert stream.one("error")["detail"]["memlock_limit_bytes"] == kib * 1024
@@ -185,7 +234,13 @@ class TestWithoutRights:
         assert outcomes == {"refused", "measured"}
 
     def test_without_a_lock_it_says_so(self, open_engine: Path) -> None:
-        stream = wakeup(open_engine, "--count=20", "--memory-lock=off", policy="other", prefix=["prlimit", "--memlock=0", *NOBODY])
+        stream = wakeup(
+            open_engine,
+            "--count=20",
+            "--memory-lock=off",
+            policy="other",
+            prefix=["prlimit", "--memlock=0", *NOBODY],
+        )
         assert stream.reason == "count"
         assert "not-locked" in stream.marks
 
@@ -193,7 +248,14 @@ class TestWithoutRights:
         stream = wakeup(open_engine, "--count=20", "--memory-lock=off", policy="other", prefix=NOBODY)
         assert stream.one("hello")["dma_latency"] == {"wanted_us": 0, "state": "failed"}
         assert "dma-latency-failed" in stream.marks
-        stream = wakeup(open_engine, "--count=20", "--memory-lock=off", "--dma-latency-us=-1", policy="other", prefix=NOBODY)
+        stream = wakeup(
+            open_engine,
+            "--count=20",
+            "--memory-lock=off",
+            "--dma-latency-us=-1",
+            policy="other",
+            prefix=NOBODY,
+        )
         assert stream.one("hello")["dma_latency"] == {"wanted_us": None, "state": "off"}
         assert "dma-latency-failed" not in stream.marks
 
@@ -224,7 +286,10 @@ class TestGroups:
     pytestmark = pytest.mark.root
 
     @pytest.mark.parametrize("group", [CPU_GROUPS], indirect=True)
-    @pytest.mark.skipif(not (CPU_GROUPS / "cpu.rt_runtime_us").exists(), reason="this kernel has no real-time runtime of cgroups v1")
+    @pytest.mark.skipif(
+        not (CPU_GROUPS / "cpu.rt_runtime_us").exists(),
+        reason="this kernel has no real-time runtime of cgroups v1",
+    )
     def test_a_group_without_real_time_runtime(self, engine: Path, group: Path) -> None:
         assert (group / "cpu.rt_runtime_us").read_text().strip() == "0"
         detail = refusal(engine, "permission-rt", 3, "wakeup", "--go", prefix=inside(group))["detail"]
@@ -237,7 +302,9 @@ class TestGroups:
     def test_a_cpuset(self, engine: Path, group: Path) -> None:
         (group / "cpuset.cpus").write_text(str(CPUS[0]))
         (group / "cpuset.mems").write_text((CPUSETS / "cpuset.mems").read_text())
-        message = refused(engine, "cpu-not-allowed", 2, "wakeup", "--go", f"--cpu={CPUS[1]}", prefix=inside(group))
+        message = refused(
+            engine, "cpu-not-allowed", 2, "wakeup", "--go", f"--cpu={CPUS[1]}", prefix=inside(group)
+        )
         assert f"CPU {CPUS[1]} is not allowed" in message
         assert re.search(rf"allowed are {CPUS[0]}$", message)
         hello = wakeup(engine, "--count=20", prefix=inside(group)).one("hello")
@@ -252,7 +319,12 @@ class TestFullDisk:
 
     @pytest.fixture
     def small(self, tmp_path: Path) -> Iterator[Path]:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
         try:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,13 @@ pytestmark = pytest.mark.engine
 @pytest.mark.parametrize("which", ["one CPU", "all CPUs"])
 def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     cpus = CPUS[-1:] if which == "one CPU" else CPUS
-    words = ["wakeup", "--policy=fifo", "--interval-ns=1000", "--warm-up-ns=0", f"--cpu={','.join(map(str, cpus))}"]
+    words = [
+        "wakeup",
+        "--policy=fifo",
+        "--interval-ns=1000",
+        "--warm-up-ns=0",
+        f"--cpu={','.join(map(str, cpus))}",
+    ]
     with Live(engine, *words) as live:
         live.read_until("armed")
         live.say("go\n")
@@ -113,7 +120,15 @@ def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:
 @pytest.mark.slow
 def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
     """The watchdog tells a drain that waits for its reader from one that starves."""
-    with Live(engine, "wakeup", "--policy=fifo", "--interval-ns=50000", "--warm-up-ns=0", "--duration-ns=11000000000", f"--cpu={CPUS[-1]}") as live:
+    with Live(
+        engine,
+        "wakeup",
+        "--policy=fifo",
+        "--interval-ns=50000",
+        "--warm-up-ns=0",
+        "--duration-ns=11000000000",
+        f"--cpu={CPUS[-1]}",
+    ) as live:
         live.read_until("armed")
         assert live.process.stdout
         fcntl.fcntl(live.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
@@ -164,12 +179,28 @@ def test_a_killed_engine_leaves_whole_lines(engine: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("closed", "status"), [("<&-", 0), (">&-", 3), ("<&- >&-", 3), ("<&- >&- 2>&-", 3)])
-def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: Path, closed: str, status: int) -> None:
+def test_closed_standard_streams_are_no_files_of_others(
+    engine: Path, tmp_path: Path, closed: str, status: int
+) -> None:
     # One thread and no other file, so that the samples would be the next to take a free number.
-    words = ["wakeup", f"--policy={POLICY}", f"--cpu={CPUS[0]}", "--dma-latency-us=-1", "--count=50", "--warm-up-ns=0", f"--samples-dir={tmp_path}"]
+    words = [
+        "wakeup",
+        f"--policy={POLICY}",
+        f"--cpu={CPUS[0]}",
+        "--dma-latency-us=-1",
+        "--count=50",
+        "--warm-up-ns=0",
+        f"--samples-dir={tmp_path}",
+    ]
     if status:
         words.append("--go")
-    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
     assert done.returncode == status
     if status == 0:
         assert Stream(done.stdout).reason == "stopped"  # a closed input is at its end
@@ -180,12 +211,21 @@ def test_closed_standard_streams_are_no_files_of_others(engine: Path, tmp_path: 
 
 def test_a_full_disk_for_the_stream(engine: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run([engine, "wakeup", "--go", f"--policy={POLICY}"], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(
+            [engine, "wakeup", "--go", f"--policy={POLICY}"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE_S,
+            check=False,
+        )
     assert (done.returncode, done.stderr) == (3, b"")
 
 
 def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
-    with Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as first, Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as second:
+    with (
+        Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as first,
+        Live(engine, "wakeup", f"--policy={POLICY}", "--count=500") as second,
+    ):
         for live in (first, second):
             live.read_until("armed")
             live.say("go\n")
@@ -198,7 +238,12 @@ def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
 
 @pytest.mark.real_time
 def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Path) -> None:
-    with Live(engine, "wakeup", "--policy=fifo", preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))) as live:
+    with Live(
+        engine,
+        "wakeup",
+        "--policy=fifo",
+        preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5)),
+    ) as live:
         live.read_until("armed")
         assert os.sched_getscheduler(live.process.pid) == os.SCHED_OTHER
         live.say("stop\n")
@@ -207,7 +252,11 @@ def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Pat
 
 @pytest.mark.parametrize(
     "words",
-    [("wakeup", "--interval-ns=100000"), ("periodic", "--period-ns=200000"), ("response", "--interval-ns=200000")],
+    [
+        ("wakeup", "--interval-ns=100000"),
+        ("periodic", "--period-ns=200000"),
+        ("response", "--interval-ns=200000"),
+    ],
     ids=lambda words: words[0],
 )
 def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
@@ -216,7 +265,8 @@ def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("window")
-        status = dict(line.split(":", 1) for line in open(f"/proc/{live.process.pid}/status").read().splitlines())  # noqa: PTH123, SIM115
+        lines = Path(f"/proc/{live.process.pid}/status").read_text(encoding="utf-8").splitlines()
+        status = dict(line.split(":", 1) for line in lines)
         live.say("stop\n")
         live.finish()
     assert int(status["VmHWM"].split()[0]) < 4096
@@ -225,7 +275,12 @@ def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
 def test_a_whole_stream_through_wakeup_alone(engine: Path) -> None:
     """`--go` reads nothing from standard input, even where there is something."""
     done = subprocess.run(
-        [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"], input="stop\n", capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"],
+        input="stop\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert Stream(done.stdout).reason == "count"
     assert wakeup(engine, "--count=50").reason == "count"

@@ -59,7 +59,9 @@ while True:
     libc.pthread_mutex_lock(lock)
     libc.pthread_mutex_unlock(lock)
 """
-"""A real-time thread that waits for a lock that another one sleeps with; the argument: PTHREAD_PRIO_NONE or PTHREAD_PRIO_INHERIT."""
+"""A real-time thread that waits for a lock that another one sleeps with; the argument: PTHREAD_PRIO_NONE or
+PTHREAD_PRIO_INHERIT.
+"""
 LATER = """
 import os, sys, threading, time
 def loop():
@@ -95,7 +97,9 @@ time.sleep(1000)
 @contextmanager
 def python(*words: str) -> Generator[subprocess.Popen[str]]:
     """A Python program that has printed its first line."""
-    process = subprocess.Popen([sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     with process:
         try:
             assert process.stdout is not None
@@ -112,8 +116,14 @@ def program() -> Generator[subprocess.Popen[str]]:
     Its CPU is never idle: some kernels in virtual machines do not trace switches from the idle task.
     """
     cpu = max(os.sched_getaffinity(0))
-    busy = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{cpu}])\nwhile True: pass"])
-    process = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{cpu}])\n{LOOP}"], stdout=subprocess.PIPE, text=True)
+    busy = subprocess.Popen(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{cpu}])\nwhile True: pass"]
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{cpu}])\n{LOOP}"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         assert {int(process.stdout.readline()), int(process.stdout.readline())} > {process.pid}
@@ -128,7 +138,15 @@ def program() -> Generator[subprocess.Popen[str]]:
 
 def watch(engine: Path, tmp_path: Path, pid: int, *words: str) -> Stream:
     with made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name:
-        return run(engine, "watch", "--go", f"--pid={pid}", f"--trace-instance={name}", "--warm-up-ns=50000000", *words)
+        return run(
+            engine,
+            "watch",
+            "--go",
+            f"--pid={pid}",
+            f"--trace-instance={name}",
+            "--warm-up-ns=50000000",
+            *words,
+        )
 
 
 def results(stream: Stream, name: str) -> list[dict[str, Any]]:
@@ -140,19 +158,40 @@ def test_the_real_time_thread_is_watched_and_its_times_fit_together(engine: Path
         stream = watch(engine, tmp_path, process.pid, "--duration-ns=1000000000")
     assert stream.reason == "duration"
     (thread,) = results(stream, "thread")
-    assert (thread["values"]["tid"], thread["values"]["policy"], thread["values"]["priority"]) == (process.pid, "fifo", 20)
-    by = {line["metric"]: summary for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)}
+    assert (thread["values"]["tid"], thread["values"]["policy"], thread["values"]["priority"]) == (
+        process.pid,
+        "fifo",
+        20,
+    )
+    by = {
+        line["metric"]: summary
+        for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)
+    }
     assert list(by) == ["latency", "response", "execution", "period"]
-    # It sleeps 5 ms and then computes; where the other thread has the interpreter's lock it is woken once more.
+    # It sleeps 5 ms and then computes; where the other thread has the interpreter's lock it is woken once
+    # more.
     assert by["period"]["max_ns"] >= PERIOD_NS
     assert 0 < by["latency"]["min_ns"] < by["response"]["min_ns"]
-    assert by["execution"]["sum_ns"] + by["latency"]["sum_ns"] <= by["response"]["sum_ns"] + by["latency"]["max_ns"] * 2
+    assert (
+        by["execution"]["sum_ns"] + by["latency"]["sum_ns"]
+        <= by["response"]["sum_ns"] + by["latency"]["max_ns"] * 2
+    )
     assert abs(by["response"]["count"] - by["latency"]["count"]) <= 1
-    assert abs(thread["values"]["voluntary_switches"] - thread["values"]["activations"]) <= 20 + thread["values"]["untold"]
+    assert (
+        abs(thread["values"]["voluntary_switches"] - thread["values"]["activations"])
+        <= 20 + thread["values"]["untold"]
+    )
     wakers = {line["labels"]["by"]: line["values"]["count"] for line in results(stream, "woken-by")}
     assert wakers.get("interrupt", 0) > sum(wakers.values()) / 2
-    assert {line["labels"]["syscall"] for line in results(stream, "sleeps-in")} & {"clock_nanosleep", "pselect6", "select"}
-    assert sum(line["values"]["count"] for line in results(stream, "preempted-by")) == thread["values"]["preemptions"]
+    assert {line["labels"]["syscall"] for line in results(stream, "sleeps-in")} & {
+        "clock_nanosleep",
+        "pselect6",
+        "select",
+    }
+    assert (
+        sum(line["values"]["count"] for line in results(stream, "preempted-by"))
+        == thread["values"]["preemptions"]
+    )
 
 
 def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
@@ -166,9 +205,18 @@ def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
         assert "no thread of the program" in said
 
 
-def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with program() as process, made_instance(engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}") as explain:
-        stream = watch(engine, tmp_path, process.pid, "--duration-ns=500000000", f"--explain-instance={explain}")
+def test_its_largest_responses_have_moments(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        program() as process,
+        made_instance(
+            engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}"
+        ) as explain,
+    ):
+        stream = watch(
+            engine, tmp_path, process.pid, "--duration-ns=500000000", f"--explain-instance={explain}"
+        )
     moments = stream.all("moment")
     assert moments
     assert {line["thread"] for line in moments} == {process.pid}
@@ -178,12 +226,21 @@ def test_its_largest_responses_have_moments(engine: Path, tmp_path: Path, tmp_pa
 def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
     engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, protocol: str, name: str
 ) -> None:
-    with python(LOCKED, protocol) as process, made_instance(engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}") as explained:
-        stream = watch(engine, tmp_path, process.pid, "--duration-ns=2000000000", f"--explain-instance={explained}")
+    with (
+        python(LOCKED, protocol) as process,
+        made_instance(
+            engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}"
+        ) as explained,
+    ):
+        stream = watch(
+            engine, tmp_path, process.pid, "--duration-ns=2000000000", f"--explain-instance={explained}"
+        )
     (inversion,) = results(stream, name)
     assert inversion["labels"]["by"] == "holder"
     assert 0 < inversion["values"]["max_ns"] <= inversion["values"]["total_ns"]
-    futex = next(line["values"] for line in results(stream, "sleeps-in") if line["labels"]["syscall"] == "futex")
+    futex = next(
+        line["values"] for line in results(stream, "sleeps-in") if line["labels"]["syscall"] == "futex"
+    )
     assert inversion["values"]["count"] <= futex["count"]
     assert inversion["values"]["max_ns"] <= futex["max_ns"]
     formats = TraceFormats.read(stream.one("trace_formats"))
@@ -194,19 +251,32 @@ def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
 
 def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
     name = f"w{os.getpid()}"
-    renamed = f"import os\nopen('/proc/self/comm', 'w').write('{name}')\nprint(os.getpid(), flush=True)\nwhile True: os.read(0, 1) or os._exit(0)"
+    renamed = (
+        f"import os\nopen('/proc/self/comm', 'w').write('{name}')\nprint(os.getpid(), "
+        "flush=True)\nwhile True: os.read(0, 1) or os._exit(0)"
+    )
     with python(renamed), made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as instance:
         words = (f"--trace-instance={instance}", "--duration-ns=100000000", "--warm-up-ns=50000000")
         stream = run(engine, "watch", "--go", f"--program={name}", *words)
         assert [line["labels"]["task"] for line in results(stream, "thread")] == [name]
-        assert "no program is named no-such-name" in refused(engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words)
+        assert "no program is named no-such-name" in refused(
+            engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words
+        )
 
 
 def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:
     with (
         python(LATER) as process,
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
-        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--warm-up-ns=0", "--duration-ns=0") as live,
+        Live(
+            engine,
+            "watch",
+            "--go",
+            f"--pid={process.pid}",
+            f"--trace-instance={name}",
+            "--warm-up-ns=0",
+            "--duration-ns=0",
+        ) as live,
     ):
         live.read_until("started")
         assert process.stdin is not None
@@ -219,7 +289,9 @@ def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_pa
     first, second = results(stream, "thread")
     assert (first["values"]["priority"], second["values"]["priority"]) == (20, 10)
     assert second["labels"]["task"] in {line["labels"]["task"] for line in stream.all("series")}
-    assert {line["series"] for line in stream.all("summary")} == {line["series"] for line in stream.all("series")}
+    assert {line["series"] for line in stream.all("summary")} == {
+        line["series"] for line in stream.all("series")
+    }
 
 
 def test_the_real_time_threads_of_its_children_are_watched(engine: Path, tmp_path: Path) -> None:
@@ -235,7 +307,15 @@ def test_a_response_goes_on_while_the_program_is_stopped(engine: Path, tmp_path:
     with (
         program() as process,
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
-        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--warm-up-ns=0", "--duration-ns=0") as live,
+        Live(
+            engine,
+            "watch",
+            "--go",
+            f"--pid={process.pid}",
+            f"--trace-instance={name}",
+            "--warm-up-ns=0",
+            "--duration-ns=0",
+        ) as live,
     ):
         while b'"phase":"measure"' not in live.text:
             live.read_more()
@@ -248,7 +328,10 @@ def test_a_response_goes_on_while_the_program_is_stopped(engine: Path, tmp_path:
         live.read_more()
         process.kill()
         stream = live.finish()
-    by = {line["metric"]: summary for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)}
+    by = {
+        line["metric"]: summary
+        for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)
+    }
     assert by["response"]["max_ns"] > length_ns
     assert by["execution"]["max_ns"] < by["response"]["max_ns"]
 
@@ -257,7 +340,9 @@ def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
     with (
         program() as process,
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
-        Live(engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0") as live,
+        Live(
+            engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0"
+        ) as live,
     ):
         live.read_until("started")
         process.kill()

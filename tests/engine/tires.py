@@ -27,7 +27,13 @@ class Tire:
     @property
     def options(self) -> list[str]:
         """The engine's options."""
-        names = {"mass": "mass-nkg", "radius": "radius-nm", "height": "height-nm", "gravity": "gravity-nm-s2", "speed": "speed-nm-s"}
+        names = {
+            "mass": "mass-nkg",
+            "radius": "radius-nm",
+            "height": "height-nm",
+            "gravity": "gravity-nm-s2",
+            "speed": "speed-nm-s",
+        }
         words = [f"--{option}={round(getattr(self, name) * 1e9)}" for name, option in names.items()]
         if self.stiffness is not None:
             words.append(f"--stiffness-nn-m={round(self.stiffness * 1e9)}")
@@ -79,7 +85,9 @@ def simulate(tire: Tire, steps: int) -> np.ndarray:
     for _ in range(steps):
         apart = position[springs[:, 1]] - position[springs[:, 0]]
         length = np.linalg.norm(apart, axis=1)
-        pull = (stiffness * (length - rest) / length)[:, None] * apart + damping * (velocity[springs[:, 1]] - velocity[springs[:, 0]])
+        pull = (stiffness * (length - rest) / length)[:, None] * apart + damping * (
+            velocity[springs[:, 1]] - velocity[springs[:, 0]]
+        )
         force = np.zeros_like(position)
         np.add.at(force, springs[:, 0], pull)
         np.add.at(force, springs[:, 1], -pull)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The emulated instrument with its serial line as a pseudo-terminal: firmware/test/bridge.mjs behind a pty."""
+"""The emulated instrument with its serial line as a pseudo-terminal: firmware/test/bridge.mjs behind a
+pty.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ FIRMWARE = Path(__file__).parents[2] / "firmware"
 
 
 class EmulatedBoard:
-    """`path`: of the pty. `wire`: the UDP port at which a master of this machine toggles the answer line. Use as a context."""
+    """`path`: of the pty.
+
+    `wire`: the UDP port at which a master of this machine toggles the answer line. Use as a context.
+    """
 
     def __init__(self, **script: object) -> None:
         node = shutil.which("node")

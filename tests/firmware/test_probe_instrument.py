@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The chain from the instrument to the page: `rtgauge` with an emulated instrument.
 
-Real: rtgauge, its engine as slave or master on this machine, the firmware, the protocol on its serial line, the record and the page. Not real: the board,
-which is emulated and slower than one, so that no time that it measures means anything; the wire, which is a datagram of the path udp: the bridge makes one
-of each stimulus edge, and an edge of each datagram that comes back. So the tests are about what is counted, marked, kept and shown.
+Real: rtgauge, its engine as slave or master on this machine, the firmware, the protocol on its serial line,
+the record and the page. Not real: the board,
+which is emulated and slower than one, so that no time that it measures means anything; the wire, which is a
+datagram of the path udp: the bridge makes one
+of each stimulus edge, and an edge of each datagram that comes back. So the tests are about what is counted,
+marked, kept and shown.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 
 class Wired:
-    """A board, wired to a port of this machine; `instrument`: its address, which stays the same when it is plugged in again."""
+    """A board, wired to a port of this machine; `instrument`: its address, which stays the same when it is
+    plugged in again.
+    """
 
     def __init__(self, board: EmulatedBoard, path: str, folder: Path) -> None:
         self.board = board
@@ -81,8 +86,12 @@ def views(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
 SHORT_GAPS = ('interval-min = "20us"', 'interval-max = "200us"')
 
 
-def test_responses_from_outside_and_inside_in_one_record_and_on_one_page(tmp_path: Path, wired: Wired) -> None:
-    plan = wired.plan("response", "cycles = 300", 'warm-up = "10ms"', 'wire-offset = "24ns"', "samples = true", *SHORT_GAPS)
+def test_responses_from_outside_and_inside_in_one_record_and_on_one_page(
+    tmp_path: Path, wired: Wired
+) -> None:
+    plan = wired.plan(
+        "response", "cycles = 300", 'warm-up = "10ms"', 'wire-offset = "24ns"', "samples = true", *SHORT_GAPS
+    )
     done = good(rtgauge("run", plan, "--out", tmp_path / "out", env={"COLUMNS": "140"}))
     record = Record.open(the_record(tmp_path))
     (step,) = record.steps
@@ -95,13 +104,23 @@ def test_responses_from_outside_and_inside_in_one_record_and_on_one_page(tmp_pat
     assert (step.total.count, step.total.max_ns) == (300, outer.max_ns)  # what a requirement is about
     report = step.instrument
     assert report is not None
-    assert (report.id, report.loopback_ns, report.wire_offset_ns, report.resolution_ns) == ("E6605838831F2B27", (0, 0), 24, 8)
-    assert (report.counters["stimuli"], report.counters["answers"], report.counters["missed"]) == (300, 300, 0)
+    assert (report.id, report.loopback_ns, report.wire_offset_ns, report.resolution_ns) == (
+        "E6605838831F2B27",
+        (0, 0),
+        24,
+        8,
+    )
+    assert (report.counters["stimuli"], report.counters["answers"], report.counters["missed"]) == (
+        300,
+        300,
+        0,
+    )
     assert report.exact is not None
     assert (report.exact.count, report.exact.min_ns, report.exact.max_ns) == (300, outer.min_ns, outer.max_ns)
     assert report.exact.mean_ns == pytest.approx(outer.mean_ns)
     assert report.exact.std_ns == pytest.approx(outer.std_ns)
-    # Every edge that the instrument counted was answered by the slave, which also answered those of the warm-up.
+    # Every edge that the instrument counted was answered by the slave, which also answered those of the
+    # warm-up.
     (signal_result,) = [result for result in step.results if result.name == "signal"]
     assert int(signal_result.values["answers"] or 0) > 300
     assert not [mark for mark in step.marks if mark.severity == "invalid"]
@@ -116,12 +135,17 @@ def test_half_periods_from_outside_and_inside(tmp_path: Path, toggled: Wired) ->
     plan = toggled.plan("periodic", 'period = "20ms"', "cycles = 100", 'warm-up = "20ms"')
     good(rtgauge("run", plan, "--out", tmp_path / "out"))
     (step,) = Record.open(the_record(tmp_path)).steps
-    assert [(series.metric, series.labels["role"]) for series in step.series] == [("latency", "self"), ("jitter", "self"), ("jitter", "instrument")]
+    assert [(series.metric, series.labels["role"]) for series in step.series] == [
+        ("latency", "self"),
+        ("jitter", "self"),
+        ("jitter", "instrument"),
+    ]
     assert step.total is not None
     assert step.total.metric == "latency"
     report = step.instrument
     assert report is not None
-    # The emulated board begins to watch some edges later, and measures the distances between those that it saw.
+    # The emulated board begins to watch some edges later, and measures the distances between those that it
+    # saw.
     assert report.counters["edges"] == step.series[2].count + 1
     assert 0 < step.series[2].count < 102
     assert report.configuration["nominal_ns"] == 10_000_000
@@ -129,7 +153,20 @@ def test_half_periods_from_outside_and_inside(tmp_path: Path, toggled: Wired) ->
 
 
 def test_as_a_probe_and_in_json(wired: Wired) -> None:
-    words = ("--path", wired.path, "--instrument", wired.instrument, "--interval", "2ms", "--timeout", "1s", "--duration", "300ms", "--warm-up", "0s")
+    words = (
+        "--path",
+        wired.path,
+        "--instrument",
+        wired.instrument,
+        "--interval",
+        "2ms",
+        "--timeout",
+        "1s",
+        "--duration",
+        "300ms",
+        "--warm-up",
+        "0s",
+    )
     step = document(good(rtgauge("probe", "response", *words, "--json")).stdout)["steps"][0]
     assert step["end_reason"] == "duration"
     configuration = step["instrument"]["configuration"]
@@ -138,7 +175,10 @@ def test_as_a_probe_and_in_json(wired: Wired) -> None:
     outer = views(step, "response")["instrument"]
     counters = step["instrument"]["counters"]
     assert (outer["count"], outer["missed"]) == (counters["answers"], counters["missed"])
-    assert outer["count"] + outer["missed"] in (counters["stimuli"], counters["stimuli"] - 1)  # the last may be under way
+    assert outer["count"] + outer["missed"] in (
+        counters["stimuli"],
+        counters["stimuli"] - 1,
+    )  # the last may be under way
 
 
 LONG = ('duration = "1h"', 'warm-up = "0s"', "samples = true", *SHORT_GAPS)
@@ -149,7 +189,13 @@ def begin(tmp_path: Path, wired: Wired, *more: object) -> Any:
     log = tmp_path / "stderr"
     process = start("run", wired.plan("response", *LONG), "--out", tmp_path / "out", *more, log=log)
     try:
-        wait_until(lambda: process.poll() is not None or any(file.stat().st_size > 64 for file in tmp_path.glob("out/*/steps/.*.tmp/samples-0.i64")), "samples")
+        wait_until(
+            lambda: (
+                process.poll() is not None
+                or any(file.stat().st_size > 64 for file in tmp_path.glob("out/*/steps/.*.tmp/samples-0.i64"))
+            ),
+            "samples",
+        )
         assert process.poll() is None, log.read_text()
     except BaseException:
         end(process)
@@ -162,7 +208,13 @@ def resume(tmp_path: Path) -> Any:
     log = tmp_path / "again"
     process = start("run", "--resume", the_record(tmp_path), log=log)
     try:
-        wait_until(lambda: process.poll() is not None or any(file.stat().st_size > 64 for file in tmp_path.glob("out/*/steps/.*.tmp/samples-0.i64")), "samples")
+        wait_until(
+            lambda: (
+                process.poll() is not None
+                or any(file.stat().st_size > 64 for file in tmp_path.glob("out/*/steps/.*.tmp/samples-0.i64"))
+            ),
+            "samples",
+        )
         assert process.poll() is None, log.read_text()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
@@ -171,7 +223,9 @@ def resume(tmp_path: Path) -> Any:
     return Record.open(the_record(tmp_path))
 
 
-def test_ctrl_c_keeps_both_views_and_a_resumed_run_measures_the_step_again(tmp_path: Path, wired: Wired) -> None:
+def test_ctrl_c_keeps_both_views_and_a_resumed_run_measures_the_step_again(
+    tmp_path: Path, wired: Wired
+) -> None:
     process = begin(tmp_path, wired)
     try:
         process.send_signal(signal.SIGINT)
@@ -200,7 +254,9 @@ def test_after_kill_9_the_instrument_is_stopped_and_used_again(tmp_path: Path, w
     assert "resumed" in {mark.name for mark in record.run.marks}
 
 
-def test_a_cable_that_is_pulled_leaves_a_marked_record_and_the_run_can_be_resumed(tmp_path: Path, wired: Wired) -> None:
+def test_a_cable_that_is_pulled_leaves_a_marked_record_and_the_run_can_be_resumed(
+    tmp_path: Path, wired: Wired
+) -> None:
     process = begin(tmp_path, wired, "--repeats", 2)
     try:
         wired.unplug()
@@ -230,5 +286,10 @@ def test_where_nobody_answers_the_wires_are_named(tmp_path: Path) -> None:
 
 
 def test_an_instrument_that_is_not_there_is_said_before_anything_is_measured(tmp_path: Path) -> None:
-    said = error_line(rtgauge("probe", "response", "--path", "udp:127.0.0.1:7000", "--instrument", f"serial:{tmp_path}/none"), 3)
+    said = error_line(
+        rtgauge(
+            "probe", "response", "--path", "udp:127.0.0.1:7000", "--instrument", f"serial:{tmp_path}/none"
+        ),
+        3,
+    )
     assert "no such port" in said

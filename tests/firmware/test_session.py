@@ -27,7 +27,11 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
     with emulated_instrument(delays=delays) as path, _session(path) as session:
         assert session.identity.unique_id == "E6605838831F2B27"
         assert session.identity.tick_ns == 8
-        session.configure(Configuration(Mode.RESPONSE, period_min_ns=50_000, period_max_ns=200_000, limit_ns=5_000_000, count=500))
+        session.configure(
+            Configuration(
+                Mode.RESPONSE, period_min_ns=50_000, period_max_ns=200_000, limit_ns=5_000_000, count=500
+            )
+        )
         session.start()
         follower = ResponseFollower(session.identity.tick_ns, 5_000_000)
         arrivals = list(session.arrivals())
@@ -54,13 +58,23 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
 def test_missed_stimuli_and_a_fixed_period():
     with emulated_instrument(delays=[500, 500, None, 500, 500, 500, 500]) as path, _session(path) as session:
         session.configure(
-            Configuration(Mode.RESPONSE, edges=Edges.RISING, timing=Timing.FIXED, period_min_ns=1_000_000, period_max_ns=1_000_000, limit_ns=400_000, count=70)
+            Configuration(
+                Mode.RESPONSE,
+                edges=Edges.RISING,
+                timing=Timing.FIXED,
+                period_min_ns=1_000_000,
+                period_max_ns=1_000_000,
+                limit_ns=400_000,
+                count=70,
+            )
         )
         session.start()
         follower = ResponseFollower(session.identity.tick_ns, 400_000, Edges.RISING)
         blocks = [follower.add(arrival) for arrival in session.arrivals() if isinstance(arrival, Events)]
         state = session.current_state()
-        blocks += [follower.last_missed()] if state.missed > sum(len(block.missed_ns) for block in blocks) else []
+        blocks += (
+            [follower.last_missed()] if state.missed > sum(len(block.missed_ns) for block in blocks) else []
+        )
         assert sum(len(block.response_ns) for block in blocks) == state.answers
         assert sum(len(block.missed_ns) for block in blocks) == state.missed
         assert state.stimuli == 70

@@ -24,7 +24,12 @@ NEEDED = ("qemu-system-x86_64", "qemu-system-aarch64", "mmdebstrap", "mke2fs", "
 BUILD_S, BOOT_S = 900, 240
 
 
-FILES_GUEST = {"test_by_boot": "debian-rt", "test_timerlat": "debian-rt", "test_kmod": "kernels of the test", "test_serial_guest": "serial"}
+FILES_GUEST = {
+    "test_by_boot": "debian-rt",
+    "test_timerlat": "debian-rt",
+    "test_kmod": "kernels of the test",
+    "test_serial_guest": "serial",
+}
 """What the tests of a file boot, where it is not `debian` and their names do not say it."""
 
 
@@ -36,7 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Function, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Function, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A guest in which a test failed may be broken: the next test boots it anew."""
     report = yield
     if report.failed and call.when == "call" and "lab" in item.funcargs:
@@ -45,12 +52,17 @@ def pytest_runtest_makereport(item: pytest.Function, call: pytest.CallInfo[None]
 
 
 class ByGuest(LoadScopeScheduling):
-    """What boots the same guest stays on one worker, and follows one another there: the guest is booted once. The most tests come first."""
+    """What boots the same guest stays on one worker, and follows one another there: the guest is booted once.
+
+    The most tests come first.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         """The guest. (pytest-xdist 3.8 does not see its own mark for that, xdist_group, in pytest 9.2.)"""
         named = re.search(r"(debian[a-z0-9-]*)\]$", nodeid)
-        return named[1] if named is not None else FILES_GUEST.get(Path(nodeid.partition("::")[0]).stem, "debian")
+        return (
+            named[1] if named is not None else FILES_GUEST.get(Path(nodeid.partition("::")[0]).stem, "debian")
+        )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGuest:
@@ -80,12 +92,15 @@ class Lab:
         words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *more)
         done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         if done.returncode and "did not come up within" in done.stderr:
-            # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind for good.
+            # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind
+            # for good.
             done = rtgauge(*words, env=self.env, timeout=BOOT_S)
         good(done)
 
     def boot(self, name: str, append: str = "", smp: str | None = None, *, icount: bool = False) -> None:
-        """Make sure that just this guest runs: these words on its kernel's command line, so many CPUs (`rtgauge lab boot --smp`), this clock (`--icount`)."""
+        """Make sure that just this guest runs: these words on its kernel's command line, so many CPUs
+        (`rtgauge lab boot --smp`), this clock (`--icount`).
+        """
         if (self.up, self.append, self.smp, self.icount) == (name, append, smp, icount) and not self.others:
             return
         self.stop()
@@ -114,7 +129,11 @@ class Lab:
 
 
 def _make_key(folder: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def _share_key(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -128,7 +147,11 @@ def _share_key(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    missing = [program for program in NEEDED if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
+    missing = [
+        program
+        for program in NEEDED
+        if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None
+    ]
     assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
     one = Lab(tmp_path_factory.mktemp("lab"))
     _share_key(one.home, tmp_path_factory)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Guests with rtgauge's kernel modules: eight kernels, 6.1 and 6.12, stock and PREEMPT_RT, x86-64 and arm64."""
+"""Guests with rtgauge's kernel modules: eight kernels, 6.1 and 6.12, stock and PREEMPT_RT, x86-64 and
+arm64.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ COMMAND_S = 300
 OWN_SOURCES = os.environ.get("RTGAUGE_KMOD_KERNEL", "")
 """The sources of a kernel of one's own, built: the tests run on it too (`-k own`)."""
 BEGUN = "rtgauge-test: a test begins"
-COMPLAINT = re.compile(r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared")
+COMPLAINT = re.compile(
+    r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared"
+)
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,14 @@ class Kernel:
         return self._tree.make(self._release, KMOD, into, words)
 
     def _known(self, lab: Lab) -> bool:
-        return self.guest in {guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab.env)).stdout)}
+        return self.guest in {
+            guest["name"] for guest in json.loads(good(rtgauge("lab", "list", "--json", env=lab.env)).stdout)
+        }
 
     def add(self, lab: Lab) -> None:
-        """Make the guest known to the lab, where it is none of its own: Debian 12's kernels, as kernels of the user's own."""
+        """Make the guest known to the lab, where it is none of its own: Debian 12's kernels, as kernels of
+        the user's own.
+        """
         if self.suite != OLD or self._known(lab):
             return
         place = cache() / "headers" / f"kernels-{self.suite}-{self.architecture}"
@@ -86,13 +94,21 @@ class Kernel:
         bootable(place / "boot" / f"vmlinuz-{self._release}", self.architecture, folder / "kernel")
         for name, content in with_needs(find_modules(place / "lib/modules" / self._release), WANTED).items():
             (folder / "modules" / f"{name}.ko").write_bytes(content)
-        words = ["--kernel", folder / "kernel", "--modules", folder / "modules", *(["--arm64"] if self.architecture == "aarch64" else [])]
+        words = [
+            "--kernel",
+            folder / "kernel",
+            "--modules",
+            folder / "modules",
+            *(["--arm64"] if self.architecture == "aarch64" else []),
+        ]
         good(rtgauge("lab", "add", self.guest, *words, env=lab.env))
 
 
 @dataclass(frozen=True)
 class OwnKernel(Kernel):
-    """One that was built here for x86-64, from a tree of sources, with all built in that a guest of the lab needs: for KASAN, lockdep and their like."""
+    """One that was built here for x86-64, from a tree of sources, with all built in that a guest of the lab
+    needs: for KASAN, lockdep and their like.
+    """
 
     sources: Path
 
@@ -106,14 +122,23 @@ class OwnKernel(Kernel):
     def make(self, into: Path, words: Sequence[str]) -> tuple[list[Path], str]:
         folder = into / "build"
         shutil.copytree(KMOD, folder, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*"))
-        done = subprocess.run(["make", "-C", str(self.sources), f"M={folder}", *words, "modules"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["make", "-C", str(self.sources), f"M={folder}", *words, "modules"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         modules = sorted(Path(shutil.copy(path, into)) for path in folder.glob("*.ko"))
         shutil.rmtree(folder)
         return modules, done.stdout + done.stderr
 
     def add(self, lab: Lab) -> None:
         if not self._known(lab):
-            good(rtgauge("lab", "add", self.guest, "--kernel", self.sources / "arch/x86/boot/bzImage", env=lab.env))
+            good(
+                rtgauge(
+                    "lab", "add", self.guest, "--kernel", self.sources / "arch/x86/boot/bzImage", env=lab.env
+                )
+            )
 
 
 KERNELS = [
@@ -129,7 +154,9 @@ if OWN_SOURCES:
 def build_test_program(architecture: Architecture, place: Path) -> None:
     """The program that speaks with the modules, static, for a guest."""
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare", "-static"]
-    subprocess.run([f"{CROSS[architecture]}gcc", *flags, "-o", str(place), str(KMOD / "test/kmod_test.c")], check=True)
+    subprocess.run(
+        [f"{CROSS[architecture]}gcc", *flags, "-o", str(place), str(KMOD / "test/kmod_test.c")], check=True
+    )
 
 
 @dataclass(frozen=True)
@@ -154,8 +181,16 @@ class Measured:
     @classmethod
     def of(cls, text: str) -> Measured:
         lines = [line.split() for line in text.splitlines()]
-        samples = [Sample(*map(int, words[1:6]), times=tuple(map(int, words[6:]))) for words in lines if words[:1] == ["sample"]]
-        statuses = [{key: int(value) for key, _, value in (word.partition("=") for word in words[1:])} for words in lines if words[:1] == ["status"]]
+        samples = [
+            Sample(*map(int, words[1:6]), times=tuple(map(int, words[6:])))
+            for words in lines
+            if words[:1] == ["sample"]
+        ]
+        statuses = [
+            {key: int(value) for key, _, value in (word.partition("=") for word in words[1:])}
+            for words in lines
+            if words[:1] == ["status"]
+        ]
         return cls(sorted(samples, key=lambda sample: sample.number), statuses[-1])
 
 
@@ -170,24 +205,61 @@ class KmodGuest:
         lab.boot(kernel.guest)
         files = [str(path) for path in (*modules, folder / "kmod_test")]
         archive = subprocess.run(
-            ["tar", "-c", *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name))], check=True, stdout=-1
+            [
+                "tar",
+                "-c",
+                *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name)),
+            ],
+            check=True,
+            stdout=-1,
         ).stdout
         place = folder / "kmod.tar"
         place.write_bytes(archive)
         with place.open() as file:
-            good(rtgauge("lab", "shell", kernel.guest, f"mkdir {GUEST_FOLDER} && tar -x -C {GUEST_FOLDER}", env=lab.env, stdin=file))
+            good(
+                rtgauge(
+                    "lab",
+                    "shell",
+                    kernel.guest,
+                    f"mkdir {GUEST_FOLDER} && tar -x -C {GUEST_FOLDER}",
+                    env=lab.env,
+                    stdin=file,
+                )
+            )
 
     def shell(self, script: str, timeout_s: float = COMMAND_S) -> str:
         """What a script prints that runs among the modules; it has to end well."""
-        return good(rtgauge("lab", "shell", self.kernel.guest, f"cd {GUEST_FOLDER}; {script}", env=self.lab.env, timeout=timeout_s)).stdout
+        return good(
+            rtgauge(
+                "lab",
+                "shell",
+                self.kernel.guest,
+                f"cd {GUEST_FOLDER}; {script}",
+                env=self.lab.env,
+                timeout=timeout_s,
+            )
+        ).stdout
 
     def load(self, *parameters: str) -> None:
         """Load all modules, the wire with its parameters."""
         words = {"rtgauge_wire": shlex.join(parameters)}
-        self.shell(" && ".join([*(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES), f"echo {BEGUN} >/dev/kmsg"]))
+        self.shell(
+            " && ".join(
+                [
+                    *(f"insmod {module}.ko {words.get(module, '')}" for module in MODULES),
+                    f"echo {BEGUN} >/dev/kmsg",
+                ]
+            )
+        )
 
     def unload(self) -> list[str]:
-        """Remove the modules that are there; lines of the kernel log since they were loaded that report a fault."""
+        """Remove the modules that are there; lines of the kernel log since they were loaded that report a
+        fault.
+        """
         script = 'for module; do if grep -q "^$module " /proc/modules; then rmmod $module || exit 1; fi; done'
-        log = self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg").rpartition(BEGUN)[2].splitlines()
+        log = (
+            self.shell(f"set -- {shlex.join(reversed(MODULES))}; {script}; dmesg")
+            .rpartition(BEGUN)[2]
+            .splitlines()
+        )
         return [line for line in log if COMPLAINT.search(line)]

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     Measured = Callable[..., tuple[dict[str, Any], Path]]
 
 SHORT = ("--set", "warm-up=100ms", "--set", "interval=10ms", "--seed", "7")
-WORDS = {"HM": "", "HMI": "isolcpus=managed_irq,domain,1-3", "M": "nosmt", "MI": "nosmt isolcpus=managed_irq,domain,2", "Single": "nosmt maxcpus=1"}
+WORDS = {
+    "HM": "",
+    "HMI": "isolcpus=managed_irq,domain,1-3",
+    "M": "nosmt",
+    "MI": "nosmt isolcpus=managed_irq,domain,2",
+    "Single": "nosmt maxcpus=1",
+}
 CPUS = {"HM": [0, 1, 2, 3], "HMI": [1, 2, 3], "M": [0, 2], "MI": [2], "Single": [0]}
 STUDY_S = 900
 
@@ -37,7 +43,8 @@ def check(step: dict[str, Any], record: Path) -> None:
 def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian-rt", "threadirqs")
     done = rtgauge(
-        "run", "delgado2020", "--target", "lab:debian-rt", "--deployments-by", "boot", "--duration", "1s", "--load", "cpu", *SHORT, "--json",
+        "run", "delgado2020", "--target", "lab:debian-rt", "--deployments-by", "boot", "--duration", "1s",
+        "--load", "cpu", *SHORT, "--json",
         "--out", tmp_path / "out", env=lab.env, timeout=STUDY_S,
     )  # fmt: skip
     study = json.loads(good(done).stdout)
@@ -63,10 +70,22 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.ci
 def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None:
     lab.boot("debian-rt")
-    document, record = measured("--deployments-by", "boot", "--deployment", "MI,Single,as-is", "--load", "idle,cpu", "--duration", "1s", *SHORT)
+    document, record = measured(
+        "--deployments-by",
+        "boot",
+        "--deployment",
+        "MI,Single,as-is",
+        "--load",
+        "idle,cpu",
+        "--duration",
+        "1s",
+        *SHORT,
+    )
     assert not document["run"]["left_out"]
     measured_keys = sorted((step["key"]["deployment"], step["key"]["load"]) for step in document["steps"])
-    assert measured_keys == sorted((name, load) for name in ("MI", "Single", "as-is") for load in ("idle", "cpu"))
+    assert measured_keys == sorted(
+        (name, load) for name in ("MI", "Single", "as-is") for load in ("idle", "cpu")
+    )
     for step in document["steps"]:
         if step["key"]["deployment"] == "as-is":
             assert (step["deployment"]["boot_words"], step["deployment"]["recognised"]) == ("", "HM")
@@ -79,7 +98,9 @@ def test_what_deploy_apply_holds_is_not_rebooted_away(lab: Lab) -> None:
     assert "MI is in force" in lab.command("deploy", "apply", "MI").stdout
     facts = json.loads(lab.command("system", "--json").stdout)
     assert (facts["deployment"]["name"], facts["deployment"]["held"]) == ("MI", "MI")
-    refused = rtgauge("run", "--target", "lab:debian-rt", "--deployments-by", "boot", "--deployment", "M", env=lab.env)
+    refused = rtgauge(
+        "run", "--target", "lab:debian-rt", "--deployments-by", "boot", "--deployment", "M", env=lab.env
+    )
     assert refused.returncode == 3
     assert "rtgauge restore --applied --target lab:debian-rt" in refused.stderr
     assert "nothing had to be put back" in lab.command("restore").stdout

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Deployments on a kernel with hyper-threads and version 2 control groups: live, after kill -9, and by boot parameters."""
+"""Deployments on a kernel with hyper-threads and version 2 control groups: live, after kill -9, and by boot
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
 
 SHORT = ("--load", "idle", "--set", "warm-up=100ms", "--set", "interval=10ms")
 STATE = (
-    "cat /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/control /sys/fs/cgroup/cpuset.cpus.isolated"
-    " /sys/devices/virtual/workqueue/cpumask /proc/sys/kernel/timer_migration /proc/irq/default_smp_affinity; ls /sys/fs/cgroup"
+    "cat /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/control "
+    "/sys/fs/cgroup/cpuset.cpus.isolated"
+    " /sys/devices/virtual/workqueue/cpumask /proc/sys/kernel/timer_migration "
+    "/proc/irq/default_smp_affinity; ls /sys/fs/cgroup"
 )
 PUT_BACK_S = 120
 
@@ -37,7 +41,12 @@ def test_every_deployment_live_and_all_put_back(lab: Lab, measured: Measured) ->
     assert cpus == {"HM": [0, 1, 2, 3], "HMI": [1, 2, 3], "M": [0, 2], "MI": [2], "Single": [0]}
     (left_out,) = document["run"]["left_out"]
     assert left_out["what"].startswith("deployment CHM")
-    settings = {one["path"] for step in document["steps"] if step["key"]["deployment"] == "MI" for one in step["deployment"]["settings"]}
+    settings = {
+        one["path"]
+        for step in document["steps"]
+        if step["key"]["deployment"] == "MI"
+        for one in step["deployment"]["settings"]
+    }
     assert any(path.endswith("cpuset.cpus.partition") for path in settings), settings
     assert lab.run_in(STATE) == before
 
@@ -47,7 +56,8 @@ def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -
     lab.boot("debian")
     before = lab.run_in(STATE)
     process = start(
-        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "20s", "--hold", "1s", *SHORT, "--out", tmp_path / "out",
+        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "20s", "--hold", "1s", *SHORT,
+        "--out", tmp_path / "out",
         env=lab.env, log=tmp_path / "log",
     )  # fmt: skip
     try:
@@ -67,7 +77,8 @@ def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, t
     lab.boot("debian")
     before = lab.run_in(STATE)
     process = start(
-        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "60s", *SHORT, "--out", tmp_path / "out", env=lab.env, log=tmp_path / "log"
+        "run", "--target", "lab:debian", "--deployment", "MI", "--duration", "60s", *SHORT, "--out",
+        tmp_path / "out", env=lab.env, log=tmp_path / "log"
     )  # fmt: skip
     try:
         wait_until(lambda: "rtgauge-isolated" in lab.run_in(STATE), "the deployment", timeout_s=60)
@@ -82,7 +93,11 @@ def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, t
 
 
 @pytest.mark.parametrize(
-    ("append", "deployment"), [("nosmt isolcpus=managed_irq,domain,2 nohz_full=2 rcu_nocbs=2 irqaffinity=0", "MI"), ("maxcpus=1 nosmt", "Single")]
+    ("append", "deployment"),
+    [
+        ("nosmt isolcpus=managed_irq,domain,2 nohz_full=2 rcu_nocbs=2 irqaffinity=0", "MI"),
+        ("maxcpus=1 nosmt", "Single"),
+    ],
 )
 def test_a_deployment_by_boot_parameters_is_recognised(lab: Lab, append: str, deployment: str) -> None:
     lab.boot("debian-rt", append)

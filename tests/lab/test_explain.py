@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Stalls that need a kernel module, or a guest that is stopped from outside: `rtgauge selftest` finds and names them, on the terminal and on the page.
+"""Stalls that need a kernel module, or a guest that is stopped from outside: `rtgauge selftest` finds and
+names them, on the terminal and on the page.
 
-The first runs on a guest whose clock counts its instructions, and whose CPU is never idle meanwhile: other work of this machine takes nothing from it.
-PREEMPT_RT keeps its network from delaying the measured thread by as much as a stall. Still the bounds are wide, and no size is asserted.
+The first runs on a guest whose clock counts its instructions, and whose CPU is never idle meanwhile: other
+work of this machine takes nothing from it.
+PREEMPT_RT keeps its network from delaying the measured thread by as much as a stall. Still the bounds are
+wide, and no size is asserted.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 
 def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str, Any]], Record]:
     """(kind -> its row, the record) of a self test in the guest that is up."""
-    done = invoke("selftest", "--target", f"lab:{lab.up}", *words, "--json", "--out", tmp_path / "records", env=lab.env)
+    done = invoke(
+        "selftest", "--target", f"lab:{lab.up}", *words, "--json", "--out", tmp_path / "records", env=lab.env
+    )
     assert done.returncode in {0, 1}, done.stderr
     result = json.loads(done.stdout)
     rows = {row["kind"]: row for row in result["kinds"]}
@@ -34,12 +39,17 @@ def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str
         assert row["found"] >= 0.5 * row["injected"], rows
     record = Record.open(Path(result["record"]))
     for step in explained_steps(record):
-        assert all(sum(part.ns for part in explanation.parts) == explanation.latency_ns for explanation in step.explanations)
+        assert all(
+            sum(part.ns for part in explanation.parts) == explanation.latency_ns
+            for explanation in step.explanations
+        )
     return rows, record
 
 
 @pytest.mark.ci
-def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_by_function(lab: Lab, tmp_path: Path) -> None:
+def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_by_function(
+    lab: Lab, tmp_path: Path
+) -> None:
     tree = headers_tree("x86_64", print)
     (release,) = [release for release in tree.releases() if "-rt-" in release]
     (module,), _ = tree.make(release, KMOD / "test" / "stall", tmp_path, ["-s", "W=1", "KCFLAGS=-Werror"])
@@ -48,7 +58,18 @@ def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_
         good(rtgauge("lab", "shell", "debian-rt", "cat >/tmp/rtgauge_stall.ko", env=lab.env, stdin=content))
     lab.run_in("insmod /tmp/rtgauge_stall.ko")
     try:
-        rows, record = self_test(lab, tmp_path, "--cpu", "0", "--kinds", "irqs-off,preempt-off", "--length", "500us", "--count", "40")
+        rows, record = self_test(
+            lab,
+            tmp_path,
+            "--cpu",
+            "0",
+            "--kinds",
+            "irqs-off,preempt-off",
+            "--length",
+            "500us",
+            "--count",
+            "40",
+        )
     finally:
         lab.run_in("until rmmod rtgauge_stall; do sleep 0.2; done")
     for row in rows.values():
@@ -61,7 +82,9 @@ def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_
 
 
 @pytest.mark.ci
-def test_a_guest_that_is_stopped_from_outside_is_known_to_have_run_no_software(lab: Lab, tmp_path: Path) -> None:
+def test_a_guest_that_is_stopped_from_outside_is_known_to_have_run_no_software(
+    lab: Lab, tmp_path: Path
+) -> None:
     lab.boot("debian")
     rows, record = self_test(lab, tmp_path, "--kinds", "stopped", "--count", "6")
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows

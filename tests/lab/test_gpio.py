@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""GPIO for real: the PL061 of QEMU's arm64 machine. Its line 3 is the power button, which QEMU presses and lets go; no line is wired to another one."""
+"""GPIO for real: the PL061 of QEMU's arm64 machine.
+
+Its line 3 is the power button, which QEMU presses and lets go; no line is wired to another one.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +52,25 @@ def press(lab: Lab, times: int, pause_s: float) -> None:
 
 
 def test_the_slave_answers_the_edges_of_a_real_line(lab: Lab, tmp_path: Path) -> None:
-    """Kernel time stamps, the parts by the line's own interrupt, and its IRQ thread raised by the controller."""
+    """Kernel time stamps, the parts by the line's own interrupt, and its IRQ thread raised by the
+    controller.
+    """
     lab.boot(GUEST)
     good(probe(lab, "calibrate"))  # the engine of this architecture is built by now
     (tmp_path / "plan.toml").write_text(PLAN)
     process = start(
-        "run", tmp_path / "plan.toml", "--target", f"lab:{GUEST}", "--json", "--out", tmp_path / "out", env=lab.env, log=tmp_path / "log"
+        "run", tmp_path / "plan.toml", "--target", f"lab:{GUEST}", "--json", "--out", tmp_path / "out",
+        env=lab.env, log=tmp_path / "log"
     )  # fmt: skip
     try:
-        wait_until(lambda: "measuring" in (tmp_path / "log").read_text() or "rtgauge-slave" in lab.run_in("cat /sys/kernel/debug/gpio"), "the slave", 300)
+        wait_until(
+            lambda: (
+                "measuring" in (tmp_path / "log").read_text()
+                or "rtgauge-slave" in lab.run_in("cat /sys/kernel/debug/gpio")
+            ),
+            "the slave",
+            300,
+        )
         press(lab, 30, 0.7)
         out, _ = process.communicate(timeout=240)
     finally:
@@ -68,7 +81,11 @@ def test_the_slave_answers_the_edges_of_a_real_line(lab: Lab, tmp_path: Path) ->
     assert whole["labels"] == {"cpu": step["cpus"][0], "role": "slave", "from": "kernel-time-stamp"}
     assert whole["count"] >= 10
     assert whole["min_ns"] > 0
-    assert [part["labels"]["segment"] for part in parts] == ["service-time", "scheduling-latency", "scheduling-duration"]
+    assert [part["labels"]["segment"] for part in parts] == [
+        "service-time",
+        "scheduling-latency",
+        "scheduling-duration",
+    ]
     assert all(part["count"] > 0 and part["min_ns"] > 0 for part in parts)
     values = {result["name"]: result["values"] for result in step["results"]}
     assert values["signal"]["answers"] >= whole["count"]
@@ -85,7 +102,23 @@ def probe(lab: Lab, *words: object) -> Any:
 
 def test_an_output_is_toggled(lab: Lab) -> None:
     lab.boot(GUEST)
-    done = good(probe(lab, "periodic", "--path", f"{CHIP}:0", "--role", "master", "--period", "20ms", "--duration", "2s", "--timer", "timerfd", "--json"))
+    done = good(
+        probe(
+            lab,
+            "periodic",
+            "--path",
+            f"{CHIP}:0",
+            "--role",
+            "master",
+            "--period",
+            "20ms",
+            "--duration",
+            "2s",
+            "--timer",
+            "timerfd",
+            "--json",
+        )
+    )
     (step,) = json.loads(done.stdout)["steps"]
     latency, jitter = step["series"]
     assert latency["count"] + latency["missed"] == 200
@@ -104,11 +137,38 @@ def test_an_output_is_toggled(lab: Lab) -> None:
 )
 def test_what_is_wrong_with_a_line_is_said(lab: Lab, lines: str, role: str, said: str) -> None:
     lab.boot(GUEST)
-    assert said in error_line(probe(lab, "response", "--path", f"{CHIP}:{lines}", "--role", role, "--duration", "2s", "--timeout", "20ms"), 3)
+    assert said in error_line(
+        probe(
+            lab,
+            "response",
+            "--path",
+            f"{CHIP}:{lines}",
+            "--role",
+            role,
+            "--duration",
+            "2s",
+            "--timeout",
+            "20ms",
+        ),
+        3,
+    )
 
 
 def test_an_edge_that_does_not_come_is_waited_for_in_vain(lab: Lab) -> None:
     lab.boot(GUEST)
-    done = good(probe(lab, "response", "--path", f"{CHIP}:0,{BUTTON}:active-low", "--role", "slave", "--duration", "1s", "--json"), 3)
+    done = good(
+        probe(
+            lab,
+            "response",
+            "--path",
+            f"{CHIP}:0,{BUTTON}:active-low",
+            "--role",
+            "slave",
+            "--duration",
+            "1s",
+            "--json",
+        ),
+        3,
+    )
     (step,) = json.loads(done.stdout)["steps"]
     assert [mark["name"] for mark in step["marks"] if mark["severity"] == "invalid"] == ["no-stimulus"]

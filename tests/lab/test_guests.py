@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Real kernels: what they are is seen, what is measured says that it is emulated, no verdict is based on it."""
+"""Real kernels: what they are is seen, what is measured says that it is emulated, no verdict is based on
+it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ SHORT = ("--duration", "2s", "--set", "warm-up=100ms", "--set", "interval=10ms")
 
 @pytest.fixture(scope="module", params=GUESTS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each guest in turn; of this scope, so that all tests of a guest follow one another and it is booted once."""
+    """Each guest in turn; of this scope, so that all tests of a guest follow one another and it is booted
+    once.
+    """
     return str(request.param)
 
 
@@ -54,7 +58,9 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
 @pytest.mark.ci
 def test_wakeup_idle_and_loaded(lab: Lab, measured: Measured, name: str) -> None:
     lab.boot(name)
-    document, record = measured("--load", "idle,cpu", "--require", "period=10ms latency<=5s", *SHORT, status=4)
+    document, record = measured(
+        "--load", "idle,cpu", "--require", "period=10ms latency<=5s", *SHORT, status=4
+    )
     assert [step["key"]["load"] for step in document["steps"]] == ["idle", "cpu"]
     for step in document["steps"]:
         assert step["total"]["count"] + step["total"]["missed"] >= 100
@@ -89,20 +95,33 @@ interval = "20ms"
 timeout = "2s"
 space = "kernel"
 """
-STEPS_IN_KERNEL = {"periodic": ["interrupt-latency", "thread-latency", "service-time"], "response": ["interrupt-latency", "service-time"]}
+STEPS_IN_KERNEL = {
+    "periodic": ["interrupt-latency", "thread-latency", "service-time"],
+    "response": ["interrupt-latency", "service-time"],
+}
 
 
 def loaded_modules(lab: Lab) -> list[str]:
-    return [line.split()[0] for line in lab.run_in("cat /proc/modules").splitlines() if line.startswith("rtgauge")]
+    return [
+        line.split()[0] for line in lab.run_in("cat /proc/modules").splitlines() if line.startswith("rtgauge")
+    ]
 
 
 def by_role(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
-    return {series["labels"]["role"]: series for series in step["series"] if series["metric"] == metric and "role" in series["labels"]}
+    return {
+        series["labels"]["role"]: series
+        for series in step["series"]
+        if series["metric"] == metric and "role" in series["labels"]
+    }
 
 
 @pytest.mark.ci
-def test_tasks_in_user_and_in_kernel_space_over_the_wire(lab: Lab, measured: Measured, name: str, tmp_path: Path) -> None:
-    """The modules are built for this kernel, loaded, and gone again; the wire's own time stamps fit the probes' figures."""
+def test_tasks_in_user_and_in_kernel_space_over_the_wire(
+    lab: Lab, measured: Measured, name: str, tmp_path: Path
+) -> None:
+    """The modules are built for this kernel, loaded, and gone again; the wire's own time stamps fit the
+    probes' figures.
+    """
     lab.boot(name)
     (tmp_path / "plan.toml").write_text(WIRE_PLAN)
     document, _ = measured(tmp_path / "plan.toml")
@@ -114,16 +133,24 @@ def test_tasks_in_user_and_in_kernel_space_over_the_wire(lab: Lab, measured: Mea
         probe, in_kernel = step["key"]["probe"], step["key"]["parameters"]["space"] == "kernel"
         assert {mark["name"] for mark in step["marks"] if mark["severity"] == "invalid"} == set()
         segments = [series for series in step["series"] if "segment" in series["labels"]]
-        assert [series["labels"]["segment"] for series in segments] == (STEPS_IN_KERNEL[probe] if in_kernel else [])
+        assert [series["labels"]["segment"] for series in segments] == (
+            STEPS_IN_KERNEL[probe] if in_kernel else []
+        )
         assert all(series["count"] and series["min_ns"] >= 0 for series in segments)
-        modules = [setting for setting in step["deployment"]["settings"] if setting["path"].startswith("module:")]
+        modules = [
+            setting for setting in step["deployment"]["settings"] if setting["path"].startswith("module:")
+        ]
         assert [setting["path"].rpartition("/")[2] for setting in modules] == [
             "rtgauge_core.ko", "rtgauge_wire.ko", *([f"rtgauge_{probe}.ko"] if in_kernel else []),
         ]  # fmt: skip
         assert {setting["put_back"] for setting in modules} == {"restored"}
         values = {result["name"]: result["values"] for result in step["results"]}
         assert (values["wire"]["not_compared"], values["wire"]["lost"]) == (0, 0)
-        check_reference(step, "self" if probe == "periodic" else "master", "latency" if probe == "periodic" else "response")
+        check_reference(
+            step,
+            "self" if probe == "periodic" else "master",
+            "latency" if probe == "periodic" else "response",
+        )
     assert loaded_modules(lab) == []
 
 
@@ -132,7 +159,10 @@ def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
     told, difference = by_role(step, metric), by_role(step, "difference")[role]
     assert told[role]["count"] == told["wire"]["count"] == difference["count"] > 10
     assert difference["min_ns"] >= 0
-    assert told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"] >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
+    assert (
+        told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"]
+        >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
+    )
 
 
 def answers(lab: Lab) -> bool:
@@ -142,23 +172,56 @@ def answers(lab: Lab) -> bool:
 
 def measuring_engines(lab: Lab) -> list[str]:
     """Process ids, in the guest, of engines that run the probe."""
-    script = "for pid in $(pidof engine); do tr '\\0' ' ' </proc/$pid/cmdline | grep -q '^[^ ]*engine response' && echo $pid; done; true"
+    script = (
+        "for pid in $(pidof engine); do tr '\\0' ' ' </proc/$pid/cmdline | grep -q '^[^ ]*engine "
+        "response' && echo $pid; done; true"
+    )
     return lab.run_in(script).split()
 
 
-DEAF = "killall dropbear; until ! grep -q ^rtgauge /proc/modules; do sleep 0.2; done; dropbear -s -r /var/lib/rtgauge-lab/host-key"
+DEAF = (
+    "killall dropbear; until ! grep -q ^rtgauge /proc/modules; do sleep 0.2; done; dropbear -s -r "
+    "/var/lib/rtgauge-lab/host-key"
+)
 """Who was in is out, and nobody is let in until the modules are gone."""
 
 
 @pytest.mark.parametrize("name", ["debian-rt"], indirect=True)
-@pytest.mark.parametrize("victim", [pytest.param("engine", marks=pytest.mark.ci), pytest.param("rtgauge", marks=pytest.mark.ci), "connection"])
-def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_path: Path, victim: str) -> None:
-    """Of the engine: rtgauge puts it back. Of rtgauge itself, or of its connection: the session's guard does, when its lease is over."""
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param("engine", marks=pytest.mark.ci),
+        pytest.param("rtgauge", marks=pytest.mark.ci),
+        "connection",
+    ],
+)
+def test_kill_9_in_the_middle_leaves_no_module_behind(
+    lab: Lab, name: str, tmp_path: Path, victim: str
+) -> None:
+    """Of the engine: rtgauge puts it back.
+
+    Of rtgauge itself, or of its connection: the session's guard does, when its lease is over.
+    """
     lab.boot(name)
-    command = ("probe", "response", "--space", "kernel", "--duration", "60s", "--timeout", "2s", "--target", f"lab:{name}")
+    command = (
+        "probe",
+        "response",
+        "--space",
+        "kernel",
+        "--duration",
+        "60s",
+        "--timeout",
+        "2s",
+        "--target",
+        f"lab:{name}",
+    )
     process = start(*command, env=lab.env, log=tmp_path / "log")
     try:
-        wait_until(lambda: "[1/1]" in (tmp_path / "log").read_text() and bool(measuring_engines(lab)), "the measurement", 240)
+        wait_until(
+            lambda: "[1/1]" in (tmp_path / "log").read_text() and bool(measuring_engines(lab)),
+            "the measurement",
+            240,
+        )
         assert "rtgauge_response" in loaded_modules(lab)
         if victim == "rtgauge":
             process.kill()
@@ -169,7 +232,11 @@ def test_kill_9_in_the_middle_leaves_no_module_behind(lab: Lab, name: str, tmp_p
         process.wait(240)
     finally:
         end(process)
-    wait_until(lambda: answers(lab) and loaded_modules(lab) == [], f"the modules to be removed without the {victim}", 120)
+    wait_until(
+        lambda: answers(lab) and loaded_modules(lab) == [],
+        f"the modules to be removed without the {victim}",
+        120,
+    )
     assert "rtgauge" not in lab.run_in("cat /sys/kernel/debug/gpio")
 
 
@@ -180,7 +247,9 @@ def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Meas
     assert not document["run"]["left_out"]
 
 
-def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(lab: Lab, measured: Measured) -> None:
+def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(
+    lab: Lab, measured: Measured
+) -> None:
     lab.boot("debian", "isolcpus=2 nosmt")
     facts = json.loads(good(invoke("system", "--target", "lab:debian", "--json", env=lab.env)).stdout)
     assert facts["cpu"]["online"] == "0,2"
@@ -215,20 +284,38 @@ def test_a_power_cut_keeps_the_disk_and_the_host_key(lab: Lab) -> None:
 def test_the_next_run_puts_back_what_a_power_cut_has_left(lab: Lab, measured: Measured, engine: Path) -> None:
     lab.boot("debian")
     with engine.open("rb") as program:
-        good(rtgauge("lab", "shell", "debian", "cat >/tmp/engine && chmod 700 /tmp/engine", env=lab.env, stdin=program))
+        good(
+            rtgauge(
+                "lab",
+                "shell",
+                "debian",
+                "cat >/tmp/engine && chmod 700 /tmp/engine",
+                env=lab.env,
+                stdin=program,
+            )
+        )
     lab.run_in("echo old >/var/setting; sync")
-    lab.run_in("sleep 600 </dev/null >/dev/null 2>&1 & /tmp/engine set --run cut --owner-pid $! -- /var/setting new /proc/sys/vm/stat_interval 7; sync")
+    lab.run_in(
+        "sleep 600 </dev/null >/dev/null 2>&1 & /tmp/engine set --run cut --owner-pid $! -- "
+        "/var/setting new /proc/sys/vm/stat_interval 7; sync"
+    )
     assert lab.run_in("cat /var/setting").strip() == "new"
     power_cut(lab, "debian")
     _, record = measured("--load", "idle", *SHORT)
-    (mark,) = [mark for mark in json.loads((record / "run.json").read_text())["marks"] if mark["name"] == "restored-before"]
+    (mark,) = [
+        mark
+        for mark in json.loads((record / "run.json").read_text())["marks"]
+        if mark["name"] == "restored-before"
+    ]
     # a try before this one, cut off in the middle, has left the same
     assert re.search(r"[1-9] restored", mark["detail"])
     assert re.search(r"[1-9] dropped-after-reboot", mark["detail"])
     assert lab.run_in("cat /var/setting").strip() == "old"
 
 
-def test_emulated_and_real_are_not_compared_unless_forced(lab: Lab, measured: Measured, tmp_path: Path) -> None:
+def test_emulated_and_real_are_not_compared_unless_forced(
+    lab: Lab, measured: Measured, tmp_path: Path
+) -> None:
     lab.boot("debian")
     _, there = measured("--load", "idle", *SHORT)
     good(invoke("run", "--load", "idle", "--out", tmp_path / "local", *SHORT))
@@ -256,7 +343,22 @@ def test_a_kernel_of_ones_own(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "overlay/etc").mkdir(parents=True)
     (tmp_path / "overlay/etc/own").write_text("mine\n")
     kernel = next(kept.glob("vmlinuz-*"))
-    good(rtgauge("lab", "add", "own", "--kernel", kernel, "--modules", kept, "--overlay", tmp_path / "overlay", "--append", "quiet", env=lab.env))
+    good(
+        rtgauge(
+            "lab",
+            "add",
+            "own",
+            "--kernel",
+            kernel,
+            "--modules",
+            kept,
+            "--overlay",
+            tmp_path / "overlay",
+            "--append",
+            "quiet",
+            env=lab.env,
+        )
+    )
     lab.boot("own")
     assert lab.run_in("cat /etc/own; cat /proc/cmdline").split()[0] == "mine"
     lab.stop()
@@ -268,7 +370,18 @@ def test_a_kernel_that_does_not_come_up_shows_its_console(lab: Lab, tmp_path: Pa
     lab.boot("debian")
     lab.stop()
     kernel = next(stock_kernel().glob("vmlinuz-*"))
-    good(rtgauge("lab", "add", "broken", "--kernel", kernel, "--append", "rdinit=/nowhere root=/dev/nothing", env=lab.env))
+    good(
+        rtgauge(
+            "lab",
+            "add",
+            "broken",
+            "--kernel",
+            kernel,
+            "--append",
+            "rdinit=/nowhere root=/dev/nothing",
+            env=lab.env,
+        )
+    )
     line = error_line(rtgauge("lab", "boot", "broken", "--accel", "tcg", env=lab.env, timeout=240), 3)
     assert "panicked" in line
     assert "console" in line

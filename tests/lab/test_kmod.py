@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The kernel modules in real kernels: they are built against Debian's headers, loaded into guests, and driven by kmod/test."""
+"""The kernel modules in real kernels: they are built against Debian's headers, loaded into guests, and driven
+by kmod/test.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,14 @@ HIGH, MERGED, NO_IRQ, HARD = 1, 2, 4, 8
 ENDED, STOPPED, BY_COUNT, OVERLOAD = 2, 1, 2, 3
 NO_LINE = 0xFFFF
 WIRE = "join=0-1,2-3"
-ONE = pytest.mark.parametrize("guest", [kernel for kernel in KERNELS if str(kernel) == "trixie-rt-x86_64"], indirect=True, ids=str)
+ONE = pytest.mark.parametrize(
+    "guest", [kernel for kernel in KERNELS if str(kernel) == "trixie-rt-x86_64"], indirect=True, ids=str
+)
 """What is the same whatever the kernel."""
-EVERY = [pytest.param(kernel, marks=pytest.mark.ci if str(kernel) == "trixie-rt-x86_64" else ()) for kernel in KERNELS]
+EVERY = [
+    pytest.param(kernel, marks=pytest.mark.ci if str(kernel) == "trixie-rt-x86_64" else ())
+    for kernel in KERNELS
+]
 """Every kernel, of which CI takes one."""
 
 
@@ -38,7 +45,9 @@ def guest(request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def loaded(guest: KmodGuest) -> Iterator[KmodGuest]:
-    """With the modules loaded; whatever a test does, the kernel has nothing to complain of, and they can be removed."""
+    """With the modules loaded; whatever a test does, the kernel has nothing to complain of, and they can be
+    removed.
+    """
     guest.unload()
     guest.load(WIRE)
     yield guest
@@ -49,16 +58,32 @@ def loaded(guest: KmodGuest) -> Iterator[KmodGuest]:
 def test_the_modules_are_built_without_a_warning(kernel: Kernel, tmp_path: Path) -> None:
     modules, output = kernel.make(tmp_path, ["-s", "W=1", "C=2", "CHECK=sparse", "KCFLAGS=-Werror"])
     assert sorted(path.stem for path in modules) == sorted(MODULES)
-    assert [line for line in output.splitlines() if "warning" in line.lower() or "error" in line.lower()] == []
+    assert [
+        line for line in output.splitlines() if "warning" in line.lower() or "error" in line.lower()
+    ] == []
 
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if isinstance(kernel, OwnKernel)], ids=str)
 def test_checkpatch_finds_nothing(kernel: OwnKernel) -> None:
-    """Only a kernel's sources have it. Left out: modules outside of a kernel need its version; a header for user space has no BIT(); the miscdevice's
+    """Only a kernel's sources have it.
+
+    Left out: modules outside of a kernel need its version; a header for user space has no BIT(); the
+    miscdevice's
     operations are each device's own; where a line is broken is clang-format's business."""
     left_out = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,BIT_MACRO,CONST_STRUCT,OPEN_ENDED_LINE"
     files = [str(path) for path in sorted(KMOD.glob("*.[ch]"))]
-    words = ["perl", str(kernel.sources / "scripts/checkpatch.pl"), "--no-tree", "--strict", "--terse", "--no-summary", "--ignore", left_out, "--file", *files]
+    words = [
+        "perl",
+        str(kernel.sources / "scripts/checkpatch.pl"),
+        "--no-tree",
+        "--strict",
+        "--terse",
+        "--no-summary",
+        "--ignore",
+        left_out,
+        "--file",
+        *files,
+    ]
     assert subprocess.run(words, capture_output=True, text=True, check=False).stdout == ""
 
 
@@ -66,7 +91,8 @@ def test_sparse_finds_what_is_wrong(tmp_path: Path) -> None:
     """A check that cannot fail is none."""
     (tmp_path / "Kbuild").write_text("obj-m := broken.o\n")
     (tmp_path / "broken.c").write_text(
-        '#include <linux/module.h>\nint broken(int __user *p);\nint broken(int __user *p) { return *p; }\nMODULE_LICENSE("GPL");\n'
+        "#include <linux/module.h>\nint broken(int __user *p);\nint broken(int __user *p) { return "
+        '*p; }\nMODULE_LICENSE("GPL");\n'
     )
     tree = headers_tree("x86_64", print)
     _modules, output = tree.make(tree.releases()[0], tmp_path, tmp_path, ["C=2", "CHECK=sparse"])
@@ -75,24 +101,40 @@ def test_sparse_finds_what_is_wrong(tmp_path: Path) -> None:
 
 def edges(text: str) -> list[dict[str, int]]:
     """What `kmod_test gpio` printed of each edge."""
-    return [{key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)} for line in text.splitlines() if line.startswith("edge ")]
+    return [
+        {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+        for line in text.splitlines()
+        if line.startswith("edge ")
+    ]
 
 
 def beside(first: str, second: str) -> str:
-    """A script: `first` has begun to measure, `second` runs to its end, `first` is stopped, and what it measured is printed after a line of dashes."""
+    """A script: `first` has begun to measure, `second` runs to its end, `first` is stopped, and what it
+    measured is printed after a line of dashes.
+    """
     begun = "until grep -q ^status first.txt; do kill -0 $first || exit 1; sleep 0.05; done"
     ended = "kill $first; wait $first || exit 1; echo ----; cat first.txt"
-    return f"rm -f first.txt; ./kmod_test {first} >first.txt & first=$!; {begun}; ./kmod_test {second} || exit 1; {ended}"
+    return (
+        f"rm -f first.txt; ./kmod_test {first} >first.txt & first=$!; {begun}; ./kmod_test {second} || "
+        f"exit 1; {ended}"
+    )
 
 
 def test_two_joined_lines_are_a_wire_for_any_program(loaded: KmodGuest) -> None:
-    """GPIO uAPI v2 as gpio-utils use it; the wire's own times are around those of the kernel's GPIO character device."""
+    """GPIO uAPI v2 as gpio-utils use it; the wire's own times are around those of the kernel's GPIO character
+    device.
+    """
     printed, _, recorded = loaded.shell(beside("wire", "gpio out=0 in=1 count=200")).partition("----")
     seen, wire = edges(printed), Measured.of(recorded)
     assert [edge["sequence"] for edge in seen] == list(range(1, 201))
     assert [edge["id"] for edge in seen] == [1, 2] * 100
     assert [sample.number for sample in wire.samples] == list(range(200))
-    assert (wire.status["lost"], wire.status["missed"], wire.status["state"], wire.status["reason"]) == (0, 0, ENDED, STOPPED)
+    assert (wire.status["lost"], wire.status["missed"], wire.status["state"], wire.status["reason"]) == (
+        0,
+        0,
+        ENDED,
+        STOPPED,
+    )
     for edge, sample in zip(seen, wire.samples, strict=True):
         out, raised, handled = sample.times[:3]
         assert (sample.line, sample.made_by, sample.flags & HIGH) == (1, 0, edge["id"] == 1)
@@ -100,9 +142,13 @@ def test_two_joined_lines_are_a_wire_for_any_program(loaded: KmodGuest) -> None:
 
 
 def test_an_edge_that_nobody_waits_for_is_recorded_too(loaded: KmodGuest) -> None:
-    printed, _, recorded = loaded.shell(beside("wire", "periodic period=2000000 count=50 out=rtgauge_wire:4")).partition("----")
+    printed, _, recorded = loaded.shell(
+        beside("wire", "periodic period=2000000 count=50 out=rtgauge_wire:4")
+    ).partition("----")
     wire = Measured.of(recorded)
-    assert {(sample.line, sample.made_by, sample.flags & NO_IRQ, sample.times[1]) for sample in wire.samples} == {(NO_LINE, 4, NO_IRQ, 0)}
+    assert {
+        (sample.line, sample.made_by, sample.flags & NO_IRQ, sample.times[1]) for sample in wire.samples
+    } == {(NO_LINE, 4, NO_IRQ, 0)}
     assert wire.status["missed"] == len(wire.samples) == Measured.of(printed).status["samples"]
 
 
@@ -121,10 +167,18 @@ def test_lines_are_joined_and_cut(loaded: KmodGuest) -> None:
 def test_periodic(loaded: KmodGuest, context: int, map_rings: int) -> None:
     """Each toggle is due on the grid, in the order of its steps, and out between them, as the wire saw it."""
     period, count = 5_000_000, 200
-    words = f"periodic context={context} period={period} count={count} cpu=1 map={map_rings} out=rtgauge_wire:0 priority={90 if context else 0}"
+    words = (
+        f"periodic context={context} period={period} count={count} cpu=1 map={map_rings} "
+        f"out=rtgauge_wire:0 priority={90 if context else 0}"
+    )
     task = Measured.of(loaded.shell(f"./kmod_test {words}"))
     assert task.status["samples"] + task.status["missed"] == count
-    assert (len(task.samples), task.status["lost"], task.status["state"], task.status["reason"]) == (task.status["samples"], 0, ENDED, BY_COUNT)
+    assert (len(task.samples), task.status["lost"], task.status["state"], task.status["reason"]) == (
+        task.status["samples"],
+        0,
+        ENDED,
+        BY_COUNT,
+    )
     number = 0
     for index, sample in enumerate(task.samples):
         expected, irq, thread, done = sample.times[:4]
@@ -139,14 +193,20 @@ def test_periodic(loaded: KmodGuest, context: int, map_rings: int) -> None:
 
 def test_the_wire_sees_each_toggle_when_it_was_made(loaded: KmodGuest) -> None:
     """The wire's time stamp of an edge lies between the task's own two."""
-    printed, _, recorded = loaded.shell(beside("wire", "periodic period=5000000 count=100 cpu=1 out=rtgauge_wire:0")).partition("----")
+    printed, _, recorded = loaded.shell(
+        beside("wire", "periodic period=5000000 count=100 cpu=1 out=rtgauge_wire:0")
+    ).partition("----")
     for toggle, edge in zip(Measured.of(printed).samples, Measured.of(recorded).samples, strict=True):
         assert toggle.times[1] <= edge.times[0] <= toggle.times[3]
 
 
-@pytest.mark.parametrize("context", [IRQ, THREAD, IRQ_THREAD, IRQ_DEFAULT], ids=["irq", "thread", "irq-thread", "irq-default"])
+@pytest.mark.parametrize(
+    "context", [IRQ, THREAD, IRQ_THREAD, IRQ_DEFAULT], ids=["irq", "thread", "irq-thread", "irq-default"]
+)
 def test_response(loaded: KmodGuest, context: int) -> None:
-    """A user-space master over the wire: each edge is answered once, step after step, on the CPU that was asked for."""
+    """A user-space master over the wire: each edge is answered once, step after step, on the CPU that was
+    asked for.
+    """
     own_thread = "cpu=0 priority=90" if context == THREAD else ""
     response = f"response context={context} irq-cpu=1 in=rtgauge_wire:1 out=rtgauge_wire:2 {own_thread}"
     printed, _, answered = loaded.shell(beside(response, "gpio out=0 in=3 count=100")).partition("----")
@@ -175,7 +235,8 @@ def held(words: str, script: str) -> str:
     """A script: a measurement is running, `script` is run, and then the one who measures is killed."""
     begun = "until grep -q ^status held.txt; do kill -0 $held || exit 1; sleep 0.05; done"
     return (
-        f"rm -f held.txt; mkfifo -m 600 never; ./kmod_test {words} hold=1 <>never >held.txt & held=$!; {begun}; {script}; kill -9 $held; wait $held; rm never"
+        f"rm -f held.txt; mkfifo -m 600 never; ./kmod_test {words} hold=1 <>never >held.txt & held=$!; "
+        f"{begun}; {script}; kill -9 $held; wait $held; rm never"
     )
 
 
@@ -183,7 +244,10 @@ def test_the_interrupt_goes_back_to_its_cpus(loaded: KmodGuest) -> None:
     status = Measured.of(loaded.shell("./kmod_test response in=rtgauge_wire:1 stop=1")).status
     folder = f"/proc/irq/{status['irq']}"
     before = loaded.shell(f"cat {folder}/smp_affinity_list")
-    assert loaded.shell(held("response in=rtgauge_wire:1 irq-cpu=1", f"cat {folder}/effective_affinity_list")) == "1\n"
+    assert (
+        loaded.shell(held("response in=rtgauge_wire:1 irq-cpu=1", f"cat {folder}/effective_affinity_list"))
+        == "1\n"
+    )
     assert loaded.shell(f"cat {folder}/smp_affinity_list") == before
 
 
@@ -197,7 +261,9 @@ def test_the_interrupt_goes_back_to_its_cpus(loaded: KmodGuest) -> None:
         ("rtgauge_wire", "wire"),
     ],
 )
-def test_a_second_user_waits_and_who_is_killed_leaves_nothing(loaded: KmodGuest, device: str, words: str) -> None:
+def test_a_second_user_waits_and_who_is_killed_leaves_nothing(
+    loaded: KmodGuest, device: str, words: str
+) -> None:
     assert "EBUSY" in loaded.shell(held(words, f"./kmod_test info device={device} 2>&1"))
     assert f"module={device}" in loaded.shell(f"./kmod_test info device={device}")
     assert "thread=0" in loaded.shell("./kmod_test periodic period=1000000 count=5 out=rtgauge_wire:0")
@@ -236,7 +302,11 @@ def test_a_second_user_waits_and_who_is_killed_leaves_nothing(loaded: KmodGuest,
 )
 def test_wrong_parameters_are_refused_with_one_line(loaded: KmodGuest, words: str, why: str) -> None:
     printed, _, log = loaded.shell(f"./kmod_test {words} 2>&1; dmesg").partition("EINVAL")
-    lines = [line for line in log.rpartition(BEGUN)[2].splitlines() if re.search(r"rtgauge_(wire|periodic|response): ", line)]
+    lines = [
+        line
+        for line in log.rpartition(BEGUN)[2].splitlines()
+        if re.search(r"rtgauge_(wire|periodic|response): ", line)
+    ]
     assert "status" not in printed
     assert len([line for line in lines if not line.split("] ")[1].startswith("misc ")]) == 1
     assert re.search(why, lines[-1])
@@ -245,7 +315,9 @@ def test_wrong_parameters_are_refused_with_one_line(loaded: KmodGuest, words: st
 @ONE
 def test_a_line_that_is_taken_is_busy(loaded: KmodGuest) -> None:
     """And while a line is in use, the wire stays."""
-    printed = loaded.shell(held("hold-line line=5", "./kmod_test periodic out=rtgauge_wire:5 2>&1; rmmod rtgauge_wire 2>&1"))
+    printed = loaded.shell(
+        held("hold-line line=5", "./kmod_test periodic out=rtgauge_wire:5 2>&1; rmmod rtgauge_wire 2>&1")
+    )
     assert "EBUSY" in printed
     assert "unavailable" in printed or "busy" in printed
 
@@ -279,17 +351,27 @@ def test_nonsense_harms_nobody(loaded: KmodGuest, device: str) -> None:
     """Commands, parameters, mappings and reads drawn at random, and a user that overwrites what it maps."""
     for seed in (1, 2, 3):
         assert loaded.shell(f"./kmod_test hostile device={device} seed={seed} count=3000") == "calls done\n"
-    # processes that share what one of them opened, so that its calls overtake one another, while another user changes the wire
-    beside = "" if device == "rtgauge_wire" else "./kmod_test hostile seed=5 count=1000 processes=2 >/dev/null & "
-    assert loaded.shell(f"{beside}./kmod_test hostile device={device} seed=4 count=1000 processes=4 && wait") == "calls done\n"
+    # processes that share what one of them opened, so that its calls overtake one another, while another user
+    # changes the wire
+    beside = (
+        "" if device == "rtgauge_wire" else "./kmod_test hostile seed=5 count=1000 processes=2 >/dev/null & "
+    )
+    assert (
+        loaded.shell(f"{beside}./kmod_test hostile device={device} seed=4 count=1000 processes=4 && wait")
+        == "calls done\n"
+    )
     assert "reason=2" in loaded.shell("./kmod_test periodic period=1000000 count=10")
 
 
 @ONE
-@pytest.mark.parametrize("parameter", ["lines=1", "lines=65", "join=0", "join=0-0", "join=0-1,1-2", "join=0-9", "join=0-1x"])
+@pytest.mark.parametrize(
+    "parameter", ["lines=1", "lines=65", "join=0", "join=0-0", "join=0-1,1-2", "join=0-9", "join=0-1x"]
+)
 def test_wrong_module_parameters_are_refused(loaded: KmodGuest, parameter: str) -> None:
     loaded.shell(f"rmmod rtgauge_wire; echo {BEGUN} >/dev/kmsg")
-    printed, _, log = loaded.shell(f"insmod rtgauge_wire.ko {parameter} 2>&1 || true; dmesg").partition("nvalid")
+    printed, _, log = loaded.shell(f"insmod rtgauge_wire.ko {parameter} 2>&1 || true; dmesg").partition(
+        "nvalid"
+    )
     assert "insmod" in printed
     assert len(re.findall(r"rtgauge_wire: (?:lines|join)\b", log.rpartition(BEGUN)[2])) == 1
 

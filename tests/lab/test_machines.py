@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""This machine and guests of every architecture and kernel in one plan, one record and one page; every command on a guest."""
+"""This machine and guests of every architecture and kernel in one plan, one record and one page; every
+command on a guest.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
         lab.boot_beside(name)
     (tmp_path / "machines.toml").write_text(PLAN)
     # the verdict is about emulated machines too: it cannot be told
-    done = good(invoke("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env), 4)
+    done = good(
+        invoke("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env), 4
+    )
     lab.stop()
     found = json.loads(done.stdout)
     assert [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]] == [
@@ -49,7 +53,11 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
     assert "emulated" in (record / "report.html").read_text()
     assert "--force" in error_line(invoke("compare", record), 2)
     page = tmp_path / "compare.html"
-    compared = good(invoke("compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"})).stdout
+    compared = good(
+        invoke(
+            "compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"}
+        )
+    ).stdout
     assert "Machines and kernels" in compared
     html = page.read_text()
     assert f"Emulated: {', '.join(GUESTS)}." in html
@@ -85,14 +93,25 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
     lab.boot("debian-arm64")
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        '[[step]]\nprobe = "response"\nrole = "slave"\npeer = "lab:debian-arm64"\npath = "udp:127.0.0.1:7000"\npeer-path = "udp:10.0.2.2:7000"\n'
+        '[[step]]\nprobe = "response"\nrole = "slave"\npeer = "lab:debian-arm64"\npath = '
+        '"udp:127.0.0.1:7000"\npeer-path = "udp:10.0.2.2:7000"\n'
         'interval = "20ms"\ncycles = 100\n'
     )
-    found = json.loads(good(invoke("run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env), 4).stdout)
+    found = json.loads(
+        good(
+            invoke(
+                "run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env
+            ),
+            4,
+        ).stdout
+    )
     assert "emulated" in found["run"]["verdicts"][0]["reason"]
     (step,) = found["steps"]
     assert step["key"]["targets"] == {"self": "local", "master": "lab:debian-arm64"}
-    assert {one["labels"]["machine"]: one["labels"]["role"] for one in step["series"]} == {"local": "slave", "lab:debian-arm64": "master"}
+    assert {one["labels"]["machine"]: one["labels"]["role"] for one in step["series"]} == {
+        "local": "slave",
+        "lab:debian-arm64": "master",
+    }
     assert all(one["count"] > 0 for one in step["series"])
     # a time is as good as the worse of the two machines
     assert {"emulated", "guests-running"} <= {mark["name"] for mark in step["marks"]}
@@ -105,7 +124,11 @@ def test_deploy_apply_and_restore_on_a_guest(lab: Lab, name: str) -> None:
     lab.boot(name)
     lab.command("deploy", "apply", "Single")
     facts = json.loads(lab.command("system", "--json").stdout)
-    assert (facts["deployment"]["name"], facts["deployment"]["held"], facts["cpu"]["online"]) == ("Single", "Single", "0")
+    assert (facts["deployment"]["name"], facts["deployment"]["held"], facts["cpu"]["online"]) == (
+        "Single",
+        "Single",
+        "0",
+    )
     lab.command("restore", "--applied")
     facts = json.loads(lab.command("system", "--json").stdout)
     assert (facts["deployment"]["held"], facts["cpu"]["online"]) == ("none", "0-3")

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A guest without disk and network: everything goes over its second serial line, also after the connection broke. Its clock counts instructions."""
+"""A guest without disk and network: everything goes over its second serial line, also after the connection
+broke.
+
+Its clock counts instructions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ci
 
 
-def test_a_guest_that_has_only_serial_lines(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_that_has_only_serial_lines(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(lab.home))
     (kernel,) = stock_kernel().glob("vmlinuz-*")
     lab.stop()
@@ -37,7 +43,9 @@ def test_a_guest_that_has_only_serial_lines(lab: Lab, tmp_path: Path, monkeypatc
         facts = json.loads((record / "targets/lab-serial/system.json").read_text())
         assert facts["machine"]["instruction_ns"] == 4
         step = json.loads(next(record.glob("steps/*/step.json")).read_text())
-        assert "its clock counts instructions" in next(mark["detail"] for mark in step["marks"] if mark["name"] == "emulated")
+        assert "its clock counts instructions" in next(
+            mark["detail"] for mark in step["marks"] if mark["name"] == "emulated"
+        )
         # whoever holds the line is killed: the next command finds the guest again
         control = paths.folder_of("serial") / "ssh"
         masters = [pid for pid in all_pids() if str(control) in command_line(pid)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""wakeup in kernel space, by the timerlat tracer of Debian's PREEMPT_RT kernels; their stock kernels have none."""
+"""wakeup in kernel space, by the timerlat tracer of Debian's PREEMPT_RT kernels; their stock kernels have
+none.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 
     Measured = Callable[..., tuple[dict[str, Any], Path]]
 
-OSNOISE = "cd /sys/kernel/tracing; cat osnoise/options; grep . osnoise/*_us osnoise/cpus osnoise/print_stack; ls instances"
+OSNOISE = (
+    "cd /sys/kernel/tracing; cat osnoise/options; grep . osnoise/*_us osnoise/cpus "
+    "osnoise/print_stack; ls instances"
+)
 RUNNING = "cat /sys/kernel/tracing/instances/*/current_tracer"
 PLAN = """
 name = "spaces"
@@ -49,7 +54,9 @@ def check_series(step: dict[str, Any], count: int, metrics: list[str], thread: s
     latency, irq = series["latency"], series["irq-latency"]
     assert latency["count"] + latency["missed"] == count
     assert {one["count"] for one in step["series"]} == {latency["count"]}
-    assert {metric: one["missed"] for metric, one in series.items()} == dict.fromkeys(metrics, latency["missed"]) | {"irq-latency": 0}
+    assert {metric: one["missed"] for metric, one in series.items()} == dict.fromkeys(
+        metrics, latency["missed"]
+    ) | {"irq-latency": 0}
     for figure in ("min_ns", "mean_ns", "max_ns"):
         assert 0 <= irq[figure] < latency[figure], figure
         assert "user-latency" not in series or latency[figure] < series["user-latency"][figure], figure
@@ -77,7 +84,9 @@ def test_user_and_kernel_space_and_nothing_left_behind(lab: Lab, measured: Measu
     process = start("run", "--target", "lab:debian-rt", "--load", "idle", "--set", "space=kernel", "--duration", "60s", "--out", tmp_path / "cut",
                     env=lab.env, log=tmp_path / "log")  # fmt: skip
     try:
-        wait_until(lambda: "timerlat" in lab.run_in(f"{RUNNING} 2>/dev/null; true"), "the tracer", timeout_s=120)
+        wait_until(
+            lambda: "timerlat" in lab.run_in(f"{RUNNING} 2>/dev/null; true"), "the tracer", timeout_s=120
+        )
         lab.run_in("kill -9 $(pidof engine)")
         process.send_signal(signal.SIGKILL)
     finally:
@@ -93,13 +102,17 @@ def test_every_cpu_under_load_at_the_end_of_a_duration(lab: Lab, measured: Measu
     document, _ = measured(*words)
     (step,) = document["steps"]
     per_cpu = 5000 // 5
-    assert [(one["metric"], one["labels"]["cpu"]) for one in step["series"]] == [(metric, cpu) for metric in THREE for cpu in range(4)]
+    assert [(one["metric"], one["labels"]["cpu"]) for one in step["series"]] == [
+        (metric, cpu) for metric in THREE for cpu in range(4)
+    ]
     for one in step["series"][:4]:
         assert abs(one["count"] + one["missed"] - per_cpu) <= 1
 
 
 def test_a_kernel_before_timerlat_fd_has_two_series(lab: Lab, measured: Measured, tmp_path: Path) -> None:
-    """Debian 12's 6.1: the thread is the kernel's own, of the policy that was asked for, and nothing is said of user space."""
+    """Debian 12's 6.1: the thread is the kernel's own, of the policy that was asked for, and nothing is said
+    of user space.
+    """
     old = next(kernel for kernel in KERNELS if str(kernel) == "bookworm-rt-x86_64")
     old.add(lab)
     lab.boot(old.guest)
@@ -116,7 +129,21 @@ def test_a_kernel_before_timerlat_fd_has_two_series(lab: Lab, measured: Measured
 
 def test_a_threshold_ends_it(lab: Lab) -> None:
     lab.boot("debian-rt")
-    done = lab.command("probe", "wakeup", "--space", "kernel", "--cpu", "0", "--interval", "10ms", "--stop-at", "1ns", "--duration", "1h", "--json")
+    done = lab.command(
+        "probe",
+        "wakeup",
+        "--space",
+        "kernel",
+        "--cpu",
+        "0",
+        "--interval",
+        "10ms",
+        "--stop-at",
+        "1ns",
+        "--duration",
+        "1h",
+        "--json",
+    )
     (step,) = json.loads(done.stdout)["steps"]
     assert step["end_reason"] == "threshold"
     assert step["series"][0]["count"] >= 1
@@ -124,10 +151,23 @@ def test_a_threshold_ends_it(lab: Lab) -> None:
 
 def test_who_uses_the_tracer_already_is_left_alone(lab: Lab) -> None:
     lab.boot("debian-rt")
-    lab.run_in("mkdir /sys/kernel/tracing/instances/mine; echo osnoise > /sys/kernel/tracing/instances/mine/current_tracer")
+    lab.run_in(
+        "mkdir /sys/kernel/tracing/instances/mine; echo osnoise > "
+        "/sys/kernel/tracing/instances/mine/current_tracer"
+    )
     try:
         before = lab.run_in(OSNOISE)
-        done = rtgauge("probe", "wakeup", "--space", "kernel", "--target", "lab:debian-rt", "--duration", "1s", env=lab.env)
+        done = rtgauge(
+            "probe",
+            "wakeup",
+            "--space",
+            "kernel",
+            "--target",
+            "lab:debian-rt",
+            "--duration",
+            "1s",
+            env=lab.env,
+        )
         assert "instances/mine/current_tracer" in error_line(done, 3)
         assert lab.run_in(OSNOISE) == before
         assert lab.run_in("cat /sys/kernel/tracing/instances/mine/current_tracer").strip() == "osnoise"
@@ -135,20 +175,25 @@ def test_who_uses_the_tracer_already_is_left_alone(lab: Lab) -> None:
         lab.run_in("rmdir /sys/kernel/tracing/instances/mine")
 
 
-def test_a_kernel_without_the_tracer_leaves_kernel_space_out(lab: Lab, measured: Measured, tmp_path: Path) -> None:
+def test_a_kernel_without_the_tracer_leaves_kernel_space_out(
+    lab: Lab, measured: Measured, tmp_path: Path
+) -> None:
     lab.boot("debian")
     document, _ = measured(plan(tmp_path))
     assert [step["key"]["parameters"]["space"] for step in document["steps"]] == ["user"]
     (left_out,) = document["run"]["left_out"]
     assert left_out["what"] == "space kernel"
     assert "no timerlat tracer" in left_out["reason"]
-    done = rtgauge("probe", "wakeup", "--space", "kernel", "--target", "lab:debian", "--duration", "1s", env=lab.env)
+    done = rtgauge(
+        "probe", "wakeup", "--space", "kernel", "--target", "lab:debian", "--duration", "1s", env=lab.env
+    )
     assert "no timerlat tracer" in error_line(done, 3)
 
 
 @pytest.mark.ci
 def test_rtla_measures_the_same(lab: Lab, measured: Measured, tmp_path: Path) -> None:
-    """In turns, five of each, on a guest whose clock the host does not disturb: in each series the mean of the medians differs by no more than
+    """In turns, five of each, on a guest whose clock the host does not disturb: in each series the mean of
+    the medians differs by no more than
     rtla's own differ, or by the microsecond to which it rounds down."""
     lab.boot("debian-rt", icount=True)
     words = ("--set", "space=kernel", "--set", "interval=5ms", "--set", "count=400", "--set", "cpu=0")
@@ -157,7 +202,9 @@ def test_rtla_measures_the_same(lab: Lab, measured: Measured, tmp_path: Path) ->
     for step in document["steps"]:
         for series in step["series"]:
             by_tool[step["key"]["tool"]].setdefault(series["metric"], []).append(series["p50_ns"])
-            assert series["count"] + series["missed"] >= 200  # rtla counts its own beginning into its duration
+            assert (
+                series["count"] + series["missed"] >= 200
+            )  # rtla counts its own beginning into its duration
     assert set(by_tool["rtgauge"]) == set(by_tool["rtla"]) == set(THREE)
     for metric, rtlas in by_tool["rtla"].items():
         own = by_tool["rtgauge"][metric]

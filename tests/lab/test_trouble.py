@@ -46,8 +46,20 @@ def under_way(out: Path) -> bool:
 
 def begin(lab: Lab, folder: Path, *more: object) -> subprocess.Popen[str]:
     """Start a run, and give it once it measures."""
-    process = start("run", "--target", "lab:debian", *SHORT, "--out", folder / "out", *more, env=lab.env, log=folder / "log")
-    wait_until(lambda: under_way(folder / "out") or process.poll() is not None, "the step to begin", UNDER_WAY_S)
+    process = start(
+        "run",
+        "--target",
+        "lab:debian",
+        *SHORT,
+        "--out",
+        folder / "out",
+        *more,
+        env=lab.env,
+        log=folder / "log",
+    )
+    wait_until(
+        lambda: under_way(folder / "out") or process.poll() is not None, "the step to begin", UNDER_WAY_S
+    )
     assert process.poll() is None, (folder / "log").read_text()
     return process
 
@@ -57,7 +69,13 @@ def deafen(lab: Lab, seconds: int) -> None:
 
 
 def marks(step: dict[str, Any]) -> set[str]:
-    return {mark["name"] for mark in step["marks"]} & {"picked-up", "connection-broken", "engine-died", "lease-lost", "stopped"}
+    return {mark["name"] for mark in step["marks"]} & {
+        "picked-up",
+        "connection-broken",
+        "engine-died",
+        "lease-lost",
+        "stopped",
+    }
 
 
 def all_there(step: dict[str, Any], seconds: int) -> bool:
@@ -104,7 +122,11 @@ def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_pa
     (record,) = (tmp_path / "out").iterdir()
     assert record.name.endswith(".partial")
     assert "rtgauge-lab: ready" in (record / "targets/lab-debian/console.log").read_text()
-    wait_until(lambda: rtgauge("lab", "shell", "debian", "true", env=lab.env).returncode == 0, "the guest to let in again", 120)
+    wait_until(
+        lambda: rtgauge("lab", "shell", "debian", "true", env=lab.env).returncode == 0,
+        "the guest to let in again",
+        120,
+    )
     resumed = good(rtgauge("run", "--resume", record, "--json", env=lab.env, timeout=ENDS_S))
     (step,) = json.loads(resumed.stdout)["steps"]
     assert marks(step) == {"picked-up"}
@@ -126,9 +148,14 @@ def test_the_disk_of_the_target_is_full_in_the_middle(lab: Lab, tmp_path: Path, 
 
 
 def test_a_tmp_that_is_full_or_runs_no_programs_is_gone_around(lab: Lab, tmp_as_it_was: None) -> None:
-    for spoil in ("cat /dev/zero >/tmp/fill 2>/dev/null || true", "rm /tmp/fill; mount -o remount,noexec /tmp"):
+    for spoil in (
+        "cat /dev/zero >/tmp/fill 2>/dev/null || true",
+        "rm /tmp/fill; mount -o remount,noexec /tmp",
+    ):
         lab.run_in(spoil)
-        found = json.loads(lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms", "--json").stdout)
+        found = json.loads(
+            lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms", "--json").stdout
+        )
         assert found["steps"][0]["total"]["count"] > 0
     assert lab.run_in("ls -d /var/tmp/rtgauge-* 2>/dev/null || true") == ""
 
@@ -166,12 +193,36 @@ def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, t
     assert "rtgauge run --resume" in (tmp_path / "log").read_text()
 
 
-def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(lab: Lab, tmp_path: Path) -> None:
+def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(
+    lab: Lab, tmp_path: Path
+) -> None:
     kernel = next(stock_kernel().glob("vmlinuz-*"))
-    good(rtgauge("lab", "add", "silent", "--kernel", kernel, "--append", "rdinit=/nowhere root=/dev/nothing", env=lab.env))
+    good(
+        rtgauge(
+            "lab",
+            "add",
+            "silent",
+            "--kernel",
+            kernel,
+            "--append",
+            "rdinit=/nowhere root=/dev/nothing",
+            env=lab.env,
+        )
+    )
     good(rtgauge("lab", "build", "silent", env=lab.env))
     try:
-        words = ("run", "--target", "lab:debian", "--target", "lab:silent", *SHORT, "--duration", "1s", "--out", tmp_path / "out")
+        words = (
+            "run",
+            "--target",
+            "lab:debian",
+            "--target",
+            "lab:silent",
+            *SHORT,
+            "--duration",
+            "1s",
+            "--out",
+            tmp_path / "out",
+        )
         line = error_line(rtgauge(*words, env=lab.env, timeout=ENDS_S), 3)
     finally:
         good(rtgauge("lab", "rm", "silent", env=lab.env))
@@ -187,7 +238,20 @@ def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_oth
 def test_the_network_load_where_ip_is_busyboxs(lab: Lab, tmp_path: Path) -> None:
     lab.run_in("mount --bind /bin/busybox /usr/bin/ip")
     try:
-        command = ("run", "--load", "network", "--duration", "2s", "--set", "warm-up=100ms", "--set", "interval=10ms", "--json", "--out", tmp_path / "out")
+        command = (
+            "run",
+            "--load",
+            "network",
+            "--duration",
+            "2s",
+            "--set",
+            "warm-up=100ms",
+            "--set",
+            "interval=10ms",
+            "--json",
+            "--out",
+            tmp_path / "out",
+        )
         document = json.loads(lab.command(*command).stdout)
     finally:
         lab.run_in("umount /usr/bin/ip")

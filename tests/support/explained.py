@@ -33,7 +33,9 @@ def real_formats() -> dict[str, Any]:
 
 
 def real_moment() -> dict[str, Any]:
-    """A moment of that machine: a task of real-time priority 90 ran for 2.4 ms before the measured thread of 80."""
+    """A moment of that machine: a task of real-time priority 90 ran for 2.4 ms before the measured thread of
+    80.
+    """
     document: dict[str, Any] = json.loads((DATA / "moment.json").read_text())
     return document
 
@@ -46,13 +48,17 @@ def _record(form: EventFormat, event: Event) -> bytes:
     for field in form.fields:
         value = event.values.get(field.name, 0)
         if field.kind == "text":
-            data[field.offset : field.offset + field.size] = str(value).encode()[: field.size - 1].ljust(field.size, b"\0")
+            data[field.offset : field.offset + field.size] = (
+                str(value).encode()[: field.size - 1].ljust(field.size, b"\0")
+            )
         elif field.kind == "located":
             text = str(value).encode() + b"\0"
             struct.pack_into("<I", data, field.offset, len(data) | len(text) << 16)
             data += text.ljust(-(-len(text) // 4) * 4, b"\0")
         elif field.number is not None and isinstance(value, int):
-            data[field.offset : field.offset + field.size] = (value & (1 << 8 * field.size) - 1).to_bytes(field.size, "little")
+            data[field.offset : field.offset + field.size] = (value & (1 << 8 * field.size) - 1).to_bytes(
+                field.size, "little"
+            )
     return bytes(data)
 
 
@@ -64,13 +70,18 @@ def _pages(records: list[tuple[int, bytes]]) -> list[bytes]:
         if not data:
             begin = before = time
         delta = time - before
-        extension = struct.pack("<II", 30 | (delta & (1 << 27) - 1) << 5, delta >> 27) if delta >= 1 << 27 else b""
+        extension = (
+            struct.pack("<II", 30 | (delta & (1 << 27) - 1) << 5, delta >> 27) if delta >= 1 << 27 else b""
+        )
         event = extension + struct.pack("<I", len(record) // 4 | (0 if extension else delta) << 5) + record
         if len(data) + len(event) > PAGE - 16:
             pages.append(struct.pack("<QQ", begin, len(data)) + data)
             begin, data, event = time, b"", struct.pack("<I", len(record) // 4) + record
         data, before = data + event, time
-    return [page.ljust(PAGE, b"\0") for page in [*pages, *([struct.pack("<QQ", begin, len(data)) + data] if data else [])]]
+    return [
+        page.ljust(PAGE, b"\0")
+        for page in [*pages, *([struct.pack("<QQ", begin, len(data)) + data] if data else [])]
+    ]
 
 
 def moment_document(moment: Moment, formats: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +91,10 @@ def moment_document(moment: Moment, formats: dict[str, Any]) -> dict[str, Any]:
     for event in moment.table.events:
         records[event.cpu].append((event.time_ns, _record(known[event.name], event)))
     numbers = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "kind", "series", "thread")
-    pages = {str(cpu): [base64.b64encode(page).decode() for page in _pages(records[cpu])] for cpu in moment.table.cpus}
+    pages = {
+        str(cpu): [base64.b64encode(page).decode() for page in _pages(records[cpu])]
+        for cpu in moment.table.cpus
+    }
     return {"type": "moment", **{name: getattr(moment, name) for name in numbers}, "pages": pages, "lost": {}}
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Takes the engine's place where a measurement would take days: the stream of `wakeup` on many CPUs, as fast as the host reads it.
+"""Takes the engine's place where a measurement would take days: the stream of `wakeup` on many CPUs, as fast
+as the host reads it.
 
-Called as the engine is. What is not `wakeup` goes to the engine that $RTGAUGE_REAL_ENGINE names. The CPUs are $RTGAUGE_GENERATED_CPUS (64).
+Called as the engine is. What is not `wakeup` goes to the engine that $RTGAUGE_REAL_ENGINE names. The CPUs are
+$RTGAUGE_GENERATED_CPUS (64).
 After $RTGAUGE_GENERATED_HOLD seconds of the stream it waits to be stopped.
 Each window has 1,000 latencies of a quiet machine: 2.5 us and more, log-normal, and two late ones.
 """
@@ -61,9 +63,12 @@ def wakeup(options: dict[str, str]) -> None:
     seconds = int(options["duration-ns"]) // NS
     texts, figures = variants(int(os.environ.get("RTGAUGE_GENERATED_SEED", "1")))
     said(
-        type="hello", version=2, engine="0.1.0", probe="wakeup", pid=os.getpid(), boot_id="generated", kernel="6.12.0", machine="x86_64",
-        capabilities=["wakeup"], parameters={"interval_ns": NS // SAMPLES, "duration_ns": seconds * NS, "policy": "fifo", "priority": 98},
-        cpus=sorted(os.sched_getaffinity(0)),  # those that are here: one that is not would be told to have gone offline
+        type="hello", version=2, engine="0.1.0", probe="wakeup", pid=os.getpid(), boot_id="generated",
+        kernel="6.12.0", machine="x86_64",
+        capabilities=["wakeup"],
+        parameters={"interval_ns": NS // SAMPLES, "duration_ns": seconds * NS, "policy": "fifo", "priority": 98},
+        # those that are here: one that is not would be told to have gone offline
+        cpus=sorted(os.sched_getaffinity(0)),
         cpus_not_measured=[],
         clock={"name": "CLOCK_MONOTONIC", "resolution_ns": 1}, dma_latency={"wanted_us": 0, "state": "set"},
     )  # fmt: skip
@@ -77,7 +82,9 @@ def wakeup(options: dict[str, str]) -> None:
     for cpu in range(cpus):
         said(type="started", series=cpu, start_ns=START_NS)
     done, reason, hold = 0, "duration", int(os.environ.get("RTGAUGE_GENERATED_HOLD", "-1"))
-    orders: list[list[int]] = [np.random.default_rng(cpu).permutation(VARIANTS).tolist() for cpu in range(cpus)]
+    orders: list[list[int]] = [
+        np.random.default_rng(cpu).permutation(VARIANTS).tolist() for cpu in range(cpus)
+    ]
     heads = [f'{{"type":"window","series":{cpu},"phase":"measure","index":' for cpu in range(cpus)]
     for second in range(seconds):
         if second == hold:
@@ -91,7 +98,10 @@ def wakeup(options: dict[str, str]) -> None:
         start = START_NS + second * NS
         middle = f'{second},"start_ns":{start},"end_ns":{start + NS},'
         at = second % VARIANTS
-        sys.stdout.write("\n".join([head + middle + texts[order[at]] for head, order in zip(heads, orders, strict=True)]) + "\n")
+        sys.stdout.write(
+            "\n".join([head + middle + texts[order[at]] for head, order in zip(heads, orders, strict=True)])
+            + "\n"
+        )
         done += 1
     whole, rest = divmod(done, VARIANTS)
     for cpu, order in enumerate(orders):
@@ -99,10 +109,13 @@ def wakeup(options: dict[str, str]) -> None:
         times[order[:rest]] += 1
         count, _, _, total, m2 = (times @ figures).tolist()
         seen = figures[times > 0]
-        m2 += float((times * figures[:, 0] * (figures[:, 3] / figures[:, 0] - total / max(count, 1)) ** 2).sum())
+        m2 += float(
+            (times * figures[:, 0] * (figures[:, 3] / figures[:, 0] - total / max(count, 1)) ** 2).sum()
+        )
         low, high = (int(seen[:, 1].min()), int(seen[:, 2].max())) if count else (None, None)
         said(
-            type="summary", series=cpu, count=int(count), missed=0, min_ns=low, max_ns=high, sum_ns=int(total), m2_ns2=m2, lost=0, impossible=0,
+            type="summary", series=cpu, count=int(count), missed=0, min_ns=low, max_ns=high,
+            sum_ns=int(total), m2_ns2=m2, lost=0, impossible=0,
             warm_up={"count": 0, "missed": 0, "max_ns": None},
             thread={"voluntary_switches": int(count), "involuntary_switches": 0, "minor_faults": 0, "major_faults": 0, "run_delay_ns": 0, "cpu_ns": 1},
         )  # fmt: skip
@@ -118,7 +131,8 @@ def write_engine(path: Path) -> Path:
     """A program at `path` that is called as the engine; gives the path."""
     here = Path(__file__).resolve()
     path.write_text(
-        f'#!/bin/sh\n[ "$1" = wakeup ] || exec "$RTGAUGE_REAL_ENGINE" "$@"\nPYTHONPATH={here.parents[2] / "src"} exec {sys.executable} {here} "$@"\n'
+        '#!/bin/sh\n[ "$1" = wakeup ] || exec "$RTGAUGE_REAL_ENGINE" '
+        f'"$@"\nPYTHONPATH={here.parents[2] / "src"} exec {sys.executable} {here} "$@"\n'
     )
     path.chmod(0o755)
     return path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Records in which somebody changed something and computed the checksums again, and what every command that reads a record does with them."""
+"""Records in which somebody changed something and computed the checksums again, and what every command that
+reads a record does with them.
+"""
 
 from __future__ import annotations
 
@@ -59,25 +61,90 @@ READERS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("export", "{record}", "--format", "parquet", "--windows", "-o", TABLE)),
     *(
         (2, ("export", "{record}", "--format", form))
-        for form in ("json", "cyclictest", "hdr", "junit", "kcidb", "latex", "lava", "markdown", "openmetrics", "tap")
+        for form in (
+            "json",
+            "cyclictest",
+            "hdr",
+            "junit",
+            "kcidb",
+            "latex",
+            "lava",
+            "markdown",
+            "openmetrics",
+            "tap",
+        )
     ),
     (2, ("export", "{record}", "--format", "perfetto")),
     (2, ("export", "{record}", "--format", "trace.dat", "-o", "{out}/trace.dat")),
     (2, ("sched", "{record}")),
     (3, ("run", "--resume", "{partial}")),
 )
-"""How often, and the words of every command that reads a record. A record that is complete has nothing to resume: only what is checked before is done."""
-NUMBERS = (0, -1, 1, 2, 3, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, -(2**63), 2**63, 10**18, 1e-300, 1e30, -1e30, 0.5, 1e15, -0.0)
+"""How often, and the words of every command that reads a record.
+
+A record that is complete has nothing to resume: only what is checked before is done.
+"""
+NUMBERS = (
+    0,
+    -1,
+    1,
+    2,
+    3,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**53,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    10**18,
+    1e-300,
+    1e30,
+    -1e30,
+    0.5,
+    1e15,
+    -0.0,
+)
 TEXTS = (
-    "", "0", "1", "-", "nan", "inf", "a" * 5_000, "\x1b[2J", "\0", "\ufffe", "\u2028", "\u202e", "<script>", "../../../etc/passwd", "/etc/passwd",
-    "[red]", "{{ 7 }}", "{0}", "%s", "\ud800", "0-4095", "0-99999999", "1ms", "idle", "latency", "local", "ssh://x", "taskset", "tire", "fifo", "~", "file:x",
+    "", "0", "1", "-", "nan", "inf", "a" * 5_000, "\x1b[2J", "\0", "\ufffe", "\u2028", "\u202e", "<script>",
+    "../../../etc/passwd", "/etc/passwd",
+    "[red]", "{{ 7 }}", "{0}", "%s", "\ud800", "0-4095", "0-99999999", "1ms", "idle", "latency", "local",
+    "ssh://x", "taskset", "tire", "fifo", "~", "file:x",
 )  # fmt: skip
-SHAPES: tuple[Any, ...] = (None, True, False, [], {}, [[]], [None], {"": None}, [[1, 2]], [{}], {"a": {"b": [1, "x", None]}}, [0] * 50, [{}] * 50)
-DTYPES = (pl.Int8, pl.Int32, pl.Int64, pl.UInt64, pl.Float64, pl.String, pl.Boolean, pl.List(pl.Float64), pl.List(pl.String), pl.List(pl.List(pl.Int32)))
+SHAPES: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    [[1, 2]],
+    [{}],
+    {"a": {"b": [1, "x", None]}},
+    [0] * 50,
+    [{}] * 50,
+)
+DTYPES = (
+    pl.Int8,
+    pl.Int32,
+    pl.Int64,
+    pl.UInt64,
+    pl.Float64,
+    pl.String,
+    pl.Boolean,
+    pl.List(pl.Float64),
+    pl.List(pl.String),
+    pl.List(pl.List(pl.Int32)),
+)
 
 
 def unpack(folder: Path) -> list[Path]:
-    """Unpack the records that real runs have left, and one of each step alone: small records are read fast. Gives their folders."""
+    """Unpack the records that real runs have left, and one of each step alone: small records are read fast.
+
+    Gives their folders.
+    """
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(folder, filter="data")
     whole = sorted(folder.iterdir())
@@ -85,7 +152,13 @@ def unpack(folder: Path) -> list[Path]:
         run = json.loads((record / "run.json").read_text())
         for step in run["steps"]:
             alone = folder / f"{record.name}-{step}"
-            shutil.copytree(record, alone, ignore=lambda _, names, step=step: [name for name in names if re.match(r"[0-9]{2}-", name) and name != step])
+            shutil.copytree(
+                record,
+                alone,
+                ignore=lambda _, names, step=step: [
+                    name for name in names if re.match(r"[0-9]{2}-", name) and name != step
+                ],
+            )
             verdicts = [verdict for verdict in run["verdicts"] if verdict["step"] in (None, step)]
             (alone / "run.json").write_text(json.dumps(run | {"steps": [step], "verdicts": verdicts}))
     return sorted(folder.iterdir())
@@ -93,7 +166,13 @@ def unpack(folder: Path) -> list[Path]:
 
 def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value in a document."""
-    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inner = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
     return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
@@ -123,7 +202,9 @@ class Mutator:
                 return copy.deepcopy(draw.choice(SHAPES))
 
     def _place(self, document: Any) -> tuple[Any, ...]:
-        """The path of a value: most often drawn level by level, so that what is in long lists is not most of it."""
+        """The path of a value: most often drawn level by level, so that what is in long lists is not most of
+        it.
+        """
         draw, place, node = self.draw, (), document
         if draw.random() < 0.2:
             return draw.choice(places(document))
@@ -191,16 +272,30 @@ class Mutator:
                     draw.shuffle(columns)
                     frame = frame.select(columns)
                 case 1:
-                    frame = draw.choice([frame.drop(name), frame.rename({name: draw.choice(["x", "", "CPU"])}), frame.with_columns(pl.lit(1).alias("more"))])
+                    frame = draw.choice(
+                        [
+                            frame.drop(name),
+                            frame.rename({name: draw.choice(["x", "", "CPU"])}),
+                            frame.with_columns(pl.lit(1).alias("more")),
+                        ]
+                    )
                 case 2:
                     frame = frame.with_columns(pl.col(name).cast(draw.choice(DTYPES), strict=False))
                 case 3:
                     frame = draw.choice(
-                        [frame.head(0), frame.head(1), pl.concat([frame] * draw.randint(2, 50)), frame.reverse(), frame.sample(fraction=0.5, seed=1)]
+                        [
+                            frame.head(0),
+                            frame.head(1),
+                            pl.concat([frame] * draw.randint(2, 50)),
+                            frame.reverse(),
+                            frame.sample(fraction=0.5, seed=1),
+                        ]
                     )
                 case _:
                     frame = self._rows(frame)
-            frame.write_parquet(file, compression=draw.choice(("zstd", "uncompressed", "snappy", "gzip", "lz4")))
+            frame.write_parquet(
+                file, compression=draw.choice(("zstd", "uncompressed", "snappy", "gzip", "lz4"))
+            )
 
     def _rows(self, frame: pl.DataFrame) -> pl.DataFrame:
         draw, rows = self.draw, frame.to_dicts()
@@ -208,11 +303,41 @@ class Mutator:
             row, column = draw.choice(rows), draw.choice(frame.columns)
             old = row[column]
             if isinstance(old, list):
-                row[column] = draw.choice([[], None, old * 2, old[::-1], old[:-1], [0] * 30, [-1], [2**31 - 1], [2**64 - 1], [None], [*old, 2**40]])
+                row[column] = draw.choice(
+                    [
+                        [],
+                        None,
+                        old * 2,
+                        old[::-1],
+                        old[:-1],
+                        [0] * 30,
+                        [-1],
+                        [2**31 - 1],
+                        [2**64 - 1],
+                        [None],
+                        [*old, 2**40],
+                    ]
+                )
             elif isinstance(old, str):
                 row[column] = draw.choice(["", "warm-up", "measure", "\0", None, "x" * 10_000])
             else:
-                row[column] = draw.choice([None, 0, 1, -1, 2**31, 2**62, 2**63 - 1, 2**64 - 1, -(2**63), 2**47, float("nan"), float("inf"), (old or 0) + 1])
+                row[column] = draw.choice(
+                    [
+                        None,
+                        0,
+                        1,
+                        -1,
+                        2**31,
+                        2**62,
+                        2**63 - 1,
+                        2**64 - 1,
+                        -(2**63),
+                        2**47,
+                        float("nan"),
+                        float("inf"),
+                        (old or 0) + 1,
+                    ]
+                )
         return pl.DataFrame(rows, schema=frame.schema, strict=False)
 
     def moments(self, file: Path) -> None:
@@ -221,7 +346,9 @@ class Mutator:
         lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
         for line in lines:
             if "pages" in line and draw.random() < 0.3:
-                line["pages"] = {cpu: [self._page(page) for page in pages] for cpu, pages in line["pages"].items()}
+                line["pages"] = {
+                    cpu: [self._page(page) for page in pages] for cpu, pages in line["pages"].items()
+                }
             if "events" in line and draw.random() < 0.5:
                 name = draw.choice(sorted(line["events"]))
                 line["events"][name] = self._format(line["events"][name])
@@ -240,7 +367,9 @@ class Mutator:
         return base64.b64encode(page).decode()
 
     def _format(self, text: str) -> str:
-        """The kernel's description of an event, with a field that is empty, has no elements, or lies elsewhere."""
+        """The kernel's description of an event, with a field that is empty, has no elements, or lies
+        elsewhere.
+        """
         draw, lines = self.draw, text.split("\n")
         at = draw.randrange(len(lines))
         number = str(draw.choice((0, 0, 1, 2, 3, 8, 16, 100, 4096, -1, 2**31, 2**63)))
@@ -250,9 +379,17 @@ class Mutator:
             case 1:
                 lines[at] = re.sub(r"offset:[0-9]+", f"offset:{number}", lines[at])
             case 2:
-                lines[at] = re.sub(r"(field:[^;\[]+?)(\[[^\]]*\])?;", rf"\1[{draw.choice(('0', '', '1', '4', '16', '99999999999', 'NR'))}];", lines[at])
+                lines[at] = re.sub(
+                    r"(field:[^;\[]+?)(\[[^\]]*\])?;",
+                    rf"\1[{draw.choice(('0', '', '1', '4', '16', '99999999999', 'NR'))}];",
+                    lines[at],
+                )
             case 3:
-                lines[at] = re.sub(r"field:[^;]*;", draw.choice(("field:;", "field: ;", "field:char x[0];", "field:__data_loc char[] x;")), lines[at])
+                lines[at] = re.sub(
+                    r"field:[^;]*;",
+                    draw.choice(("field:;", "field: ;", "field:char x[0];", "field:__data_loc char[] x;")),
+                    lines[at],
+                )
             case 4:
                 del lines[at]
             case _:
@@ -263,14 +400,22 @@ class Mutator:
         """Another header."""
         content = bytearray(file.read_bytes())
         at = self.draw.choice((8, 12, 16, 20, 24, 32, 40, 48, 56))
-        number = self.draw.choice([number for number in NUMBERS if isinstance(number, int) and number < 2**63])
-        struct.pack_into("<i" if at < 24 else "<q", content, at, number if at >= 24 else (number + 2**31) % 2**32 - 2**31)
+        number = self.draw.choice(
+            [number for number in NUMBERS if isinstance(number, int) and number < 2**63]
+        )
+        struct.pack_into(
+            "<i" if at < 24 else "<q", content, at, number if at >= 24 else (number + 2**31) % 2**32 - 2**31
+        )
         file.write_bytes(content)
 
     def change(self, record: Path) -> str:
         """Change one file of a record, and compute the checksum again; gives its path."""
         draw = self.draw
-        files = sorted(str(file.relative_to(record)) for file in record.rglob("*") if file.is_file() and "stream" not in file.name)
+        files = sorted(
+            str(file.relative_to(record))
+            for file in record.rglob("*")
+            if file.is_file() and "stream" not in file.name
+        )
         name = draw.choices(files, [_weight(file) for file in files])[0]
         file = record / name
         if draw.random() < 0.08:
@@ -286,7 +431,10 @@ class Mutator:
         if not name.endswith(".json"):
             step = file.parent / "step.json"
             written = json.loads(step.read_text())
-            written["checksums"] = {**written["checksums"], file.name: hashlib.sha256(file.read_bytes()).hexdigest()}
+            written["checksums"] = {
+                **written["checksums"],
+                file.name: hashlib.sha256(file.read_bytes()).hexdigest(),
+            }
             step.write_text(json.dumps(written))
         return name
 
@@ -295,7 +443,14 @@ def _weight(name: str) -> float:
     return next(
         (
             weight
-            for end, weight in (("step.json", 4.0), ("run.json", 3.0), ("system.json", 2.0), (".parquet", 3.0), (MOMENTS, 8.0), (".i64", 0.5))
+            for end, weight in (
+                ("step.json", 4.0),
+                ("run.json", 3.0),
+                ("system.json", 2.0),
+                (".parquet", 3.0),
+                (MOMENTS, 8.0),
+                (".i64", 0.5),
+            )
             if name.endswith(end)
         ),
         0.2,
@@ -310,14 +465,33 @@ def _dumps(document: Any) -> str:
 
 
 class StartedError(RtgaugeError):
-    """A program was to be started, or somebody to be connected to: it is not. Only going on with a run needs that."""
+    """A program was to be started, or somebody to be connected to: it is not.
+
+    Only going on with a run needs that.
+    """
 
 
 class Guard:
-    """While it watches: what is opened for writing, renamed, made, removed or started outside of the folders where a command may. `os.open` with a folder's
+    """While it watches: what is opened for writing, renamed, made, removed or started outside of the folders
+    where a command may.
+
+    `os.open` with a folder's
     descriptor is not seen by its place; for that the files around are compared."""
 
-    WRITES = frozenset(("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod", "os.chown", "shutil.rmtree"))
+    WRITES = frozenset(
+        (
+            "os.rename",
+            "os.remove",
+            "os.mkdir",
+            "os.rmdir",
+            "os.symlink",
+            "os.link",
+            "os.truncate",
+            "os.chmod",
+            "os.chown",
+            "shutil.rmtree",
+        )
+    )
     STARTS = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect"))
 
     def __init__(self, *allowed: Path) -> None:
@@ -331,10 +505,17 @@ class Guard:
             return
         if event == "open":
             path, _, flags = arguments
-            if isinstance(path, (str, bytes)) and isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            if (
+                isinstance(path, (str, bytes))
+                and isinstance(flags, int)
+                and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            ):
                 self._note(event, os.fsdecode(path))
         elif event in self.WRITES:
-            self._note(event, os.fsdecode(arguments[0]) if isinstance(arguments[0], (str, bytes, os.PathLike)) else "")
+            self._note(
+                event,
+                os.fsdecode(arguments[0]) if isinstance(arguments[0], (str, bytes, os.PathLike)) else "",
+            )
         elif event in self.STARTS:
             raise StartedError(f"{event} {arguments[0]!r}"[:200])
 
@@ -346,7 +527,9 @@ class Guard:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did with a record: its exit status, its CPU time (s) and by how much its memory grew (bytes); `fault` None: what it should."""
+    """What a command did with a record: its exit status, its CPU time (s) and by how much its memory grew
+    (bytes); `fault` None: what it should.
+    """
 
     words: tuple[str, ...]
     changed: str
@@ -357,7 +540,10 @@ class Outcome:
 
 
 class Hostile:
-    """Changes records and has them read, in a folder of its own. Number and seed alone say what is changed and which command reads it."""
+    """Changes records and has them read, in a folder of its own.
+
+    Number and seed alone say what is changed and which command reads it.
+    """
 
     def __init__(self, folder: Path, seed: int, bases: list[Path] | None = None) -> None:
         self.seed = seed
@@ -430,7 +616,12 @@ class Hostile:
 
     def check_around(self) -> None:
         """Raises AssertionError where something beside the record changed."""
-        assert sorted(entry.name for entry in self._around.parent.iterdir()) == ["around", "bases", "out", "runs"]
+        assert sorted(entry.name for entry in self._around.parent.iterdir()) == [
+            "around",
+            "bases",
+            "out",
+            "runs",
+        ]
         assert [file.name for file in self._around.iterdir()] == ["precious"]
         assert (self._around / "precious").read_text() == "unchanged\n"
 
@@ -456,7 +647,11 @@ def _forget_peak() -> None:
 
 
 def _memory(name: str) -> int:
-    return next(int(line.split()[1]) * 1024 for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(f"{name}:"))
+    return next(
+        int(line.split()[1]) * 1024
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith(f"{name}:")
+    )
 
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Text on which a careless parser takes for ever: tokens of the formats, repeated and mixed, for every reader of files and outputs of others."""
+"""Text on which a careless parser takes for ever: tokens of the formats, repeated and mixed, for every reader
+of files and outputs of others.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ TOKENS = [
     "HSD| avg| ", "cyclic: ", "count: ", "Thr-0 ", "stress-ng 1",
     "record length,", "sample interval", "time,", "x,", "0,1\n", "1 2\n", "000001 000001\n", "t0 = 1 ",
     "tInc=", "field:", "ID: ", "* *** ", "t0-max-latency ",
-    '"cmdline:": "', '"cpu": { "0": {', "<LAVA_SIGNAL_TESTCASE ", "[[a]]\n", "a.", "a = 1\n", "10 ) S 1 ", "period = 1 ",
+    '"cmdline:": "', '"cpu": { "0": {', "<LAVA_SIGNAL_TESTCASE ", "[[a]]\n", "a.", "a = 1\n", "10 ) S 1 ",
+    "period = 1 ",
 ]  # fmt: skip
 BEGINNINGS = [
     b"", b"{", b'{\n  "file_version": 1,\n  "cmdline:": "', b"# Histogram\n000001 000001\n", b"ts: ",
@@ -96,17 +99,31 @@ def alone(size: int, line: int) -> Iterator[tuple[str, bytes]]:
 
 
 def mixtures(size: int, line: int, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """(name, content): `count` drawn ones, of a beginning and one to three tokens, in turns or one after the other, in lines or not."""
+    """(name, content): `count` drawn ones, of a beginning and one to three tokens, in turns or one after the
+    other, in lines or not.
+    """
     draw = random.Random(seed)
     for _ in range(count):
         beginning, tokens = draw.choice(BEGINNINGS), draw.sample(TOKENS, draw.randint(1, 3))
         turns = draw.random() < 0.5
-        body = filled("".join(tokens), size) if turns else b"".join(filled(token, size // len(tokens)) for token in tokens)
+        body = (
+            filled("".join(tokens), size)
+            if turns
+            else b"".join(filled(token, size // len(tokens)) for token in tokens)
+        )
         lines_of = draw.choice((0, 100, line))
         if lines_of:
             begin_each = beginning.rpartition(b"\n")[2] if draw.random() < 0.5 else b""
-            body = b"\n".join(begin_each + part for part in in_lines(body, lines_of - len(begin_each)).split(b"\n"))
-        yield f"{beginning!r} + {tokens} {'in turns' if turns else 'one after the other'}, lines of {lines_of or 'any length'}", beginning + body
+            body = b"\n".join(
+                begin_each + part for part in in_lines(body, lines_of - len(begin_each)).split(b"\n")
+            )
+        yield (
+            (
+                f"{beginning!r} + {tokens} {'in turns' if turns else 'one after the other'}, lines of "
+                f"{lines_of or 'any length'}"
+            ),
+            beginning + body,
+        )
 
 
 class TooSlowError(AssertionError):
@@ -115,7 +132,9 @@ class TooSlowError(AssertionError):
 
 @contextmanager
 def cpu_seconds(most: float, what: str) -> Generator[None]:
-    """Ends what is within by TooSlowError after so much CPU time of this process; other load does not count."""
+    """Ends what is within by TooSlowError after so much CPU time of this process; other load does not
+    count.
+    """
 
     def expired(_signal: int, _frame: object) -> None:
         raise TooSlowError(f"{what}: more than {most:g} s of CPU time")
@@ -130,7 +149,10 @@ def cpu_seconds(most: float, what: str) -> Generator[None]:
 
 
 def read_all(path: Path, name: str, content: bytes, most_s: float) -> dict[str, float]:
-    """Give the content to every reader: each takes or refuses it within `most_s`. Gives the CPU time of each (s). Raises TooSlowError."""
+    """Give the content to every reader: each takes or refuses it within `most_s`.
+
+    Gives the CPU time of each (s). Raises TooSlowError.
+    """
     path.write_bytes(content)
     took: dict[str, float] = {}
     for reader, read in READERS.items():
@@ -146,4 +168,9 @@ def valid_with(token: str, times: int) -> Iterator[tuple[str, bytes]]:
     for name, file in FILES.items():
         data = file if isinstance(file, bytes) else file.encode()
         middle = filled(token, times * len(token.encode()))
-        yield f"{name} with {token!r}", b"\n".join(line[: len(line) // 2] + middle + line[len(line) // 2 :] for line in data.split(b"\n"))
+        yield (
+            f"{name} with {token!r}",
+            b"\n".join(
+                line[: len(line) // 2] + middle + line[len(line) // 2 :] for line in data.split(b"\n")
+            ),
+        )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""For tests of the lab: one without a guest, whose image holds nothing and whose QEMU is a script that says on the console what it is told to."""
+"""For tests of the lab: one without a guest, whose image holds nothing and whose QEMU is a script that says
+on the console what it is told to.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from rtgauge.user_cache import private_folder
 if TYPE_CHECKING:
     import pytest
 
-# `error:...`: it does not start. `FAKE_PORT`: what listens there answers for the guest, as QEMU's own forwarding does.
+# `error:...`: it does not start. `FAKE_PORT`: what listens there answers for the guest, as QEMU's own
+# forwarding does.
 FAKE = """#!{python}
 import os, re, signal, socket, sys, threading, time
 words = dict(zip(sys.argv[1:], sys.argv[2:]))
@@ -59,7 +62,9 @@ time.sleep(0.1 if "ends" in said else 30 if "FAKE_PORT" not in os.environ else 3
 
 
 def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = None) -> dict[str, str | None]:
-    """A lab in `folder` with a built guest `debian`, with a key of its own or with `key`; gives the environment of commands."""
+    """A lab in `folder` with a built guest `debian`, with a key of its own or with `key`; gives the
+    environment of commands.
+    """
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     if key is not None:

@@ -54,13 +54,23 @@ class LocalTarget:
         self.handles: list[LocalHandle] = []
 
     def start(self, argv: Sequence[str], log: BinaryIO) -> LocalHandle:
-        handle = LocalHandle(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
+        handle = LocalHandle(
+            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        )
         self.handles.append(handle)
         return handle
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, text=True, errors="replace", check=False)
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout_s,
+                text=True,
+                errors="replace",
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return Completed(127, "")
         return Completed(done.returncode, done.stdout)
@@ -72,4 +82,6 @@ class LocalTarget:
         return time.monotonic_ns()
 
     def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        return read_local([path for path in paths if path not in self._files]) | {path: {"text": self._files[path]} for path in paths if path in self._files}
+        return read_local([path for path in paths if path not in self._files]) | {
+            path: {"text": self._files[path]} for path in paths if path in self._files
+        }

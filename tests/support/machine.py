@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A machine to log in to: an sshd of our own on the loopback, and behind it namespaces that tell it from this machine.
+"""A machine to log in to: an sshd of our own on the loopback, and behind it namespaces that tell it from this
+machine.
 
 Its lock (/run/rtgauge), its host name and its files are its own. With `busybox` it has nothing but BusyBox.
 """
@@ -38,7 +39,8 @@ def make_key(path: Path) -> Path:
 class Machine:
     """Use as a context.
 
-    `tmp`: mount options of its /tmp. `others`: those of /var/tmp and the home folder. `script`: what else is done as it is set up ($1 is its folder).
+    `tmp`: mount options of its /tmp. `others`: those of /var/tmp and the home folder. `script`: what else is
+    done as it is set up ($1 is its folder).
     `become`: a command that those who log in become somebody else by. `noise`: what their login shell prints.
     """
 
@@ -60,7 +62,14 @@ class Machine:
         self.port = free_port()
         self.key = make_key(self.folder / "key")
         self.host_key = make_key(self.folder / "host_key")
-        self._busybox, self._tmp, self._others, self._script, self._become, self._noise = busybox, tmp, others, script, become, noise
+        self._busybox, self._tmp, self._others, self._script, self._become, self._noise = (
+            busybox,
+            tmp,
+            others,
+            script,
+            become,
+            noise,
+        )
         self._space: subprocess.Popen[bytes] | None = None
         self._sshd: subprocess.Popen[bytes] | None = None
 
@@ -82,19 +91,36 @@ class Machine:
 
     def _make_space(self) -> None:
         root = self.folder / "root"
-        lines = ["set -eu", "mount --make-rprivate /", f"hostname {self.name}", "ip link set lo up 2>/dev/null || true"]
+        lines = [
+            "set -eu",
+            "mount --make-rprivate /",
+            f"hostname {self.name}",
+            "ip link set lo up 2>/dev/null || true",
+        ]
         if self._busybox:
             for part in TREE:
                 (root / part).mkdir(parents=True)
             shutil.copy("/bin/busybox", root / "bin" / "busybox")
             lines += [f'mount --rbind /{part} "$1/root/{part}"' for part in ("proc", "sys", "dev")]
             lines += ['chroot "$1/root" /bin/busybox --install -s /bin', 'mkdir "$1/root/var/tmp"']
-            lines += [f'mount -t tmpfs -o {self._others} tmpfs "$1/root/{part}"' for part in ("root", "var/tmp")]
+            lines += [
+                f'mount -t tmpfs -o {self._others} tmpfs "$1/root/{part}"' for part in ("root", "var/tmp")
+            ]
             lines += [f'mount -t tmpfs -o {self._tmp} tmpfs "$1/root/tmp"']
         else:
             lines += ["mkdir -p /run/rtgauge", "mount -t tmpfs -o mode=755 tmpfs /run/rtgauge"]
         lines += [self._script, "echo ready", "exec sleep 100000"]
-        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", "\n".join(lines), "sh", str(self.folder)]
+        command = [
+            "unshare",
+            "--net",
+            "--uts",
+            "--mount",
+            "sh",
+            "-c",
+            "\n".join(lines),
+            "sh",
+            str(self.folder),
+        ]
         with (self.folder / "space.log").open("wb") as log:
             self._space = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log = self.folder / "space.log"
@@ -127,9 +153,14 @@ class Machine:
             "KbdInteractiveAuthentication": "no",
             "ForceCommand": self.folder / "enter",
         }
-        (self.folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in config.items()))
+        (self.folder / "sshd_config").write_text(
+            "".join(f"{name} {value}\n" for name, value in config.items())
+        )
         log = self.folder / "sshd.log"
-        self._sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-E", str(log), "-f", str(self.folder / "sshd_config")], stdin=subprocess.DEVNULL)
+        self._sshd = subprocess.Popen(
+            ["/usr/sbin/sshd", "-D", "-E", str(log), "-f", str(self.folder / "sshd_config")],
+            stdin=subprocess.DEVNULL,
+        )
         self._wait(lambda: "listening" in log.read_text() if log.exists() else False, log)
 
     def wire(self) -> tuple[str, str]:
@@ -139,7 +170,19 @@ class Machine:
         here, there = f"{net[0]}.{int(net[1]) + 1}", f"{net[0]}.{int(net[1]) + 2}"
         name, inside = f"rg{self.port}", ["nsenter", "-t", str(self._space.pid), "--net"]
         for command in (
-            ["ip", "link", "add", name, "type", "veth", "peer", "name", "cable", "netns", str(self._space.pid)],
+            [
+                "ip",
+                "link",
+                "add",
+                name,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "cable",
+                "netns",
+                str(self._space.pid),
+            ],
             ["ip", "address", "add", f"{here}/30", "dev", name],
             ["ip", "link", "set", name, "up"],
             [*inside, "ip", "address", "add", f"{there}/30", "dev", "cable"],
@@ -165,7 +208,11 @@ class Machine:
                 continue
             try:
                 command = (entry / "cmdline").read_bytes()
-                sockets = {str(link.readlink()) for link in (entry / "fd").iterdir()} if command.startswith(b"sshd") else set()
+                sockets = (
+                    {str(link.readlink()) for link in (entry / "fd").iterdir()}
+                    if command.startswith(b"sshd")
+                    else set()
+                )
             except OSError:
                 continue
             if sockets & self._connections():
@@ -174,10 +221,14 @@ class Machine:
     def _connections(self) -> set[str]:
         """The sockets of its port, as /proc/PID/fd names them."""
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        return {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{self.port:04X}") and row[3] == "01"}
+        return {
+            f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{self.port:04X}") and row[3] == "01"
+        }
 
     def client(self) -> Path:
-        """A folder for PATH whose `ssh` knows this machine; nothing of the user's own configuration is used."""
+        """A folder for PATH whose `ssh` knows this machine; nothing of the user's own configuration is
+        used.
+        """
         return client(self.folder, [self])
 
     def run(self, command: str) -> str:
@@ -203,10 +254,15 @@ def client(folder: Path, machines: list[Machine], extra: str = "") -> Path:
     """A folder for PATH with an `ssh` that knows these machines and has their keys."""
     place = folder / "client"
     place.mkdir(exist_ok=True)
-    known = "".join(f"[127.0.0.1]:{one.port} {one.host_key.with_suffix('.pub').read_text()}" for one in machines)
+    known = "".join(
+        f"[127.0.0.1]:{one.port} {one.host_key.with_suffix('.pub').read_text()}" for one in machines
+    )
     (place / "known_hosts").write_text(known)
     keys = "".join(f"IdentityFile {one.key}\n" for one in machines)
-    (place / "config").write_text(f"{extra}UserKnownHostsFile {place}/known_hosts\nGlobalKnownHostsFile none\nIdentitiesOnly yes\nIdentityAgent none\n{keys}")
+    (place / "config").write_text(
+        f"{extra}UserKnownHostsFile {place}/known_hosts\nGlobalKnownHostsFile none\nIdentitiesOnly "
+        f"yes\nIdentityAgent none\n{keys}"
+    )
     (place / "ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {place}/config "$@"\n')
     (place / "ssh").chmod(0o755)
     return place

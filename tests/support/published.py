@@ -13,4 +13,8 @@ FORMATS = Path(__file__).parents[2] / "docs" / "formats"
 
 def check_published(text: str, name: str) -> None:
     """Raises ValidationError where the JSON `text` is not as docs/formats/NAME.schema.json has it."""
-    validate(json.loads(text), json.loads((FORMATS / f"{name}.schema.json").read_text(encoding="utf-8")), cls=Draft202012Validator)
+    validate(
+        json.loads(text),
+        json.loads((FORMATS / f"{name}.schema.json").read_text(encoding="utf-8")),
+        cls=Draft202012Validator,
+    )

@@ -63,9 +63,15 @@ CHANGES: dict[str, Any] = {
     },
     "softirqs": {"TIMER": {"name": "", "total": 5_900, "per_cpu": {"0": 3_000, "1": 2_900}}},
     "counters": {"context_switches": 24_018, "interrupts": 12_441, "processes_created": 0},
-    "cpu_time_ns": {"0": {"user": 5_430_000_000, "idle": 0, "steal": 10_000_000}, "1": {"user": 5_440_000_000, "idle": 0, "steal": 0}},
+    "cpu_time_ns": {
+        "0": {"user": 5_430_000_000, "idle": 0, "steal": 10_000_000},
+        "1": {"user": 5_440_000_000, "idle": 0, "steal": 0},
+    },
     "vmstat": {},
-    "frequency_khz": {"0": {"before": 3_000_000, "after": 3_400_000}, "1": {"before": 3_000_000, "after": 3_000_000}},
+    "frequency_khz": {
+        "0": {"before": 3_000_000, "after": 3_400_000},
+        "1": {"before": 3_000_000, "after": 3_000_000},
+    },
     "clock_source": {"before": "tsc", "after": "tsc"},
 }
 
@@ -88,13 +94,30 @@ class Shape:
     state: str = "complete"
     seed: int = 1
     sigma: float = 0.35
-    median_ns: dict[str, float] = field(default_factory=lambda: {"idle": 6_000, "cpu": 9_000, "memory": 14_000})
+    median_ns: dict[str, float] = field(
+        default_factory=lambda: {"idle": 6_000, "cpu": 9_000, "memory": 14_000}
+    )
 
 
 def distribution(values: np.ndarray) -> Distribution:
     """The figures of `values` (ns), exact, quantiles by nearest rank."""
     if not len(values):
-        return Distribution(**dict.fromkeys(("min_ns", "mean_ns", "std_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")), count=0)
+        return Distribution(
+            **dict.fromkeys(
+                (
+                    "min_ns",
+                    "mean_ns",
+                    "std_ns",
+                    "p50_ns",
+                    "p95_ns",
+                    "p99_ns",
+                    "p99_9_ns",
+                    "p99_99_ns",
+                    "max_ns",
+                )
+            ),
+            count=0,
+        )
     ordered = np.sort(values)
 
     def quantile(share: float) -> int:
@@ -115,13 +138,19 @@ def distribution(values: np.ndarray) -> Distribution:
 
 
 def _sparse(values: np.ndarray) -> tuple[list[int], list[int]]:
-    bins, counts = np.unique(bin_of(values), return_counts=True) if len(values) else (np.array([], int), np.array([], int))
+    bins, counts = (
+        np.unique(bin_of(values), return_counts=True)
+        if len(values)
+        else (np.array([], int), np.array([], int))
+    )
     return bins.tolist(), counts.tolist()
 
 
 @dataclass
 class _Drawn:
-    """One series as drawn: latencies (ns), their release times, and what the missed activations would have had."""
+    """One series as drawn: latencies (ns), their release times, and what the missed activations would have
+    had.
+    """
 
     values: np.ndarray
     releases: np.ndarray
@@ -131,7 +160,9 @@ class _Drawn:
 
 def _draw(rng: np.random.Generator, shape: Shape, load: str, start_ns: int) -> _Drawn:
     total = (shape.seconds + shape.warm_up_seconds) * SECOND // INTERVAL_NS
-    values = np.maximum(900, rng.lognormal(np.log(shape.median_ns.get(load, 10_000)), shape.sigma, total)).astype(np.int64)
+    values = np.maximum(
+        900, rng.lognormal(np.log(shape.median_ns.get(load, 10_000)), shape.sigma, total)
+    ).astype(np.int64)
     tail = rng.choice(total, size=max(1, total // 700), replace=False)
     values[tail] += rng.lognormal(np.log(60_000), 0.7, len(tail)).astype(np.int64)
     if load in shape.missed_under:
@@ -146,7 +177,12 @@ def _draw(rng: np.random.Generator, shape: Shape, load: str, start_ns: int) -> _
                 missed.append(int(values[at]) - j * INTERVAL_NS)
                 missed_releases.append(start_ns + int(at + j) * INTERVAL_NS)
     releases = start_ns + np.arange(total, dtype=np.int64) * INTERVAL_NS
-    return _Drawn(values[keep], releases[keep], np.array(missed, dtype=np.int64), np.array(missed_releases, dtype=np.int64))
+    return _Drawn(
+        values[keep],
+        releases[keep],
+        np.array(missed, dtype=np.int64),
+        np.array(missed_releases, dtype=np.int64),
+    )
 
 
 def _windows(series: int, drawn: _Drawn, start_ns: int, shape: Shape) -> list[dict[str, Any]]:
@@ -180,8 +216,17 @@ def _windows(series: int, drawn: _Drawn, start_ns: int, shape: Shape) -> list[di
     return rows
 
 
-def _summary(series: int | None, cpu: int | None, plain: np.ndarray, missed: np.ndarray, warm: WarmUp) -> SeriesSummary:
-    thread = ThreadCounts(voluntary_switches=len(plain), involuntary_switches=3, minor_faults=0, major_faults=0, run_delay_ns=120_000, cpu_ns=50_000_000)
+def _summary(
+    series: int | None, cpu: int | None, plain: np.ndarray, missed: np.ndarray, warm: WarmUp
+) -> SeriesSummary:
+    thread = ThreadCounts(
+        voluntary_switches=len(plain),
+        involuntary_switches=3,
+        minor_faults=0,
+        major_faults=0,
+        run_delay_ns=120_000,
+        cpu_ns=50_000_000,
+    )
     return SeriesSummary(
         **distribution(plain).model_dump(),
         series=series,
@@ -216,7 +261,9 @@ def _load_report(load: str, start_ns: int, end_ns: int) -> LoadReport:
     )
 
 
-def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, rng: np.random.Generator) -> tuple[Step, pl.DataFrame]:
+def _step(
+    shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, rng: np.random.Generator
+) -> tuple[Step, pl.DataFrame]:
     end_ns = begin_ns + (shape.warm_up_seconds + shape.seconds) * SECOND
     measure_from = begin_ns + shape.warm_up_seconds * SECOND
     rows: list[dict[str, Any]] = []
@@ -231,15 +278,24 @@ def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, r
         measured = drawn.releases >= measure_from
         plain, missed = drawn.values[measured], drawn.missed[drawn.missed_releases >= measure_from]
         warm_values = drawn.values[~measured]
-        warm = WarmUp(count=len(warm_values), missed=len(drawn.missed) - len(missed), max_ns=int(warm_values.max()) if len(warm_values) else None)
+        warm = WarmUp(
+            count=len(warm_values),
+            missed=len(drawn.missed) - len(missed),
+            max_ns=int(warm_values.max()) if len(warm_values) else None,
+        )
         warm_total = WarmUp(
-            count=warm_total.count + warm.count, missed=warm_total.missed + warm.missed, max_ns=max(warm_total.max_ns or 0, warm.max_ns or 0) or None
+            count=warm_total.count + warm.count,
+            missed=warm_total.missed + warm.missed,
+            max_ns=max(warm_total.max_ns or 0, warm.max_ns or 0) or None,
         )
         series.append(_summary(index, cpu, plain, missed, warm))
         all_plain.append(plain)
         all_missed.append(missed)
         releases = drawn.releases[measured]
-        outliers += [Outlier(series=index, time_ns=int(releases[i]), value_ns=int(plain[i]), cpu=cpu) for i in np.argsort(plain)[::-1][:10]]
+        outliers += [
+            Outlier(series=index, time_ns=int(releases[i]), value_ns=int(plain[i]), cpu=cpu)
+            for i in np.argsort(plain)[::-1][:10]
+        ]
     step_id = f"{number:02d}-wakeup-{load}" + (f"-{repeat}" if shape.repeats > 1 else "")
     marks: list[Mark] = []
     if shape.marks and load == "cpu":
@@ -247,15 +303,27 @@ def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, r
             Mark(
                 name="throttled",
                 severity=Severity.DOUBTFUL,
-                detail="the measuring thread on CPU 1 was preempted 41 times: real-time throttling (sched_rt_runtime_us)",
+                detail=(
+                    "the measuring thread on CPU 1 was preempted 41 times: real-time throttling "
+                    "(sched_rt_runtime_us)"
+                ),
                 series=1 if len(shape.cpus) > 1 else 0,
             )
         )
     if shape.marks and load == "memory":
-        marks.append(Mark(name="steal", severity=Severity.NOTE, detail="the hypervisor took 0.3 % of the time"))
+        marks.append(
+            Mark(name="steal", severity=Severity.NOTE, detail="the hypervisor took 0.3 % of the time")
+        )
     step = Step(
         id=step_id,
-        key=StepKey(probe="wakeup", parameters={"interval_ns": INTERVAL_NS}, load=load, deployment="as-is", targets={"self": "local"}, repeat=repeat),
+        key=StepKey(
+            probe="wakeup",
+            parameters={"interval_ns": INTERVAL_NS},
+            load=load,
+            deployment="as-is",
+            targets={"self": "local"},
+            repeat=repeat,
+        ),
         tool="rtgauge-engine 0.1.0",
         started=f"2026-11-21T10:{number:02d}:00Z",
         ended=f"2026-11-21T10:{number:02d}:30Z",
@@ -320,8 +388,14 @@ def _step(shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, r
 
 def _verdicts(word: VerdictWord, steps: list[Step], requirement: str) -> list[Verdict]:
     texts = {
-        VerdictWord.HOLDS: ("30,000 activations, none above 200 us", "measure longer to support a rarer bound: rtgauge run --duration 1h"),
-        VerdictWord.MARGINAL: ("the largest latency is 182 us, 91 % of the bound", "measure longer, under the load that your machine has"),
+        VerdictWord.HOLDS: (
+            "30,000 activations, none above 200 us",
+            "measure longer to support a rarer bound: rtgauge run --duration 1h",
+        ),
+        VerdictWord.MARGINAL: (
+            "the largest latency is 182 us, 91 % of the bound",
+            "measure longer, under the load that your machine has",
+        ),
         VerdictWord.FAILS: (
             "under memory 38 of 10,000 activations were later than 200 us; the worst took 3.7 ms",
             "try a kernel with PREEMPT_RT: this one is PREEMPT_DYNAMIC",
@@ -333,9 +407,18 @@ def _verdicts(word: VerdictWord, steps: list[Step], requirement: str) -> list[Ve
     }
     reason, following = texts[word]
     evidence = {"bound_ns": 200_000, "period_ns": INTERVAL_NS}
-    overall = Verdict(word=word, requirement=requirement, reason=reason, next=following, step=None, evidence=evidence)
+    overall = Verdict(
+        word=word, requirement=requirement, reason=reason, next=following, step=None, evidence=evidence
+    )
     each = [
-        Verdict(word=word if s is steps[-1] else VerdictWord.HOLDS, requirement=requirement, reason=reason, next=following, step=s.id, evidence=evidence)
+        Verdict(
+            word=word if s is steps[-1] else VerdictWord.HOLDS,
+            requirement=requirement,
+            reason=reason,
+            next=following,
+            step=s.id,
+            evidence=evidence,
+        )
         for s in steps
     ]
     return [overall, *each]
@@ -360,11 +443,24 @@ def write_record(parent: Path, shape: Shape | None = None) -> Path:
     facts = {
         "host": shape.host,
         "os": "Debian GNU/Linux 12 (bookworm)",
-        "kernel": {"release": "6.1.0-18-amd64", "preemption": {"model": "dynamic", "sources": {"/sys/kernel/realtime": "unknown"}}, "hz": 250},
-        "cpu": {"model": "AMD EPYC 7763 64-Core Processor", "online": format_cpu_list([*shape.cpus]), "isolated": ""},
+        "kernel": {
+            "release": "6.1.0-18-amd64",
+            "preemption": {"model": "dynamic", "sources": {"/sys/kernel/realtime": "unknown"}},
+            "hz": 250,
+        },
+        "cpu": {
+            "model": "AMD EPYC 7763 64-Core Processor",
+            "online": format_cpu_list([*shape.cpus]),
+            "isolated": "",
+        },
         "memory": {"total_bytes": 25_276_514_304},
         "clock_source": {"current": "kvm-clock", "available": ["kvm-clock", "tsc"]},
-        "machine": {"virtual": True, "hypervisor": "kvm", "emulated": False, "evidence": ["/proc/cpuinfo: flag hypervisor"]},
+        "machine": {
+            "virtual": True,
+            "hypervisor": "kvm",
+            "emulated": False,
+            "evidence": ["/proc/cpuinfo: flag hypervisor"],
+        },
         **shape.system,
     }
     system = folder / "targets" / "local"
@@ -385,7 +481,11 @@ def write_record(parent: Path, shape: Shape | None = None) -> Path:
         verdicts=_verdicts(shape.verdict, steps, requirement) if shape.verdict and steps else [],
         steps=[step.id for step in steps],
         planned=[step.key for step in steps],
-        left_out=[LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")] if shape.left_out else [],
+        left_out=[
+            LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")
+        ]
+        if shape.left_out
+        else [],
     )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(run.model_dump_json(indent=2), encoding="utf-8")

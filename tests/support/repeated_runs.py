@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sides of a comparison drawn from a known system: latencies that depend on each other, heavy tails, runs that differ by a random factor."""
+"""Sides of a comparison drawn from a known system: latencies that depend on each other, heavy tails, runs
+that differ by a random factor.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,32 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 
 MEDIAN_NS = 20_000
-TRAITS = {"host": "h", "processor": "not emulated", "kernel": "k", "load": "idle", "deployment": "as-is", "tool": "rtgauge", "space": "user space"}
+TRAITS = {
+    "host": "h",
+    "processor": "not emulated",
+    "kernel": "k",
+    "load": "idle",
+    "deployment": "as-is",
+    "tool": "rtgauge",
+    "space": "user space",
+}
 RECORD = Record(
     Path("drawn"),
     Run(id="drawn", created="2026-11-21T10:03:22Z", ended=None, state="complete", rtgauge="0.1.0", command=["rtgauge", "run", "quick"], plan={},
         targets=["local"], seed=1, requirement=None, verdicts=[], steps=[], planned=[], left_out=[]),
     [], {},
 )  # fmt: skip
-STEP = Step.model_construct(id="01-wakeup-idle", key=StepKey.model_construct(parameters={}), parameters={}, marks=[])
+STEP = Step.model_construct(
+    id="01-wakeup-idle", key=StepKey.model_construct(parameters={}), parameters={}, marks=[]
+)
 
 
 @dataclass(frozen=True)
 class System:
-    """`dependence`: of a latency on the one before (AR(1), of normal scores). `run_shift`: standard deviation of the logarithm of a run's factor."""
+    """`dependence`: of a latency on the one before (AR(1), of normal scores).
+
+    `run_shift`: standard deviation of the logarithm of a run's factor.
+    """
 
     dependence: float = 0.0
     per_window: int = 250
@@ -56,11 +71,17 @@ def side(label: str, system: System, runs: int, rng: np.random.Generator, *, fac
     """A side of so many runs, its latencies multiplied by `factor`."""
     windows = np.concatenate([latencies(system, rng) for _ in range(runs)])
     windows = (windows * factor).astype(np.int64)
-    every = pl.DataFrame({"stretch": np.repeat(np.arange(len(windows)), system.per_window), "bins": bin_of(windows.ravel())})
-    counted = every.group_by("stretch", "bins").agg(pl.len().cast(pl.Int64).alias("counts")).sort("stretch", "bins")
+    every = pl.DataFrame(
+        {"stretch": np.repeat(np.arange(len(windows)), system.per_window), "bins": bin_of(windows.ravel())}
+    )
+    counted = (
+        every.group_by("stretch", "bins").agg(pl.len().cast(pl.Int64).alias("counts")).sort("stretch", "bins")
+    )
     none = pl.Series([list[int]()] * len(windows), dtype=pl.List(pl.Int64))
     frame = counted.group_by("stretch", maintain_order=True).agg("bins", "counts").with_columns(
-        series=0, phase=pl.lit("measure"), run=pl.col("stretch") // system.windows, count=system.per_window, missed=0, min_ns=windows.min(axis=1),
-        max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1), m2_ns2=windows.var(axis=1) * system.per_window, missed_bins=none, missed_counts=none,
+        series=0, phase=pl.lit("measure"), run=pl.col("stretch") // system.windows, count=system.per_window,
+        missed=0, min_ns=windows.min(axis=1),
+        max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1),
+        m2_ns2=windows.var(axis=1) * system.per_window, missed_bins=none, missed_counts=none,
     )  # fmt: skip
     return Side(label, (RECORD,), (STEP,), {**TRAITS, "parameters": label}, frame, merge(frame), 1)

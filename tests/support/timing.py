@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes records of wakeup, response and periodic steps from plain lists of values, so that frequencies and advice can be tested without measuring."""
+"""Writes records of wakeup, response and periodic steps from plain lists of values, so that frequencies and
+advice can be tested without measuring.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FACTS = {"host": "board", "os": "Debian", "kernel": {"release": "6.12.0", "preemption": {"model": "full"}}, "machine": {"virtual": False, "emulated": False}}
+FACTS = {
+    "host": "board",
+    "os": "Debian",
+    "kernel": {"release": "6.12.0", "preemption": {"model": "full"}},
+    "machine": {"virtual": False, "emulated": False},
+}
 
 
 def facts(model: str = "full", **more: Any) -> dict[str, Any]:
@@ -30,7 +37,9 @@ def facts(model: str = "full", **more: Any) -> dict[str, Any]:
 
 @dataclass
 class Series:
-    """One series: its values (ns, signed), in order, and the missed activations: with latencies, or `lost` without."""
+    """One series: its values (ns, signed), in order, and the missed activations: with latencies, or `lost`
+    without.
+    """
 
     values: Sequence[int]
     metric: str = "latency"
@@ -60,11 +69,15 @@ def _window(number: int, index: int, values: np.ndarray, one: Series) -> dict[st
     bins, counts = np.unique(signed_bin_of(values), return_counts=True)
     missed_bins, missed_counts = np.unique(bin_of(missed), return_counts=True)
     return {
-        "series": number, "phase": "measure", "index": index, "start_ns": index * 10**9, "end_ns": (index + 1) * 10**9,
+        "series": number, "phase": "measure", "index": index, "start_ns": index * 10**9,
+        "end_ns": (index + 1) * 10**9,
         "count": len(values), "missed": len(missed) + lost,
-        "min_ns": int(values.min()) if len(values) else None, "max_ns": int(values.max()) if len(values) else None,
-        "sum_ns": int(values.sum()), "m2_ns2": float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0,
-        "bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins.tolist(), "missed_counts": missed_counts.tolist(),
+        "min_ns": int(values.min()) if len(values) else None,
+        "max_ns": int(values.max()) if len(values) else None,
+        "sum_ns": int(values.sum()),
+        "m2_ns2": float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0,
+        "bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins.tolist(),
+        "missed_counts": missed_counts.tolist(),
     }  # fmt: skip
 
 
@@ -75,15 +88,21 @@ def _step(number: int, drawn: Drawn) -> tuple[Step, pl.DataFrame]:
         for index, part in enumerate(np.array_split(np.asarray(one.values, dtype=np.int64), one.windows))
     ]
     frame = pl.DataFrame(rows, schema=SCHEMA)
-    lines = [{"series": at, "metric": one.metric, "unit": "ns", "labels": one.labels} for at, one in enumerate(drawn.series)]
+    lines = [
+        {"series": at, "metric": one.metric, "unit": "ns", "labels": one.labels}
+        for at, one in enumerate(drawn.series)
+    ]
     summary = summarise_step(frame, lines)
     step = Step(
         id=f"{number:02d}-{drawn.probe}-{drawn.load}" + (f"-{drawn.repeat}" if drawn.repeat > 1 else ""),
         key=StepKey(
-            probe=drawn.probe, parameters=drawn.parameters, load=drawn.load, deployment=drawn.deployment, targets={"self": "local"}, repeat=drawn.repeat
+            probe=drawn.probe, parameters=drawn.parameters, load=drawn.load, deployment=drawn.deployment,
+            targets={"self": "local"}, repeat=drawn.repeat
         ),
-        tool="rtgauge-engine 0.1.0", started="2026-11-21T10:03:22Z", ended="2026-11-21T10:03:32Z", start_ns=0, end_ns=10**10, end_reason="duration",
-        parameters=drawn.parameters, cpus=[0], load=LoadReport(name=drawn.load), series=summary.series, total=summary.total, outliers=[], marks=drawn.marks,
+        tool="rtgauge-engine 0.1.0", started="2026-11-21T10:03:22Z", ended="2026-11-21T10:03:32Z", start_ns=0,
+        end_ns=10**10, end_reason="duration",
+        parameters=drawn.parameters, cpus=[0], load=LoadReport(name=drawn.load), series=summary.series,
+        total=summary.total, outliers=[], marks=drawn.marks,
         results=drawn.results,
     )  # fmt: skip
     return step, frame
@@ -100,9 +119,12 @@ def record(folder: Path, steps: Sequence[Drawn], system: dict[str, Any] | None =
         frame.write_parquet(place / "windows.parquet")
         done.append(step)
     (folder / "targets" / "local").mkdir(parents=True)
-    (folder / "targets" / "local" / "system.json").write_text(json.dumps(FACTS if system is None else system), encoding="utf-8")
+    (folder / "targets" / "local" / "system.json").write_text(
+        json.dumps(FACTS if system is None else system), encoding="utf-8"
+    )
     run = Run(
-        id=folder.name, created="2026-11-21T10:03:22Z", state="complete", rtgauge="0.1.0", command=["rtgauge", "run"], plan={"name": "test"},
+        id=folder.name, created="2026-11-21T10:03:22Z", state="complete", rtgauge="0.1.0",
+        command=["rtgauge", "run"], plan={"name": "test"},
         targets=["local"], steps=[step.id for step in done], planned=[step.key for step in done],
     )  # fmt: skip
     (folder / "run.json").write_text(run.model_dump_json(), encoding="utf-8")

@@ -21,10 +21,23 @@ if TYPE_CHECKING:
 
 PERIOD_NS = 10_000_000
 WORDS = {"cores": 2, "hardware-threads": 2, "twice": 4}
-FACTS = {"host": "tyre-bench", "kernel": {"release": "6.1.0-rt"}, "cpu": {"online": "0-1", "model": "AMD EPYC"}, "memory": {"total_bytes": 4 * 2**30}}
+FACTS = {
+    "host": "tyre-bench",
+    "kernel": {"release": "6.1.0-rt"},
+    "cpu": {"online": "0-1", "model": "AMD EPYC"},
+    "memory": {"total_bytes": 4 * 2**30},
+}
 
 
-def tire_step(number: int, written: dict[str, Any], values: dict[str, Any], *, repeat: int = 1, marks: tuple[Mark, ...] = (), load: str = "idle") -> Step:
+def tire_step(
+    number: int,
+    written: dict[str, Any],
+    values: dict[str, Any],
+    *,
+    repeat: int = 1,
+    marks: tuple[Mark, ...] = (),
+    load: str = "idle",
+) -> Step:
     """A step with this result and without windows."""
     parameters = normalise(probes.get("tire"), written, "test")
     base = {
@@ -48,7 +61,14 @@ def tire_step(number: int, written: dict[str, Any], values: dict[str, Any], *, r
     }
     return Step(
         id=f"{number:03d}-tire-{load}",
-        key=StepKey(probe="tire", parameters=parameters, load=load, deployment="as-is", targets={"self": "local"}, repeat=repeat),
+        key=StepKey(
+            probe="tire",
+            parameters=parameters,
+            load=load,
+            deployment="as-is",
+            targets={"self": "local"},
+            repeat=repeat,
+        ),
         tool="rtgauge-engine 0.1.0",
         started="2026-11-21T10:00:00Z",
         ended="2026-11-21T10:00:01Z",
@@ -67,31 +87,81 @@ def tire_step(number: int, written: dict[str, Any], values: dict[str, Any], *, r
 
 
 def fast_step(
-    machine: Machine, number: int, solver: str, nodes: int, threads: str = "1", *, policy: str = "fifo", without: str = "none", repeat: int = 1
+    machine: Machine,
+    number: int,
+    solver: str,
+    nodes: int,
+    threads: str = "1",
+    *,
+    policy: str = "fifo",
+    without: str = "none",
+    repeat: int = 1,
 ) -> Step:
-    run = machine.fast(solver, nodes, WORDS.get(threads) or int(threads), without=without, repeat=repeat, policy=policy)
+    run = machine.fast(
+        solver, nodes, WORDS.get(threads) or int(threads), without=without, repeat=repeat, policy=policy
+    )
     written = {"solver": solver, "nodes": nodes, "threads": threads, "policy": policy, "without": without}
-    return tire_step(number, written, {"steps": run.steps, "wall_ns": run.wall_ns, "step_max_ns": run.step_max_ns, "barrier_ns": 150.0}, repeat=repeat)
+    return tire_step(
+        number,
+        written,
+        {"steps": run.steps, "wall_ns": run.wall_ns, "step_max_ns": run.step_max_ns, "barrier_ns": 150.0},
+        repeat=repeat,
+    )
 
 
-def paced_step(machine: Machine, number: int, solver: str, nodes: int, threads: int, *, policy: str = "fifo", repeat: int = 1) -> Step:
-    """All deadlines are missed where a step takes longer than the period, one where it takes nearly as long."""
+def paced_step(
+    machine: Machine,
+    number: int,
+    solver: str,
+    nodes: int,
+    threads: int,
+    *,
+    policy: str = "fifo",
+    repeat: int = 1,
+) -> Step:
+    """All deadlines are missed where a step takes longer than the period, one where it takes nearly as
+    long.
+    """
     step_ns = machine.step_ns(solver, nodes, threads)
     missed = 200 if step_ns > PERIOD_NS else 1 if step_ns > 0.95 * PERIOD_NS else 0
-    written = {"solver": solver, "nodes": nodes, "threads": str(threads), "policy": policy, "period": "10ms", "duration": "2s"}
-    values = {"steps": 200, "wall_ns": round(step_ns * 200), "activations": 200, "deadline_missed": missed, "late": missed, "missed": 0}
+    written = {
+        "solver": solver,
+        "nodes": nodes,
+        "threads": str(threads),
+        "policy": policy,
+        "period": "10ms",
+        "duration": "2s",
+    }
+    values = {
+        "steps": 200,
+        "wall_ns": round(step_ns * 200),
+        "activations": 200,
+        "deadline_missed": missed,
+        "late": missed,
+        "missed": 0,
+    }
     mark = Mark(name="period-short", severity=Severity.NOTE, detail="no deadline can be met")
     return tire_step(number, written, values, repeat=repeat, marks=(mark,) if missed == 200 else ())
 
 
 def state_step(folder: Path, number: int, steps: int, nodes: int = 16) -> Step:
     """A picture of the fall, with its file."""
-    step = tire_step(number, {"solver": "halo", "nodes": nodes, "steps": steps, "state": True, "warm-up": "0s"}, {"steps": steps, "wall_ns": 2000})
+    step = tire_step(
+        number,
+        {"solver": "halo", "nodes": nodes, "steps": steps, "state": True, "warm-up": "0s"},
+        {"steps": steps, "wall_ns": 2000},
+    )
     place = folder / "steps" / step.id
     place.mkdir(parents=True)
     height = max(0.3, 0.8 - 9.81 / 2 * (steps / 100) ** 2)
-    rows = [(0.3 * math.cos(a), height + 0.3 * math.sin(a), 0.0, 0.0) for a in (2 * math.pi * i / nodes for i in range(nodes))]
-    place.joinpath("state.tire").write_bytes(struct.pack("<8sqq", b"rtgtire\x01", nodes, steps) + b"".join(struct.pack("<4d", *row) for row in rows))
+    rows = [
+        (0.3 * math.cos(a), height + 0.3 * math.sin(a), 0.0, 0.0)
+        for a in (2 * math.pi * i / nodes for i in range(nodes))
+    ]
+    place.joinpath("state.tire").write_bytes(
+        struct.pack("<8sqq", b"rtgtire\x01", nodes, steps)
+        + b"".join(struct.pack("<4d", *row) for row in rows)
+    )
     return step
 
 
@@ -122,8 +192,12 @@ def study_steps(machine: Machine, folder: Path) -> list[Step]:
     return steps
 
 
-def write_study(parent: Path, machine: Machine, *, study: str | None = "garre2014", searched: bool = True) -> Path:
-    """The record of a finished study; `searched`: with the runs of its searches, whose start is that of the study's own prediction."""
+def write_study(
+    parent: Path, machine: Machine, *, study: str | None = "garre2014", searched: bool = True
+) -> Path:
+    """The record of a finished study; `searched`: with the runs of its searches, whose start is that of the
+    study's own prediction.
+    """
     folder = parent / "2026-11-21T10-03-22Z-tyre-garre2014-0001"
     steps = study_steps(machine, folder)
     plan: dict[str, Any] = {"name": "garre2014"}
@@ -151,7 +225,9 @@ def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
         search: Search = wanted.search
         while todo := state_of(search, trials).wanted:
             for nodes, repeat in todo:
-                step = paced_step(machine, number + len(steps), wanted.solver, nodes, search.threads, repeat=repeat)
+                step = paced_step(
+                    machine, number + len(steps), wanted.solver, nodes, search.threads, repeat=repeat
+                )
                 trials[nodes, repeat] = Outcome(200, int(step.results[0].values["deadline_missed"] or 0))
                 steps.append(step)
     return steps

@@ -38,7 +38,11 @@ class TraceInstance:
 
     def formats(self, *groups: str) -> dict[str, object]:
         """What `trace_formats` of a stream has."""
-        events = {f"{group}/{file.parent.name}": file.read_text() for group in groups for file in sorted((self.folder / "events" / group).glob("*/format"))}
+        events = {
+            f"{group}/{file.parent.name}": file.read_text()
+            for group in groups
+            for file in sorted((self.folder / "events" / group).glob("*/format"))
+        }
         common = self.folder.parent.parent / "events"
         return {
             "clock": "mono",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""toy: the time between two readings of the clock. For tests/e2e/test_new_probe.py, which copies it to src/rtgauge/probe/."""
+"""toy: the time between two readings of the clock.
+
+For tests/e2e/test_new_probe.py, which copies it to src/rtgauge/probe/.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,15 @@ PROBE = MeasuringProbe(
     examples=("--count 1000",),
     parameters=MeasuringParameters,
     method="A task reads the clock, and reads it again: this is the toy's own text of method.",
-    metrics=(Metric(name="reading", plural="readings", unit="ns", signed=False, bound=Bound(example="reading<=1ms hardness=99%", preset=None)),),
+    metrics=(
+        Metric(
+            name="reading",
+            plural="readings",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="reading<=1ms hardness=99%", preset=None),
+        ),
+    ),
     missed=None,
     pooled=True,
     pace=None,

@@ -19,16 +19,33 @@ def mark(name="throttled", severity=Severity.INVALID, detail="why"):
 
 
 def step(
-    latencies, *, missed=(), name="01-wakeup-idle", interval_ns=1_000_000, load="idle", marks=(), parameters=None, metric="latency"
+    latencies,
+    *,
+    missed=(),
+    name="01-wakeup-idle",
+    interval_ns=1_000_000,
+    load="idle",
+    marks=(),
+    parameters=None,
+    metric="latency",
 ) -> tuple[Step, pl.DataFrame]:
     """`latencies`: one list, or one list a CPU."""
     series = latencies if latencies and isinstance(latencies[0], list) else [latencies]
-    windows = frame(*(row(values, series=n, missed=missed if n == 0 else ()) for n, values in enumerate(series)))
+    windows = frame(
+        *(row(values, series=n, missed=missed if n == 0 else ()) for n, values in enumerate(series))
+    )
     summary = summarise_step(windows, [info(n, metric) for n in range(len(series))])
     parameters = {"interval_ns": interval_ns, **(parameters or {})}
     return Step(
         id=name,
-        key=StepKey(probe="wakeup", parameters=parameters, load=load, deployment="as-is", targets={"self": "local"}, repeat=0),
+        key=StepKey(
+            probe="wakeup",
+            parameters=parameters,
+            load=load,
+            deployment="as-is",
+            targets={"self": "local"},
+            repeat=0,
+        ),
         tool="rtgauge-engine 0.1.0",
         started="2026-11-21T10:03:22Z",
         ended="2026-11-21T10:03:32Z",
@@ -47,6 +64,7 @@ def step(
 
 def run(record="r", steps=(), state="partial") -> Run:
     return Run(
-        id=record, created="2026-11-21T10:03:22Z", state=state, rtgauge="0.1.0", command=["rtgauge", "run"], plan={"name": "quick"}, targets=["local"],
+        id=record, created="2026-11-21T10:03:22Z", state=state, rtgauge="0.1.0", command=["rtgauge", "run"],
+        plan={"name": "quick"}, targets=["local"],
         steps=list(steps),
     )  # fmt: skip

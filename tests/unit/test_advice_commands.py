@@ -45,17 +45,33 @@ def check(advice, probe):
                 assert word in known, advice
 
 
-@pytest.mark.parametrize(("verb", "name"), [*((verb, name) for verb in ("run", "probe") for name in JUDGED), ("watch", "watch")])
+@pytest.mark.parametrize(
+    ("verb", "name"), [*((verb, name) for verb in ("run", "probe") for name in JUDGED), ("watch", "watch")]
+)
 def test_every_option_of_an_advice_exists(name, verb):
     probe = PROBES[name]
-    requirement = parse_requirement(next(metric.bound.example for metric in probe.metrics if metric.bound is not None))
-    for parameters in ({"policy": "other"}, {"policy": "fifo", "dma_latency_us": -1}, {"policy": "fifo", "dma_latency_us": 0}):
+    requirement = parse_requirement(
+        next(metric.bound.example for metric in probe.metrics if metric.bound is not None)
+    )
+    for parameters in (
+        {"policy": "other"},
+        {"policy": "fifo", "dma_latency_us": -1},
+        {"policy": "fifo", "dma_latency_us": 0},
+    ):
         for load in ("idle", "cpu"):
             one, _ = step([5], load=load, parameters=parameters)
             one = one.model_copy(update={"key": one.key.model_copy(update={"probe": name})})
-            command = {"run": ["rtgauge", "run", "plan.toml"], "probe": ["rtgauge", "probe", name], "watch": ["rtgauge", "watch", "--", "cmd", "--own"]}[verb]
+            command = {
+                "run": ["rtgauge", "run", "plan.toml"],
+                "probe": ["rtgauge", "probe", name],
+                "watch": ["rtgauge", "watch", "--", "cmd", "--own"],
+            }[verb]
             done = Done.of_run(run().model_copy(update={"command": command}), [one])
-            for facts in ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}):
+            for facts in (
+                {},
+                {"kernel": {"preemption": {"model": "voluntary"}}},
+                {"kernel": {"preemption": {"model": "PREEMPT_RT"}}},
+            ):
                 check(next_step.next_for_failure(done, one, requirement, facts), name)
             for advice in (
                 next_step.next_with_more(done, one, requirement, 10**12),
@@ -69,12 +85,19 @@ def test_every_option_of_an_advice_exists(name, verb):
 def test_a_note_is_no_reason_to_doubt():
     one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
     done = Done.of_step(one)
-    assert "isolate" in next_step.next_for_failure(done, one, parse_requirement("latency<=1us"), {"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
+    assert "isolate" in next_step.next_for_failure(
+        done, one, parse_requirement("latency<=1us"), {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}
+    )
 
 
 def test_the_options_of_a_watched_program_stay_its_own():
     one, _ = step([5])
     requirement = parse_requirement("latency<=1ms hardness=100%")
-    done = Done.of_run(run().model_copy(update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}), [one])
+    done = Done.of_run(
+        run().model_copy(
+            update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}
+        ),
+        [one],
+    )
     command = next_step.next_with_more(done, one, requirement, 10**12).partition(": ")[2]
     assert command == f'rtgauge watch --duration 17min --require "{requirement}" -- control --duration 1h'

@@ -31,12 +31,30 @@ RT = facts("PREEMPT_RT")
 
 def ask(text: str, *records: Record, chart: str = "today", **limits: float) -> Advice:
     flowchart, chosen = load_flowchart(chart)
-    return advise(parse_requirement(text), records, flowchart, chosen, with_thresholds(flowchart.thresholds, **limits))
+    return advise(
+        parse_requirement(text), records, flowchart, chosen, with_thresholds(flowchart.thresholds, **limits)
+    )
 
 
-def wakeups(folder: Path, largest_us: int, *, system: dict | None = None, loads=("idle", "cpu"), count: int = 20_000, late: int = 1, **more) -> Record:
+def wakeups(
+    folder: Path,
+    largest_us: int,
+    *,
+    system: dict | None = None,
+    loads=("idle", "cpu"),
+    count: int = 20_000,
+    late: int = 1,
+    **more,
+) -> Record:
     """A record in which `late` of `count` wake-ups, under the last load, are as late as `largest_us`."""
-    steps = [Drawn([Series([10_000] * (count - late) + [(largest_us if load == loads[-1] else 20) * 1_000] * late)], load=load, **more) for load in loads]
+    steps = [
+        Drawn(
+            [Series([10_000] * (count - late) + [(largest_us if load == loads[-1] else 20) * 1_000] * late)],
+            load=load,
+            **more,
+        )
+        for load in loads
+    ]
     return record(folder, steps, system)
 
 
@@ -60,7 +78,9 @@ def test_without_records_the_chart_begins_and_says_what_to_measure():
         (4_100, Margin.OFF, "dedicated"),
     ],
 )
-def test_the_margin_of_the_stock_kernel_leads_where_the_paper_says(tmp_path: Path, largest_us: int, margin: Margin, leads: str | None):
+def test_the_margin_of_the_stock_kernel_leads_where_the_paper_says(
+    tmp_path: Path, largest_us: int, margin: Margin, leads: str | None
+):
     found = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
     assert (found.walk[0].way, found.walk[0].margin, found.walk[0].leads_to) == ("user-stock", margin, leads)
     assert found.walk[0].evidence[0].record == str(tmp_path / "r")
@@ -102,7 +122,11 @@ def test_two_kernels_lead_to_the_one_that_is_enough(tmp_path: Path):
 
 
 def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(tmp_path: Path):
-    found = ask(SOFT, wakeups(tmp_path / "stock", 300, late=2_000), wakeups(tmp_path / "rt", 250, late=2_000, system=RT))
+    found = ask(
+        SOFT,
+        wakeups(tmp_path / "stock", 300, late=2_000),
+        wakeups(tmp_path / "rt", 250, late=2_000, system=RT),
+    )
     assert [stage.way for stage in found.walk] == ["user-stock", "user-rt", "xenomai-user"]
     assert (found.use, found.walk[-1].margin, found.status) == ("xenomai-user", None, EXIT_CANNOT_TELL)
     assert "latency -t 0" in found.next
@@ -112,7 +136,9 @@ def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(t
 
 
 def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
-    found = ask("latency<=1us hardness=95%", wakeups(tmp_path / "r", 500, late=2_000, count=20_000), trouble=5)
+    found = ask(
+        "latency<=1us hardness=95%", wakeups(tmp_path / "r", 500, late=2_000, count=20_000), trouble=5
+    )
     assert (found.use, found.status) == ("dedicated", EXIT_FAILS)
     assert "no software" in found.answer
 
@@ -142,7 +168,12 @@ def test_a_missed_activation_is_marginal_at_the_least(tmp_path: Path):
 
 
 def test_an_answer_that_never_came_is_off_the_map(tmp_path: Path):
-    drawn = Drawn([Series([10_000] * 20_000, "response", {"role": "master"}, lost=3)], "response", {"path": "loop:udp"}, load="cpu")
+    drawn = Drawn(
+        [Series([10_000] * 20_000, "response", {"role": "master"}, lost=3)],
+        "response",
+        {"path": "loop:udp"},
+        load="cpu",
+    )
     found = ask("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
     assert [stage.way for stage in found.walk] == ["user-rt", "dedicated"]
     assert found.walk[0].margin is Margin.OFF
@@ -166,7 +197,9 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
 def test_an_emulated_machine_and_an_invalid_step_tell_nothing(tmp_path: Path):
     emulated = wakeups(tmp_path / "e", 100, system=facts(machine={"virtual": True, "emulated": True}))
     assert ask(SOFT, emulated).walk[0].margin is Margin.CANNOT_TELL
-    invalid = wakeups(tmp_path / "i", 100, marks=[Mark(name="load-died", severity=Severity.INVALID, detail="why")])
+    invalid = wakeups(
+        tmp_path / "i", 100, marks=[Mark(name="load-died", severity=Severity.INVALID, detail="why")]
+    )
     assert ask(SOFT, invalid).walk[0].margin is Margin.CANNOT_TELL
 
 
@@ -196,14 +229,28 @@ def test_life_safety_is_refused_by_name(word: str):
 def test_jitter_breaks_its_bound_on_both_sides_and_lateness_is_judged_too(tmp_path: Path):
     steps = [
         Drawn(
-            [Series([300_000] * 20_000, "latency", {"role": "self"}), Series([0] * 10_000 + [-60_000] + [0] * 9_999, "jitter", {"role": "self"})],
+            [
+                Series([300_000] * 20_000, "latency", {"role": "self"}),
+                Series([0] * 10_000 + [-60_000] + [0] * 9_999, "jitter", {"role": "self"}),
+            ],
             "periodic",
             {},
         ),
-        Drawn([Series([300_000] * 20_000, "latency", {"role": "self"}), Series([5] * 20_000, "jitter", {"role": "self"})], "periodic", {}, load="cpu"),
+        Drawn(
+            [
+                Series([300_000] * 20_000, "latency", {"role": "self"}),
+                Series([5] * 20_000, "jitter", {"role": "self"}),
+            ],
+            "periodic",
+            {},
+            load="cpu",
+        ),
     ]
     one = record(tmp_path / "r", steps)
-    early, late = (judge(parse_requirement("jitter<=50us hardness=100%"), step, one.windows(step), one.system("local")) for step in one.steps)
+    early, late = (
+        judge(parse_requirement("jitter<=50us hardness=100%"), step, one.windows(step), one.system("local"))
+        for step in one.steps
+    )
     assert early.word == VerdictWord.FAILS
     assert "largest jitter 60.0 us" in early.reason
     assert late.word == VerdictWord.HOLDS
@@ -218,14 +265,24 @@ def test_parts_of_a_response_and_a_second_view_are_not_counted(tmp_path: Path):
         Series([900_000] * 20_000, "response", {"role": "slave"}),
     ]
     one = record(tmp_path / "r", [Drawn(series, "response", {})])
-    found = judge(parse_requirement("response<=200us hardness=100%"), one.steps[0], one.windows(one.steps[0]), one.system("local"))
+    found = judge(
+        parse_requirement("response<=200us hardness=100%"),
+        one.steps[0],
+        one.windows(one.steps[0]),
+        one.system("local"),
+    )
     assert (found.word, found.evidence["activations"]) == (VerdictWord.HOLDS, 20_000)
 
 
 def test_a_margin_of_ones_own(tmp_path: Path):
     one = wakeups(tmp_path / "r", 100)
     step = one.steps[-1]
-    words = [judge(parse_requirement(HARD), step, one.windows(step), one.system("local"), margin=Fraction(share)).word for share in ("0.5", "0.49")]
+    words = [
+        judge(
+            parse_requirement(HARD), step, one.windows(step), one.system("local"), margin=Fraction(share)
+        ).word
+        for share in ("0.5", "0.49")
+    ]
     assert words == [VerdictWord.HOLDS, VerdictWord.MARGINAL]
 
 
@@ -252,4 +309,8 @@ def test_a_step_on_cobalt_is_evidence_for_xenomai(tmp_path: Path):
     assert ask(HARD, late, chart="brown2010").walk[-1].margin is None
     good = wakeups(tmp_path / "cobalt", 60, system=facts(), parameters={"rt": "cobalt"})
     found = ask(HARD, late, good, chart="brown2010")
-    assert (found.use, found.walk[-1].way, found.walk[-1].margin) == ("xenomai-user", "xenomai-user", Margin.BLACK)
+    assert (found.use, found.walk[-1].way, found.walk[-1].margin) == (
+        "xenomai-user",
+        "xenomai-user",
+        Margin.BLACK,
+    )

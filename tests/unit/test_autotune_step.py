@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""calibrate on Cobalt: the latency around Xenomai's autotune, and the gravity, on a target that plays back what a guest with 3.2.7 said."""
+"""calibrate on Cobalt: the latency around Xenomai's autotune, and the gravity, on a target that plays back
+what a guest with 3.2.7 said.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,10 @@ class Guest:
         self.agent_calls: list[tuple[str, ...]] = []
 
     def read(self, paths: list[str]) -> dict[str, dict[str, Any]]:
-        texts = {cobalt.CLOCK: {"text": AFTER if self._tuned else BEFORE}, autotune_step.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"}}
+        texts = {
+            cobalt.CLOCK: {"text": AFTER if self._tuned else BEFORE},
+            autotune_step.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"},
+        }
         return {path: texts[path] for path in paths}
 
     def which(self, program: str) -> str | None:
@@ -104,7 +109,14 @@ class Progress:
     window = series
 
 
-def measure(guest: Guest, folder: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool = False, stop_at: str | None = None) -> tuple[StepKey, Any]:
+def measure(
+    guest: Guest,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    keep: bool = False,
+    stop_at: str | None = None,
+) -> tuple[StepKey, Any]:
     engine = folder / "rtgauge-engine-cobalt"
     engine.touch(0o755)
     monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
@@ -121,26 +133,41 @@ def measure(guest: Guest, folder: Path, monkeypatch: pytest.MonkeyPatch, *, keep
         targets={"self": guest.name},
         repeat=0,
     )
-    context = cast("RunContext", SimpleNamespace(target=guest, progress=Progress(look), interrupt=interrupt, group=None, late_imports=()))
+    context = cast(
+        "RunContext",
+        SimpleNamespace(
+            target=guest, progress=Progress(look), interrupt=interrupt, group=None, late_imports=()
+        ),
+    )
     steps = folder / "record" / "steps" / "01"
     steps.mkdir(parents=True)
     return key, autotune_step.measure(key, context, None, steps, begin=lambda: None)
 
 
-def test_the_latency_before_and_after_and_the_gravity_of_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_latency_before_and_after_and_the_gravity_of_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     guest = Guest()
     key, measured = measure(guest, tmp_path, monkeypatch)
     summary = summarise_step(
-        measured.windows, [line.model_dump() for line in measured.result.series], [line.model_dump() for line in measured.result.summaries]
+        measured.windows,
+        [line.model_dump() for line in measured.result.series],
+        [line.model_dump() for line in measured.result.summaries],
     )
     assert not summary.marks
-    assert [(series.labels["role"], series.count, round(series.mean_ns or 0)) for series in summary.series] == [
+    assert [
+        (series.labels["role"], series.count, round(series.mean_ns or 0)) for series in summary.series
+    ] == [
         ("before-autotune", 3000, 7696),
         ("after-autotune", 3000, 4688),
     ]
     assert summary.total is not None
     assert summary.total.count == 3000, "the two are no one distribution"
-    gravity = {str(result.labels["role"]): result.values for result in measured.result.results if result.name == "gravity"}
+    gravity = {
+        str(result.labels["role"]): result.values
+        for result in measured.result.results
+        if result.name == "gravity"
+    }
     assert gravity == {
         "before-autotune": {"irq_ns": 0, "kernel_ns": 2000, "user_ns": 2000},
         "after-autotune": {"irq_ns": 500, "kernel_ns": 5500, "user_ns": 5000},
@@ -148,14 +175,26 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(tmp_path: Path, mo
     assert guest.agent_calls == [], "what it set is put back with everything else of the step"
 
     step = Step(
-        id="01-calibrate-cpu", key=key, tool="rtgauge-engine-cobalt 0.1.0", started="2026-11-22T16:44:31Z", ended="2026-11-22T16:46:30Z", start_ns=0,
-        end_ns=10**10, end_reason="duration", parameters={}, cpus=[0], load=LoadReport(name="cpu"), series=summary.series, total=summary.total,
+        id="01-calibrate-cpu", key=key, tool="rtgauge-engine-cobalt 0.1.0", started="2026-11-22T16:44:31Z",
+        ended="2026-11-22T16:46:30Z", start_ns=0,
+        end_ns=10**10, end_reason="duration", parameters={}, cpus=[0], load=LoadReport(name="cpu"),
+        series=summary.series, total=summary.total,
         outliers=[], results=measured.result.results, marks=[],
     )  # fmt: skip
-    run = Run(id="r", created="2026-11-22T16:44:31Z", state="complete", rtgauge="0.1.0", command=[], plan={}, targets=["lab:xenomai"], steps=[step.id])
+    run = Run(
+        id="r",
+        created="2026-11-22T16:44:31Z",
+        state="complete",
+        rtgauge="0.1.0",
+        command=[],
+        plan={},
+        targets=["lab:xenomai"],
+        steps=[step.id],
+    )
     record = Record(tmp_path, run, [step], {})
     assert CALIBRATIONS.conclusion(record, [step]) == (
-        "autotune set the gravity to 0.5 us irq, 5.5 us kernel, 5.0 us user, from 0.0 us irq, 2.0 us kernel, 2.0 us user; "
+        "autotune set the gravity to 0.5 us irq, 5.5 us kernel, 5.0 us user, from 0.0 us irq, 2.0 "
+        "us kernel, 2.0 us user; "
         "mean latency 7.7 us before and 4.7 us after; the gravity of before was put back"
     )
     chapter = CALIBRATIONS.chapter(record, [step], ())
@@ -167,11 +206,15 @@ def test_the_gravity_is_kept_where_that_is_wanted(tmp_path: Path, monkeypatch: p
     guest = Guest()
     _, measured = measure(guest, tmp_path, monkeypatch, keep=True)
     assert guest.agent_calls == [("set", "--keep", "--", cobalt.CLOCK)]
-    assert [result.values["kept"] for result in measured.result.results if result.name == "autotune"] == [True]
+    assert [result.values["kept"] for result in measured.result.results if result.name == "autotune"] == [
+        True
+    ]
 
 
 @pytest.mark.parametrize("phase", ["autotune", "measuring"])
-def test_a_run_that_is_stopped_before_autotune_has_ended_keeps_nothing(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_is_stopped_before_autotune_has_ended_keeps_nothing(
+    phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     guest = Guest()
     with pytest.raises(Abandoned):
         measure(guest, tmp_path, monkeypatch, keep=True, stop_at=phase)
@@ -186,7 +229,9 @@ def test_a_run_that_is_stopped_before_autotune_has_ended_keeps_nothing(phase: st
         (PRINTED.replace(b"5000 ns", b""), 0, "auto-tuning completed"),
     ],
 )
-def test_an_autotune_that_fails_is_an_error_with_its_last_words(printed: bytes, status: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_autotune_that_fails_is_an_error_with_its_last_words(
+    printed: bytes, status: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     guest = Guest(printed, status)
     with pytest.raises(MeasureError, match=words):
         measure(guest, tmp_path, monkeypatch, keep=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Parameter `rt`: what a co-kernel is refused, which engine is started, and how a record says what measured."""
+"""Parameter `rt`: what a co-kernel is refused, which engine is started, and how a record says what
+measured.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,18 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
-ON_COBALT = ("wakeup", "periodic", "response", "noise", "switch", "preempt", "semaphore", "inversion", "taskset", "tire")
+ON_COBALT = (
+    "wakeup",
+    "periodic",
+    "response",
+    "noise",
+    "switch",
+    "preempt",
+    "semaphore",
+    "inversion",
+    "taskset",
+    "tire",
+)
 LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}, "watch": {"pid": 1}}
 
 
@@ -58,10 +71,18 @@ def test_other_probes_do_not_take_it(name: str):
 def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
     assert normalise(PROBES[name], {"rt": "cobalt"}, "x")["path"] == "loop:mqueue"
     assert normalise(PROBES[name], {}, "x")["path"] == "loop:eventfd"
-    assert normalise(PROBES[name], {"rt": "cobalt", "path": "loop:pipe"}, "x")["path"] == "loop:pipe"  # which its engine refuses
+    assert (
+        normalise(PROBES[name], {"rt": "cobalt", "path": "loop:pipe"}, "x")["path"] == "loop:pipe"
+    )  # which its engine refuses
 
 
-@pytest.mark.parametrize("written", [{"peer": "ssh://desk", "path": "udp:board:7000"}, {"instrument": "serial:/dev/ttyACM0", "path": "gpio:gpiochip0:1,2"}])
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"peer": "ssh://desk", "path": "udp:board:7000"},
+        {"instrument": "serial:/dev/ttyACM0", "path": "gpio:gpiochip0:1,2"},
+    ],
+)
 def test_two_machines_and_a_cokernel_are_refused(written: dict[str, str]):
     name = next(iter(written))
     with pytest.raises(InputError, match=f"{name} needs a line of Linux"):
@@ -74,7 +95,14 @@ def test_an_unknown_runtime_is_refused():
 
 
 def test_a_step_of_before_the_choice_ran_on_linux():
-    key = StepKey(probe="wakeup", parameters={"interval_ns": 1}, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1)
+    key = StepKey(
+        probe="wakeup",
+        parameters={"interval_ns": 1},
+        load="idle",
+        deployment="as-is",
+        targets={"self": "local"},
+        repeat=1,
+    )
     assert key.rt == "linux"
     assert key.model_copy(update={"parameters": {"rt": "cobalt"}}).rt == "cobalt"
 
@@ -107,13 +135,20 @@ RTAI = {"name": "RTAI", "version": "5.3.4"}
     ],
 )
 def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: dict[str, object], installed: str | None, runtime: str, why: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extension: dict[str, object],
+    installed: str | None,
+    runtime: str,
+    why: str,
 ):
     engine = tmp_path / "engine"
     engine.write_text("#!/bin/sh\n")
     engine.chmod(0o755)
     for name in ("cobalt", "rtai"):
-        monkeypatch.setenv(f"RTGAUGE_ENGINE_{name.upper()}", str(engine if name == installed else tmp_path / "none"))
+        monkeypatch.setenv(
+            f"RTGAUGE_ENGINE_{name.upper()}", str(engine if name == installed else tmp_path / "none")
+        )
     chosen, reason = choose_runtime({"kernel": {"extension": extension}}, "x86_64")
     assert chosen == runtime
     assert why in reason
@@ -127,8 +162,17 @@ def test_a_tool_that_checks_needs_to_know_the_runtime(tmp_path: Path):
 
 
 def step(**written: object) -> StepKey:
-    parameters = normalise(PROBES["wakeup"], {"rt": "cobalt", "interval": "500us", "duration": "2500ms", **written}, "x")
-    return StepKey(probe="wakeup", parameters=parameters, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1)
+    parameters = normalise(
+        PROBES["wakeup"], {"rt": "cobalt", "interval": "500us", "duration": "2500ms", **written}, "x"
+    )
+    return StepKey(
+        probe="wakeup",
+        parameters=parameters,
+        load="idle",
+        deployment="as-is",
+        targets={"self": "local"},
+        repeat=1,
+    )
 
 
 def test_xenomais_latency_is_given_the_settings_of_the_step():
@@ -165,9 +209,23 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
 
 @pytest.mark.parametrize(("context", "mode"), [("thread", "1"), ("irq", "2")])
 def test_in_kernel_space_xenomais_latency_measures_a_task_or_the_timers_handler(context: str, mode: str):
-    written = {"rt": "cobalt", "space": "kernel", "path": "none", "context": context, "period": "4ms", "cycles": 900}
+    written = {
+        "rt": "cobalt",
+        "space": "kernel",
+        "path": "none",
+        "context": context,
+        "period": "4ms",
+        "cycles": 900,
+    }
     parameters = normalise(PROBES["periodic"], written, "x")
-    key = StepKey(probe="periodic", parameters=parameters, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1)
+    key = StepKey(
+        probe="periodic",
+        parameters=parameters,
+        load="idle",
+        deployment="as-is",
+        targets={"self": "local"},
+        repeat=1,
+    )
     words = " ".join(xenomai_argv("latency", key, [0]))
     assert words == f"latency -t {mode} -T 2 -p 2000 -P 98 -c 0 -h -H 20000 -B 1000"
 
@@ -186,7 +244,8 @@ def test_what_xenomais_latency_printed_of_kernel_space(file: str, context: str, 
 
 def test_switchtest_switches_between_many_threads_on_the_cpu_of_the_step():
     key = StepKey(
-        probe="switch", parameters=normalise(PROBES["switch"], {"rt": "cobalt"}, "x"), load="idle", deployment="as-is", targets={"self": "local"}, repeat=1,
+        probe="switch", parameters=normalise(PROBES["switch"], {"rt": "cobalt"}, "x"), load="idle",
+        deployment="as-is", targets={"self": "local"}, repeat=1,
         tool="xenomai-switchtest",
     )  # fmt: skip
     program, *options = switchtest_argv("switchtest", key, [3])
@@ -198,25 +257,43 @@ def test_switchtest_switches_between_many_threads_on_the_cpu_of_the_step():
 def test_what_switchtest_printed():
     measurement = parse_switchtest(lines(CAPTURED / "cobalt-switchtest.txt"), "x")
     (result,) = measurement.results
-    switches = [int(line.split("|")[2]) for line in (CAPTURED / "cobalt-switchtest.txt").read_text().splitlines() if line.startswith("RTD|")]
+    switches = [
+        int(line.split("|")[2])
+        for line in (CAPTURED / "cobalt-switchtest.txt").read_text().splitlines()
+        if line.startswith("RTD|")
+    ]
     assert result.labels == {"cpu": 0}
-    assert result.values == {"threads": 101, "seconds": len(switches), "switches": sum(switches), "at_most_ns": len(switches) * 10**9 // sum(switches)}
+    assert result.values == {
+        "threads": 101,
+        "seconds": len(switches),
+        "switches": sum(switches),
+        "at_most_ns": len(switches) * 10**9 // sum(switches),
+    }
 
 
-@pytest.mark.parametrize("damage", [("RTD|           0|", "RTD|  x|"), ("RTD|", "rtd|"), ("|       ", "|      9")])
+@pytest.mark.parametrize(
+    "damage", [("RTD|           0|", "RTD|  x|"), ("RTD|", "rtd|"), ("|       ", "|      9")]
+)
 def test_a_damaged_output_of_switchtest_is_refused(damage: tuple[str, str]):
     text = (CAPTURED / "cobalt-switchtest.txt").read_text().replace(*damage)
     with pytest.raises(InputError, match=r"damaged|no figures"):
         parse_switchtest(enumerate(text.splitlines(), 1), "x")
 
 
-@given(text=st.lists(st.sampled_from(["RTD|", "== Threads: ", "0|", " 12|", "99", "\n", "|", "-", "9" * 20, "\0"]), max_size=40).map("".join))
+@given(
+    text=st.lists(
+        st.sampled_from(["RTD|", "== Threads: ", "0|", " 12|", "99", "\n", "|", "-", "9" * 20, "\0"]),
+        max_size=40,
+    ).map("".join)
+)
 def test_hostile_outputs_of_switchtest(text: str):
     with contextlib.suppress(InputError):
         assert parse_switchtest(enumerate(text.splitlines(), 1), "x").results
 
 
-@pytest.mark.parametrize(("tool", "checked"), [("xenomai-latency", "cobalt"), ("rtai-latency", "rtai"), ("cyclictest", "linux")])
+@pytest.mark.parametrize(
+    ("tool", "checked"), [("xenomai-latency", "cobalt"), ("rtai-latency", "rtai"), ("cyclictest", "linux")]
+)
 def test_a_tool_checks_what_it_can_measure(tmp_path: Path, tool: str, checked: str):
     plan = tmp_path / "plan.toml"
     plan.write_text('[matrix]\nprobe = "wakeup"\nrt = ["linux", "cobalt", "rtai"]\n')
@@ -236,7 +313,10 @@ class EngineTarget(LocalTarget):
         self._texts = files
 
     def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        return {path: {"text": self._texts[path]} if path in self._texts else {"error": "ENOENT"} for path in paths}
+        return {
+            path: {"text": self._texts[path]} if path in self._texts else {"error": "ENOENT"}
+            for path in paths
+        }
 
     def put(self, file: Path) -> str:
         assert file == self._engine
@@ -248,14 +328,22 @@ class EngineTarget(LocalTarget):
     [
         ("echo rtgauge-engine 1", None),
         (
-            "echo engine: error while loading shared libraries: libcobalt.so.2: cannot open shared object file: No such file or directory >&2; exit 127",
+            (
+                "echo engine: error while loading shared libraries: libcobalt.so.2: cannot open shared "
+                "object file: No such file or directory >&2; exit 127"
+            ),
             "needs libcobalt.so.2, which is not on the target: install Xenomai's libraries",
         ),
-        ("echo engine: version GLIBC_9 not found >&2; exit 1", "does not start on the target: engine: version GLIBC_9 not found"),
+        (
+            "echo engine: version GLIBC_9 not found >&2; exit 1",
+            "does not start on the target: engine: version GLIBC_9 not found",
+        ),
         ("exit 126", "it ended with status 126"),
     ],
 )
-def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str | None):
+def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str | None
+):
     engine = tmp_path / "engine"
     engine.write_text(f"#!/bin/sh\n{script}\n")
     engine.chmod(0o755)
@@ -268,9 +356,13 @@ def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(tmp_path: Path, mo
         check_engine_starts("cobalt", target)
 
 
-def test_a_kernel_without_cobalt_is_said_before_its_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_kernel_without_cobalt_is_said_before_its_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     engine = tmp_path / "engine"
-    engine.write_text("#!/bin/sh\necho engine: error while loading shared libraries: libcobalt.so.2: no >&2\nexit 127\n")
+    engine.write_text(
+        "#!/bin/sh\necho engine: error while loading shared libraries: libcobalt.so.2: no >&2\nexit 127\n"
+    )
     engine.chmod(0o755)
     monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
     with pytest.raises(MeasureError, match="this kernel has no Xenomai 3"):

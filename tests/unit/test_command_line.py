@@ -55,7 +55,9 @@ def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
         (["probe", "switch", "--cycles", "5"], "periodic, response have it"),
     ],
 )
-def test_what_belongs_elsewhere_is_pointed_to(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], instead: str):
+def test_what_belongs_elsewhere_is_pointed_to(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], instead: str
+):
     assert instead in refused(monkeypatch, capfd, *words)
 
 
@@ -71,14 +73,20 @@ def test_what_belongs_elsewhere_is_pointed_to(monkeypatch: pytest.MonkeyPatch, c
     ],
 )
 def test_a_requirement_that_the_plan_cannot_answer_is_refused_with_the_command_that_can(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], requirement: str, can: str
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    words: list[str],
+    requirement: str,
+    can: str,
 ):
     line = refused(monkeypatch, capfd, *words, "--require", requirement)
     assert f"cannot answer a requirement on {requirement.partition('<')[0]}" in line
     assert can in line
 
 
-@pytest.mark.parametrize("words", [["run", "spaces"], ["probe", "wakeup", "--space", "kernel"]], ids=["plan", "probe"])
+@pytest.mark.parametrize(
+    "words", [["run", "spaces"], ["probe", "wakeup", "--space", "kernel"]], ids=["plan", "probe"]
+)
 def test_one_on_the_interrupt_is_answered_in_kernel_space(monkeypatch: pytest.MonkeyPatch, words: list[str]):
     monkeypatch.setattr(sys, "argv", ["rtgauge", *words, "--require", "irq-latency<=3us"])
     with pytest.raises(WouldMeasure):
@@ -86,7 +94,11 @@ def test_one_on_the_interrupt_is_answered_in_kernel_space(monkeypatch: pytest.Mo
 
 
 def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "argv", ["rtgauge", "run", "--cpu", "0", "--interval", "250us", "--policy", "rr", "--priority", "7"])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["rtgauge", "run", "--cpu", "0", "--interval", "250us", "--policy", "rr", "--priority", "7"],
+    )
     with pytest.raises(WouldMeasure) as stop:
         main()
     (plan,) = stop.value.args
@@ -97,7 +109,9 @@ def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("words", [[], ["--duration", "1ns"]])
-def test_watch_starts_its_program_no_sooner_than_it_measures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]):
+def test_watch_starts_its_program_no_sooner_than_it_measures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
+):
     there = tmp_path / "started"
     monkeypatch.setattr(sys, "argv", ["rtgauge", "watch", *words, "--", "touch", str(there)])
     with pytest.raises(WouldMeasure) as stop:
@@ -107,10 +121,16 @@ def test_watch_starts_its_program_no_sooner_than_it_measures(monkeypatch: pytest
     assert not there.exists()
 
 
-def test_watch_refuses_wrong_input_before_it_starts_its_program(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path):
+def test_watch_refuses_wrong_input_before_it_starts_its_program(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+):
     there = tmp_path / "started"
-    assert "unknown unit 'parsec'" in refused(monkeypatch, capfd, "watch", "--duration", "1parsec", "--", "touch", str(there))
-    assert "cannot be started: No such file" in refused(monkeypatch, capfd, "watch", "--", str(tmp_path / "no-such-program"))
+    assert "unknown unit 'parsec'" in refused(
+        monkeypatch, capfd, "watch", "--duration", "1parsec", "--", "touch", str(there)
+    )
+    assert "cannot be started: No such file" in refused(
+        monkeypatch, capfd, "watch", "--", str(tmp_path / "no-such-program")
+    )
     assert not there.exists()
 
 

@@ -24,7 +24,13 @@ NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|c|h|md|toml|sh|yml|build|svg)|/))`")
 def test_every_named_file_is_there(page: str) -> None:
     names = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
     assert len(names) > 10
-    assert {name for name in names if "NAME" not in name and "TOOL" not in name and not any((ROOT / place / name).exists() for place in PLACES)} <= {"site/"}
+    assert {
+        name
+        for name in names
+        if "NAME" not in name
+        and "TOOL" not in name
+        and not any((ROOT / place / name).exists() for place in PLACES)
+    } <= {"site/"}
 
 
 def test_the_pages_and_their_search_work_from_disk():
@@ -45,7 +51,13 @@ SOURCE = {".py", ".c", ".h", ".sh", ".toml", ".yml", ".js", ".mjs", ".css", ".j2
 
 def test_every_source_file_says_its_licence() -> None:
     folders = ("src", "engine", "kmod", "firmware", "tests", "tools", "bench", ".github")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts]
+    files = [
+        path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts
+    ]
     sources = [path for path in [*files, *ROOT.glob("*.*")] if path.suffix in SOURCE and path.is_file()]
     assert len(sources) > 800
-    assert [str(path.relative_to(ROOT)) for path in sources if "SPDX-License-Identifier" not in path.read_text(encoding="utf-8")[:300]] == []
+    assert [
+        str(path.relative_to(ROOT))
+        for path in sources
+        if "SPDX-License-Identifier" not in path.read_text(encoding="utf-8")[:300]
+    ] == []

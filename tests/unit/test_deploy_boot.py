@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A guest that is booted for each deployment of a run: in what order, and what becomes of one that does not come up; no guest is there."""
+"""A guest that is booted for each deployment of a run: in what order, and what becomes of one that does not
+come up; no guest is there.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,12 @@ GUEST = {
     "": machine([[0, 1], [2, 3]], c_states=False),
     "quiet": machine([[0, 1], [2, 3]], c_states=False),
     "quiet nosmt": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
-    "quiet nosmt cpufreq.default_governor=performance": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
-    "nosmt cpufreq.default_governor=performance": machine([[0], [2]], c_states=False, smt="off", offline=(1, 3)),
+    "quiet nosmt cpufreq.default_governor=performance": machine(
+        [[0], [2]], c_states=False, smt="off", offline=(1, 3)
+    ),
+    "nosmt cpufreq.default_governor=performance": machine(
+        [[0], [2]], c_states=False, smt="off", offline=(1, 3)
+    ),
 }
 """What it is with which words; with others it does not come up."""
 
@@ -39,12 +45,19 @@ class Guest:
         self.journal = ""
 
     def read(self, paths: Iterable[str]) -> dict[str, Any]:
-        more = {"/proc/sys/kernel/arch": {"text": "x86_64"}, f"{CPU}/isolated": {"text": ""}, "/var/lib/rtgauge/journal.ndjson": {"text": self.journal}}
+        more = {
+            "/proc/sys/kernel/arch": {"text": "x86_64"},
+            f"{CPU}/isolated": {"text": ""},
+            "/var/lib/rtgauge/journal.ndjson": {"text": self.journal},
+        }
         return {**GUEST[self.now].raw, **more}
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         pairs = arguments[arguments.index("--") + 1 :] if verb == "set" else ()
-        return [{"path": path, "old": None, "now": value} for path, value in zip(pairs[::2], pairs[1::2], strict=True)]
+        return [
+            {"path": path, "old": None, "now": value}
+            for path, value in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
 
     def check(self) -> None:
         self.done.append("check")
@@ -69,14 +82,23 @@ class Guest:
         self.done.append("leave")
 
 
-def boots(guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None) -> BootDeployments:
+def boots(
+    guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None
+) -> BootDeployments:
     monkeypatch.setattr(deploy_boot, "Reboots", lambda name, engines, say: guest)
     monkeypatch.setattr(deploy_boot, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
 
 def key(deployment: str, **parameters: object) -> StepKey:
-    return StepKey(probe="wakeup", parameters=parameters, load="idle", deployment=deployment, targets={"self": "lab:own"}, repeat=1)
+    return StepKey(
+        probe="wakeup",
+        parameters=parameters,
+        load="idle",
+        deployment=deployment,
+        targets={"self": "lab:own"},
+        repeat=1,
+    )
 
 
 def test_one_boot_for_each_change_of_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,12 +107,17 @@ def test_one_boot_for_each_change_of_the_deployment(monkeypatch: pytest.MonkeyPa
     for name in ("M", "M", "as-is"):
         applied, _ = deployments.bring_about(name)
         assert applied.report.by == "boot"
-    assert [what for what in guest.done if what.startswith("boot")] == ["boot nosmt cpufreq.default_governor=performance", "boot "]
+    assert [what for what in guest.done if what.startswith("boot")] == [
+        "boot nosmt cpufreq.default_governor=performance",
+        "boot ",
+    ]
     deployments.leave()
     assert guest.done[-2:] == ["close", "leave"]
 
 
-def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     guest = Guest("quiet nosmt")
     deployments = boots(guest, monkeypatch)
     applied, _ = deployments.bring_about("as-is")
@@ -98,14 +125,20 @@ def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as
     assert applied.report.boot_words == "quiet nosmt"
 
 
-def test_other_words_that_it_was_booted_with_stay_in_every_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_words_that_it_was_booted_with_stay_in_every_deployment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     guest = Guest("quiet")
     applied, _ = boots(guest, monkeypatch).bring_about("M")
-    assert [what for what in guest.done if what.startswith("boot")] == ["boot quiet nosmt cpufreq.default_governor=performance"]
+    assert [what for what in guest.done if what.startswith("boot")] == [
+        "boot quiet nosmt cpufreq.default_governor=performance"
+    ]
     assert applied.report.boot_words == "quiet nosmt cpufreq.default_governor=performance"
 
 
-def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     guest = Guest()
     deployments = boots(guest, monkeypatch)
     for _ in range(2):

@@ -56,7 +56,10 @@ def compared(records: list[Record]) -> Comparison:
 
 
 def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(tmp_path: Path) -> None:
-    records = [record(tmp_path / "a", emulated=False, host="bench"), record(tmp_path / "b", emulated=True, host="guest")]
+    records = [
+        record(tmp_path / "a", emulated=False, host="bench"),
+        record(tmp_path / "b", emulated=True, host="guest"),
+    ]
     result = compared(records)
     (grid,) = machines_grids(result, 200)
     assert grid.columns == ["", "bench", "guest"]
@@ -77,7 +80,12 @@ MACHINES = ("bench", "debian", "debian-rt", "debian-arm64", "debian-rt-arm64")
 def five(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """Of five machines, idle and loaded, each with a kernel of its own."""
     folder = tmp_path_factory.mktemp("five")
-    return compared([record(folder / name, emulated=name != "bench", host=name, kernel=f"6.12.107+deb13-{name}-amd64") for name in MACHINES])
+    return compared(
+        [
+            record(folder / name, emulated=name != "bench", host=name, kernel=f"6.12.107+deb13-{name}-amd64")
+            for name in MACHINES
+        ]
+    )
 
 
 def printed(tables: list[Grid], width: int) -> str:
@@ -102,7 +110,9 @@ def said(result: Comparison, tables: list[Grid]) -> dict[tuple[str, str], list[s
 
 
 @pytest.mark.parametrize("width", [80, 110, 160, 200])
-def test_the_table_of_machines_is_as_wide_as_the_terminal_at_most_and_no_line_of_it_is_broken(five: Comparison, width: int) -> None:
+def test_the_table_of_machines_is_as_wide_as_the_terminal_at_most_and_no_line_of_it_is_broken(
+    five: Comparison, width: int
+) -> None:
     tables = machines_grids(five, width)
     lines = printed(tables, width).splitlines()
     assert max(map(len, lines)) <= width
@@ -119,7 +129,11 @@ def test_the_table_of_machines_is_as_wide_as_the_terminal_at_most_and_no_line_of
 
 def test_numbers_stand_below_one_another(five: Comparison) -> None:
     for width in (80, 160, 200):
-        lines = [line for line in printed(machines_grids(five, width), width).splitlines() if line.startswith(("idle", "cpu", "memory"))]
+        lines = [
+            line
+            for line in printed(machines_grids(five, width), width).splitlines()
+            if line.startswith(("idle", "cpu", "memory"))
+        ]
         ends = {match.end() for line in lines for match in re.finditer(r"[0-9]+\.[0-9]{3}(?=\s|$)", line)}
         assert len(ends) == (5 if width == 200 else 4)
 
@@ -139,9 +153,16 @@ def test_one_machine_needs_no_such_table(tmp_path: Path) -> None:
 
 
 def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:
-    result = compared([record(tmp_path / "a", emulated=True, host="one"), record(tmp_path / "b", emulated=True, host="two")])
+    result = compared(
+        [record(tmp_path / "a", emulated=True, host="one"), record(tmp_path / "b", emulated=True, host="two")]
+    )
     assert [note for note in grids(result)[0].notes if note.startswith("Emulated: all of them.")]
-    result = compared([record(tmp_path / "c", emulated=False, host="one"), record(tmp_path / "d", emulated=False, host="two")])
+    result = compared(
+        [
+            record(tmp_path / "c", emulated=False, host="one"),
+            record(tmp_path / "d", emulated=False, host="two"),
+        ]
+    )
     assert not [note for note in grids(result)[0].notes if "mulated" in note]
 
 
@@ -151,7 +172,9 @@ def test_a_step_on_an_emulated_machine_is_marked() -> None:
     assert machine_marks("ssh://board", {"machine": {"emulated": "unknown"}}) == []
 
 
-def test_a_step_on_this_machine_beside_guests_is_doubtful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_on_this_machine_beside_guests_is_doubtful(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert machine_marks("local", {}) == []
     monkeypatch.setattr("rtgauge.lab.running_guests.all_running", lambda: [SimpleNamespace(name="debian")])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Nothing that a record, a target, a plan or another user wrote commands the terminal, whatever prints it; figures and pages take it too."""
+"""Nothing that a record, a target, a plan or another user wrote commands the terminal, whatever prints it;
+figures and pages take it too.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,16 @@ def command(capfd, monkeypatch) -> Callable[..., Done]:
 def path(tmp_path: Path) -> Path:
     """A record with hostile text wherever text can be."""
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
-    writer.write_run(run(writer.id).model_copy(update={"plan": {"name": HOSTILE}, "command": ["rtgauge", HOSTILE], "targets": [HOSTILE], "requirement": None}))
+    writer.write_run(
+        run(writer.id).model_copy(
+            update={
+                "plan": {"name": HOSTILE},
+                "command": ["rtgauge", HOSTILE],
+                "targets": [HOSTILE],
+                "requirement": None,
+            }
+        )
+    )
     one, windows = step([1_000, 2_000, 3_000] * 10, load=HOSTILE)
     one.marks[:] = []
     one.tool = one.end_reason = HOSTILE
@@ -76,7 +87,8 @@ def test_every_control_and_format_character_is_escaped():
     wrong = [
         hex(code)
         for code in range(0x110000)
-        if (unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and code not in {9, 10}) != (escaped(chr(code)) != chr(code))
+        if (unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and code not in {9, 10})
+        != (escaped(chr(code)) != chr(code))
         and unicodedata.category(chr(code)) not in {"Cn", "Mn"}
     ]
     assert wrong == []
@@ -89,7 +101,17 @@ def test_what_is_escaped_means_the_same_in_json():
     assert escaped("a\nb\tc – 日本 ≥ é") == "a\nb\tc – 日本 ≥ é"
 
 
-@pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("export",), ("export", "--format", "json"), ("frequency",), ("report", "-o", "/dev/null/x")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("show", "--json"),
+        ("export",),
+        ("export", "--format", "json"),
+        ("frequency",),
+        ("report", "-o", "/dev/null/x"),
+    ],
+)
 def test_commands_on_a_hostile_record(command, path, words):
     done = command(words[0], path, *words[1:])
     assert "Traceback" not in done.stderr
@@ -139,7 +161,13 @@ def test_errors_in_plans(command, tmp_path, text):
 
 
 def test_errors_in_words_of_the_command_line(command):
-    for words in (("show", "a\x1b[2J\nb"), ("run", "\u202e"), ("advise", "--require", "\x9b", "x"), ("\x1b[2J",), ("run", "--\x1b[2J")):
+    for words in (
+        ("show", "a\x1b[2J\nb"),
+        ("run", "\u202e"),
+        ("advise", "--require", "\x9b", "x"),
+        ("\x1b[2J",),
+        ("run", "--\x1b[2J"),
+    ):
         done = command(*words)
         assert done.returncode == 2
         assert is_safe(done.stderr)
@@ -151,7 +179,9 @@ def test_a_terminal_gets_our_colours_and_nobody_elses(path):
     controller, terminal = pty.openpty()
     program = [sys.executable, "-c", "from rtgauge.cli.main import main; main()", "show", str(path)]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "PYTHONUTF8": "1"}
-    with subprocess.Popen(program, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(
+        program, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL, env=environment
+    ) as process:
         os.close(terminal)
         output = b""
         try:
@@ -191,6 +221,8 @@ def test_commands_print_to_the_console_that_escapes():
         str(path)
         for path in (SOURCES / "cli").glob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "rich.console" and any(name.name == "Console" for name in node.names)
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "rich.console"
+        and any(name.name == "Console" for name in node.names)
     ]
     assert plain == []

@@ -49,11 +49,26 @@ def test_what_was_published_is_what_the_file_says():
     ("chart", "hardness", "words", "ways"),
     [
         ("brown2010", "100%", ["marginal"] * 3, ["xenomai-user", "xenomai-kernel", "dedicated"]),
-        ("brown2010", "95%", ["marginal"] * 5, ["user-stock", "user-rt", "xenomai-user", "kernel-module", "dedicated"]),
-        ("brown2010", "95%", ["in trouble"] * 5, ["user-stock", "xenomai-user", "kernel-module", "dedicated"]),
+        (
+            "brown2010",
+            "95%",
+            ["marginal"] * 5,
+            ["user-stock", "user-rt", "xenomai-user", "kernel-module", "dedicated"],
+        ),
+        (
+            "brown2010",
+            "95%",
+            ["in trouble"] * 5,
+            ["user-stock", "xenomai-user", "kernel-module", "dedicated"],
+        ),
         ("brown2010", "95%", ["off the map"], ["user-stock", "dedicated"]),
         ("today", "100%", ["in trouble"] * 4, ["user-rt", "xenomai-user", "xenomai-kernel", "dedicated"]),
-        ("today", "95%", ["in trouble"] * 5, ["user-stock", "user-rt", "xenomai-user", "kernel-module", "dedicated"]),
+        (
+            "today",
+            "95%",
+            ["in trouble"] * 5,
+            ["user-stock", "user-rt", "xenomai-user", "kernel-module", "dedicated"],
+        ),
         ("today", "100%", ["off the map"], ["user-rt", "dedicated"]),
     ],
 )
@@ -77,8 +92,16 @@ def test_each_way_of_the_paper_has_its_costs():
         ("black = 0.8", "black = 1.8", "black"),
         ("trouble = 20.0", "trouble = 1.5", "must not be below marginal"),
         ("black = 0.8", "blakc = 0.8", "thresholds.black"),
-        ('start = { "95%" = "user-stock", "100%" = "xenomai-user" }', 'start = { "95%" = "user-stock" }', "needs a start"),
-        ('at = "user-rt"\nmarginal = "xenomai-user"', 'at = "user-rt"\nmarginal = "user-stock"', "in a circle: user-stock -> user-rt -> user-stock"),
+        (
+            'start = { "95%" = "user-stock", "100%" = "xenomai-user" }',
+            'start = { "95%" = "user-stock" }',
+            "needs a start",
+        ),
+        (
+            'at = "user-rt"\nmarginal = "xenomai-user"',
+            'at = "user-rt"\nmarginal = "user-stock"',
+            "in a circle: user-stock -> user-rt -> user-stock",
+        ),
         ("[thresholds]", "[thresholds", "is not TOML"),
         ('id = "user-rt"\nname', 'id = "user-stock"\nname', "same id"),
     ],
@@ -109,7 +132,11 @@ def test_a_file_of_ones_own_is_taken(tmp_path: Path):
 
 def test_thresholds_of_the_command_line():
     flowchart, _ = load_flowchart("today")
-    assert with_thresholds(flowchart.thresholds, marginal=3).model_dump() == {"black": 0.8, "marginal": 3, "trouble": 20}
+    assert with_thresholds(flowchart.thresholds, marginal=3).model_dump() == {
+        "black": 0.8,
+        "marginal": 3,
+        "trouble": 20,
+    }
     with pytest.raises(InputError, match="black"):
         with_thresholds(flowchart.thresholds, black=2)
     with pytest.raises(InputError, match="trouble"):
@@ -131,17 +158,29 @@ def test_hostile_text_is_a_flowchart_or_one_line(at: int, junk: str, cut: int):
     data=st.data(),
 )
 def test_every_chart_that_is_taken_comes_to_an_end(count: int, data: st.DataObject):
-    """Random charts: refused for a circle, or every walk over them ends; also where a chart has very many ways through it."""
+    """Random charts: refused for a circle, or every walk over them ends; also where a chart has very many
+    ways through it.
+    """
     pick = st.integers(0, count)
-    ways = "".join(f'[[way]]\nid = "w{n}"\nname = "w"\nkernel = "{"none" if n == count else "stock"}"\nspace = "user"\ncosts = []\n' for n in range(count + 1))
+    ways = "".join(
+        f'[[way]]\nid = "w{n}"\nname = "w"\nkernel = "{"none" if n == count else "stock"}"\nspace = '
+        '"user"\ncosts = []\n'
+        for n in range(count + 1)
+    )
     branches = ""
     for n in range(count):
         forward = data.draw(st.booleans())
         low = n + 1 if forward else 0
         marginal, trouble = (max(low, data.draw(pick)) for _ in range(2))
-        branches += f'[[chart.branch]]\nhardness = "95%"\nat = "w{n}"\nmarginal = "w{marginal}"\ntrouble = "w{trouble}"\n'
+        branches += (
+            f'[[chart.branch]]\nhardness = "95%"\nat = "w{n}"\nmarginal = "w{marginal}"\ntrouble = '
+            f'"w{trouble}"\n'
+        )
     head = "[thresholds]\nblack = 0.8\nmarginal = 2.0\ntrouble = 20.0\n"
-    chart = f'[[chart]]\nid = "c"\nname = "c"\nabout = "c"\nstart = {{ "95%" = "w0", "100%" = "w0" }}\noff-the-map = "w{count}"\n'
+    chart = (
+        f'[[chart]]\nid = "c"\nname = "c"\nabout = "c"\nstart = {{ "95%" = "w0", "100%" = "w0" '
+        f'}}\noff-the-map = "w{count}"\n'
+    )
     try:
         found = parse_flowchart(head + ways + chart + branches, "it")
     except InputError as error:
@@ -149,5 +188,8 @@ def test_every_chart_that_is_taken_comes_to_an_end(count: int, data: st.DataObje
         return
     at, steps = "w0", 0
     while found.of(at).kernel != "none":
-        at, steps = found.chart[0].after("95%", at, data.draw(st.sampled_from(["marginal", "in trouble"]))), steps + 1
+        at, steps = (
+            found.chart[0].after("95%", at, data.draw(st.sampled_from(["marginal", "in trouble"]))),
+            steps + 1,
+        )
         assert steps <= count

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A part of bench/hostile_records.py: records of real runs, changed with their checksums computed again, are shown or refused in one line by every command."""
+"""A part of bench/hostile_records.py: records of real runs, changed with their checksums computed again, are
+shown or refused in one line by every command.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ NUMBER = 10_000 if os.environ.get("RTGAUGE_NIGHTLY") else 250
 def test_changed_records_are_shown_or_refused(tmp_path: Path) -> None:
     hostile = Hostile(tmp_path, seed=1)
     faults = [
-        f"{number} {outcome.words} {outcome.changed}: {outcome.fault}" for number in range(NUMBER) if (outcome := hostile.try_one(number)).fault is not None
+        f"{number} {outcome.words} {outcome.changed}: {outcome.fault}"
+        for number in range(NUMBER)
+        if (outcome := hostile.try_one(number)).fault is not None
     ]
     hostile.check_around()
     assert faults == []
@@ -26,7 +30,9 @@ def test_changed_records_are_shown_or_refused(tmp_path: Path) -> None:
 def test_it_sees_what_it_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that writes elsewhere, or that ends in a traceback."""
     hostile = Hostile(tmp_path, seed=1)
-    (record, *_) = sorted(path for path in (tmp_path / "bases").iterdir() if path.name.startswith("systems-01"))
+    (record, *_) = sorted(
+        path for path in (tmp_path / "bases").iterdir() if path.name.startswith("systems-01")
+    )
     elsewhere = tmp_path / "elsewhere.html"
     hostile.check_around()
     hostile.run(("export", str(record), "--format", "json", "-o", str(elsewhere)), "nothing")

@@ -21,7 +21,9 @@ print(subprocess.check_output(["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status
 
 def test_children_begin_with_default_dispositions() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    masks = {name: int(value, 16) for name, value in (line.split(":") for line in done.stdout.split("\n") if line)}
+    masks = {
+        name: int(value, 16) for name, value in (line.split(":") for line in done.stdout.split("\n") if line)
+    }
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         assert not masks["SigIgn"] & 1 << number - 1
         assert not masks["SigBlk"] & 1 << number - 1

@@ -24,9 +24,14 @@ with Interrupt() as interrupt:
 """
 
 
-@pytest.mark.parametrize("imports", ["pass", "import rtgauge.record.window_frame", "import polars; interrupt.stop_by(interrupt._stop)"])
+@pytest.mark.parametrize(
+    "imports",
+    ["pass", "import rtgauge.record.window_frame", "import polars; interrupt.stop_by(interrupt._stop)"],
+)
 def test_a_read_that_waits_ends(imports: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", WAITS.format(imports=imports)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS.format(imports=imports)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
         try:

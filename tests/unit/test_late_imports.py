@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a command needs after the measurement is imported while the probe warms up, and not where it might not be ready by then."""
+"""What a command needs after the measurement is imported while the probe warms up, and not where it might not
+be ready by then.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,10 @@ def test_nothing_is_begun_that_might_last_into_the_measurement(modules: list[str
 
 def test_what_is_not_needed_to_begin_is_not_imported_before():
     code = (
-        "import sys, rtgauge.cli.main, rtgauge.cli.probe_command, rtgauge.cli.progress_display, rtgauge.plan.plan, rtgauge.runner.run\n"
-        "late = {'rich', 'numpy', 'polars', 'rtgauge.cli.conclusion', 'rtgauge.report.terminal', 'rtgauge.lab.boot_guest', 'rtgauge.target.ssh'}\n"
+        "import sys, rtgauge.cli.main, rtgauge.cli.probe_command, rtgauge.cli.progress_display, "
+        "rtgauge.plan.plan, rtgauge.runner.run\n"
+        "late = {'rich', 'numpy', 'polars', 'rtgauge.cli.conclusion', 'rtgauge.report.terminal', "
+        "'rtgauge.lab.boot_guest', 'rtgauge.target.ssh'}\n"
         "print(sorted(late & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

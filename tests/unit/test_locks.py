@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `make run` and `make test` install is locked: every requirement of pyproject.toml, with hashes, the same versions in both."""
+"""What `make run` and `make test` install is locked: every requirement of pyproject.toml, with hashes, the
+same versions in both.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GROUPS = PROJECT["dependency-groups"]
-WANTED = {"run": [*PROJECT["project"]["dependencies"], *GROUPS["build"], *PROJECT["build-system"]["requires"]]}
+WANTED = {
+    "run": [*PROJECT["project"]["dependencies"], *GROUPS["build"], *PROJECT["build-system"]["requires"]]
+}
 WANTED["test"] = [*WANTED["run"], *GROUPS["test"], *GROUPS["lint"], *GROUPS["docs"]]
 
 
@@ -30,7 +34,9 @@ def locked(name: str) -> dict[str, list[tuple[str, str, int]]]:
             parsed = Requirement(requirement)
             (pin,) = parsed.specifier
             assert pin.operator == "=="
-            packages.setdefault(canonicalize_name(parsed.name), []).append((pin.version, str(parsed.marker), len(hashes)))
+            packages.setdefault(canonicalize_name(parsed.name), []).append(
+                (pin.version, str(parsed.marker), len(hashes))
+            )
     return packages
 
 
@@ -42,7 +48,9 @@ def test_every_requirement_is_locked_with_hashes(name):
         wanted = Requirement(text)
         versions = packages[canonicalize_name(wanted.name)]
         assert versions, f"sh tools/lock.sh: {text} is missing"
-        assert all(wanted.specifier.contains(version) for version, _, _ in versions), f"sh tools/lock.sh: {text}"
+        assert all(wanted.specifier.contains(version) for version, _, _ in versions), (
+            f"sh tools/lock.sh: {text}"
+        )
 
 
 def test_tests_run_with_the_versions_that_users_get():
@@ -60,16 +68,27 @@ def test_a_lock_names_no_place(name):
 
 def test_packages_of_the_firmware_tests_are_locked_with_hashes():
     folder = ROOT / "firmware/test"
-    packages = {name: package for name, package in json.loads((folder / "package-lock.json").read_text())["packages"].items() if name}
+    packages = {
+        name: package
+        for name, package in json.loads((folder / "package-lock.json").read_text())["packages"].items()
+        if name
+    }
     wanted = json.loads((folder / "package.json").read_text())["dependencies"]
     assert {name: packages[f"node_modules/{name}"]["version"] for name in wanted} == wanted
-    assert all(package["integrity"].startswith("sha512-") and "resolved" not in package for package in packages.values())
+    assert all(
+        package["integrity"].startswith("sha512-") and "resolved" not in package
+        for package in packages.values()
+    )
     makefile = (ROOT / "Makefile").read_text()
     assert "npm ci" in makefile
     assert "npm install" not in makefile
 
 
 def test_actions_of_the_workflow_are_named_by_their_commit():
-    used = [line for file in (ROOT / ".github/workflows").iterdir() for line in re.findall(r"uses: *(.*)", file.read_text())]
+    used = [
+        line
+        for file in (ROOT / ".github/workflows").iterdir()
+        for line in re.findall(r"uses: *(.*)", file.read_text())
+    ]
     assert used
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+", line) for line in used)

@@ -28,33 +28,76 @@ HOSTILE = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=10),
     st.sampled_from(
-        ["100us", "0s", "-1ms", "1e9d", "0-", "0-99999", "local", "ssh://", "lab:", "\x1b[2J", "\0", "a" * 10_000, "papers", "all", "idle", "M", "1/0"]
+        [
+            "100us",
+            "0s",
+            "-1ms",
+            "1e9d",
+            "0-",
+            "0-99999",
+            "local",
+            "ssh://",
+            "lab:",
+            "\x1b[2J",
+            "\0",
+            "a" * 10_000,
+            "papers",
+            "all",
+            "idle",
+            "M",
+            "1/0",
+        ]
     ),
-    st.sampled_from([[], {}, [[]], [{}], {"": {}}, ["idle", "cpu"] * 50, [1, "x"], {"name": []}, list(range(300))]),
+    st.sampled_from(
+        [[], {}, [[]], [{}], {"": {}}, ["idle", "cpu"] * 50, [1, "x"], {"name": []}, list(range(300))]
+    ),
 )
 
 
 def presets() -> list[dict[str, Any]]:
     folder = resources.files("rtgauge.plan") / "presets"
-    return [tomllib.loads(entry.read_text(encoding="utf-8")) for entry in folder.iterdir() if entry.name.endswith(".toml")]
+    return [
+        tomllib.loads(entry.read_text(encoding="utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    ]
 
 
 TASKS = {
     "name": "set",
     "task": [
         {"name": "a", "period": "10ms", "execution": "1ms", "priority": 5},
-        {"name": "b", "period": "20ms", "execution": "1ms", "priority": 4, "deadline": "15ms", "jitter": "1us", "offset": "1ms", "blocking": "1us", "cpu": 0},
+        {
+            "name": "b",
+            "period": "20ms",
+            "execution": "1ms",
+            "priority": 4,
+            "deadline": "15ms",
+            "jitter": "1us",
+            "offset": "1ms",
+            "blocking": "1us",
+            "cpu": 0,
+        },
     ],
 }
 OVERRIDES = Overrides()
 DOCUMENTS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], object]]] = [
-    *((f"plan {plan.get('name')}", plan, lambda written: make_plan(written, "plan", OVERRIDES)) for plan in presets()),
+    *(
+        (f"plan {plan.get('name')}", plan, lambda written: make_plan(written, "plan", OVERRIDES))
+        for plan in presets()
+    ),
     ("task set", TASKS, lambda written: check_task_set(written, "task set")),
 ]
 
 
 def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inner = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
     return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
@@ -86,12 +129,42 @@ def test_a_mutated_document(data: st.DataObject) -> None:
 
 
 OWN_TEXTS = {
-    "chart": ((resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"), lambda text: parse_flowchart(text, "chart")),
-    "rules": ((resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), lambda text: parse_rules(text, "rules")),
-    "task set": ('[[task]]\nname = "a"\nperiod = "1ms"\nexecution = "1us"\n', lambda text: parse_task_set(text, "task set")),
+    "chart": (
+        (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),
+        lambda text: parse_flowchart(text, "chart"),
+    ),
+    "rules": (
+        (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"),
+        lambda text: parse_rules(text, "rules"),
+    ),
+    "task set": (
+        '[[task]]\nname = "a"\nperiod = "1ms"\nexecution = "1us"\n',
+        lambda text: parse_task_set(text, "task set"),
+    ),
 }
 VALUES = ["-1", "1e400", "[]", "{}", "[[]]", "false", "9" * 20, "1979-05-27"]
-PIECES = ["[", "]", "{", "}", "=", '"', "'", ".", "\n", "1", "true", "9" * 5_000, "[" * 500, "a." * 70, "1979-05-27", "nan", "\\ud800", "\0", "[[chart]]", "id"]
+PIECES = [
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    '"',
+    "'",
+    ".",
+    "\n",
+    "1",
+    "true",
+    "9" * 5_000,
+    "[" * 500,
+    "a." * 70,
+    "1979-05-27",
+    "nan",
+    "\\ud800",
+    "\0",
+    "[[chart]]",
+    "id",
+]
 
 
 @pytest.mark.parametrize("name", OWN_TEXTS)
@@ -126,14 +199,20 @@ def test_a_mutated_text(name: str, data: st.DataObject) -> None:
 
 
 def test_too_many_tasks_are_refused_soon() -> None:
-    tasks = [{"name": str(number), "period": "1s", "execution": "1us", "cpu": number % 1000} for number in range(17_000)]
+    tasks = [
+        {"name": str(number), "period": "1s", "execution": "1us", "cpu": number % 1000}
+        for number in range(17_000)
+    ]
     with pytest.raises(InputError, match="17000 tasks; the most is 1000"):
         check_task_set({"task": tasks}, "task set")
 
 
 def test_a_large_matrix_is_planned_or_refused_soon() -> None:
     started = time.process_time()
-    matrix = {"interval": [f"{number}us" for number in range(100, 300)], "duration": [f"{number}s" for number in range(1, 21)]}
+    matrix = {
+        "interval": [f"{number}us" for number in range(100, 300)],
+        "duration": [f"{number}s" for number in range(1, 21)],
+    }
     plan = make_plan({"matrix": {"probe": "wakeup", **matrix}}, "plan", OVERRIDES)
     assert len(plan.steps) == 4_000
     assert time.process_time() - started < 10

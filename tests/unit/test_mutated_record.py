@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A record in which anything was changed, by accident or on purpose, is shown, or refused in one line with status 2, soon and in little memory."""
+"""A record in which anything was changed, by accident or on purpose, is shown, or refused in one line with
+status 2, soon and in little memory.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,55 @@ from tests.unit.records import mark, run, step
 EXAMPLES = 5_000 if os.environ.get("RTGAUGE_NIGHTLY") else 100
 LONGEST_S, MOST_BYTES = 10.0, 1 << 30
 STEP = "steps/01-wakeup-idle"
-COMMANDS = (("show",), ("show", "--json"), ("report",), ("export",), ("export", "--format", "json"), ("frequency",), ("compare", "--no-tails"), ("list",))
+COMMANDS = (
+    ("show",),
+    ("show", "--json"),
+    ("report",),
+    ("export",),
+    ("export", "--format", "json"),
+    ("frequency",),
+    ("compare", "--no-tails"),
+    ("list",),
+)
 JSON_FILES = ("run.json", f"{STEP}/step.json", "steps/02-wakeup-cpu/step.json", "targets/local/system.json")
 HOSTILE = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**65), 2**65),
-    st.sampled_from([0, -1, 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**18, -(2**63), 10**400]),
+    st.sampled_from(
+        [0, -1, 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**18, -(2**63), 10**400]
+    ),
     st.floats(),
     st.text(max_size=12),
-    st.sampled_from(["\x1b[2J", "\0", "\ufffe", "\u2028", "\u202e", "<script>", "../../etc/passwd", "[red]", "{{ 7 }}", "a" * 100_000, "\ud800", "nan", "-"]),
-    st.sampled_from([[], {}, [[]], [None], {"": None}, [[[[[[[[[[1]]]]]]]]]], [{}] * 500, {"a": {"b": {"c": [1, "x", None]}}}]),
+    st.sampled_from(
+        [
+            "\x1b[2J",
+            "\0",
+            "\ufffe",
+            "\u2028",
+            "\u202e",
+            "<script>",
+            "../../etc/passwd",
+            "[red]",
+            "{{ 7 }}",
+            "a" * 100_000,
+            "\ud800",
+            "nan",
+            "-",
+        ]
+    ),
+    st.sampled_from(
+        [
+            [],
+            {},
+            [[]],
+            [None],
+            {"": None},
+            [[[[[[[[[[1]]]]]]]]]],
+            [{}] * 500,
+            {"a": {"b": {"c": [1, "x", None]}}},
+        ]
+    ),
 )
 
 
@@ -48,22 +88,42 @@ HOSTILE = st.one_of(
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer = RecordWriter.create(tmp_path_factory.mktemp("record"), host="h", name="n")
     plan = {"name": "quick", "description": "", "step": [{"load": "idle"}]}
-    writer.write_run(run(writer.id).model_copy(update={"plan": plan, "requirement": "period=1ms latency<=200us"}))
+    writer.write_run(
+        run(writer.id).model_copy(update={"plan": plan, "requirement": "period=1ms latency<=200us"})
+    )
     for one, windows in (
         step([[1_000, 2_000, 3_000, 250_000] * 20, [5, 70_000] * 40], missed=(2,), marks=[mark()]),
         step([900, 1_000_000] * 30, name="02-wakeup-cpu", load="cpu"),
     ):
         folder = writer.step_folder(one.id)
-        write_samples(folder / "samples-0.i64", SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=1_000_000, warm_up_ns=0), [1_000, 2_000])
+        write_samples(
+            folder / "samples-0.i64",
+            SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=1_000_000, warm_up_ns=0),
+            [1_000, 2_000],
+        )
         writer.commit_step(one, windows)
-    writer.write_system("local", {"host": "h", "kernel": {"release": "6.1", "preempt": "rt"}, "cpus": [{"id": 0, "mhz": 1000.5}], "audit": None})
+    writer.write_system(
+        "local",
+        {
+            "host": "h",
+            "kernel": {"release": "6.1", "preempt": "rt"},
+            "cpus": [{"id": 0, "mhz": 1000.5}],
+            "audit": None,
+        },
+    )
     path = writer.finish("complete")
     add_moments(path, "01-wakeup-idle", real_formats(), [real_moment(), real_moment() | {"number": 2}])
     return path
 
 
 def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inner = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
     return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
@@ -90,7 +150,12 @@ def mutate_json(file: Path, data: st.DataObject) -> None:
     document = json.loads(file.read_text())
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(places(document)))
-        document = changed(document, place, data.draw(HOSTILE), data.draw(st.sampled_from(["set", "set", "set", "remove", "add", "repeat"])))
+        document = changed(
+            document,
+            place,
+            data.draw(HOSTILE),
+            data.draw(st.sampled_from(["set", "set", "set", "remove", "add", "repeat"])),
+        )
     try:
         file.write_text(json.dumps(document))
     except ValueError:  # a number with more digits than Python writes
@@ -121,11 +186,19 @@ def mutate_values(file: Path, data: st.DataObject) -> None:
         row, column = data.draw(st.sampled_from(rows)), data.draw(st.sampled_from(frame.columns))
         old = row[column]
         if isinstance(old, list):
-            row[column] = data.draw(st.sampled_from([[], None, old * 2, old[::-1], old[:-1], [0] * 30, [-1], [2**31 - 1], [2**64 - 1], [None]]))
+            row[column] = data.draw(
+                st.sampled_from(
+                    [[], None, old * 2, old[::-1], old[:-1], [0] * 30, [-1], [2**31 - 1], [2**64 - 1], [None]]
+                )
+            )
         elif isinstance(old, str):
             row[column] = data.draw(st.sampled_from(["", "warm-up", "\0", None, "x" * 10_000]))
         else:
-            row[column] = data.draw(st.sampled_from([None, 0, 1, -1, 2**31, 2**62, 2**63 - 1, 2**64 - 1, -(2**63), float("nan"), float("inf")]))
+            row[column] = data.draw(
+                st.sampled_from(
+                    [None, 0, 1, -1, 2**31, 2**62, 2**63 - 1, 2**64 - 1, -(2**63), float("nan"), float("inf")]
+                )
+            )
     if data.draw(st.booleans()):
         rows *= data.draw(st.integers(0, 50))
     try:
@@ -146,9 +219,16 @@ def mutate_moments(file: Path, data: st.DataObject) -> None:
     lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
     for line in lines[1:]:
         for cpu, pages in line["pages"].items():
-            line["pages"][cpu] = [mutate_page(page, data) if data.draw(st.booleans()) else page for page in pages]
+            line["pages"][cpu] = [
+                mutate_page(page, data) if data.draw(st.booleans()) else page for page in pages
+            ]
     for at in data.draw(st.sets(st.integers(0, len(lines) - 1))):
-        lines[at] = changed(lines[at], data.draw(st.sampled_from(places(lines[at]))), data.draw(HOSTILE), data.draw(st.sampled_from(["set", "remove"])))
+        lines[at] = changed(
+            lines[at],
+            data.draw(st.sampled_from(places(lines[at]))),
+            data.draw(HOSTILE),
+            data.draw(st.sampled_from(["set", "remove"])),
+        )
     try:
         text = "\n".join(map(json.dumps, lines))
     except ValueError:
@@ -161,31 +241,65 @@ def forget_peak() -> None:
 
 
 def peak_bytes() -> int:
-    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    (line,) = [
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")
+    ]
     return int(line.split()[1]) * 1024
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_record_itself_is_not_refused(record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+def test_the_record_itself_is_not_refused(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
     command, *options = words
     where = ["-o", str(tmp_path / "page.html")] if command == "report" else []
-    monkeypatch.setattr(sys, "argv", ["rtgauge", command, str(record if command != "list" else record.parent), *options, *where])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["rtgauge", command, str(record if command != "list" else record.parent), *options, *where],
+    )
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code in {None, 0, 1, 4}
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
 @given(data=st.data())
-def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], data: st.DataObject) -> None:
+def test_a_mutated_record(
+    record: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], data: st.DataObject
+) -> None:
     shutil.rmtree(tmp_path)
     place = tmp_path / "runs" / "record"
     shutil.copytree(record, place)
     name = data.draw(
-        st.sampled_from([*JSON_FILES, *JSON_FILES, f"{STEP}/windows.parquet", f"{STEP}/windows.parquet", f"{STEP}/samples-0.i64", *[f"{STEP}/{MOMENTS}"] * 3])
+        st.sampled_from(
+            [
+                *JSON_FILES,
+                *JSON_FILES,
+                f"{STEP}/windows.parquet",
+                f"{STEP}/windows.parquet",
+                f"{STEP}/samples-0.i64",
+                *[f"{STEP}/{MOMENTS}"] * 3,
+            ]
+        )
     )
     file = place / name
-    knowing = next((way for end, way in ((".json", mutate_json), (".parquet", mutate_values), (MOMENTS, mutate_moments)) if name.endswith(end)), mutate_bytes)
+    knowing = next(
+        (
+            way
+            for end, way in ((".json", mutate_json), (".parquet", mutate_values), (MOMENTS, mutate_moments))
+            if name.endswith(end)
+        ),
+        mutate_bytes,
+    )
     data.draw(st.sampled_from([mutate_bytes, *[knowing] * 4]))(file, data)
     if not name.endswith(".json") and data.draw(st.booleans()):
         written = json.loads((place / STEP / "step.json").read_text())
@@ -198,7 +312,9 @@ def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFix
     forget_peak()
     before, started = peak_bytes(), time.process_time()
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(sys, "argv", ["rtgauge", command, str(place if command != "list" else place.parent), *options])
+        monkeypatch.setattr(
+            sys, "argv", ["rtgauge", command, str(place if command != "list" else place.parent), *options]
+        )
         monkeypatch.setattr(sys, "stdout", sys.stdout)
         monkeypatch.setattr(sys, "stderr", sys.stderr)
         with pytest.raises(SystemExit) as end:
@@ -227,13 +343,23 @@ def test_a_mutated_record(record: Path, tmp_path: Path, capfd: pytest.CaptureFix
     ],
 )
 def test_a_step_without_what_its_probe_writes(
-    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], probe: str, parameters: dict[str, Any], results: list[Any]
+    record: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    probe: str,
+    parameters: dict[str, Any],
+    results: list[Any],
 ) -> None:
     place = tmp_path / "record"
     shutil.copytree(record, place)
     file = place / STEP / "step.json"
     step = json.loads(file.read_text())
-    file.write_text(json.dumps(step | {"key": step["key"] | {"probe": probe, "parameters": parameters}, "results": results}))
+    file.write_text(
+        json.dumps(
+            step | {"key": step["key"] | {"probe": probe, "parameters": parameters}, "results": results}
+        )
+    )
     monkeypatch.setattr(sys, "argv", ["rtgauge", "show", str(place)])
     with pytest.raises(SystemExit) as end:
         main()

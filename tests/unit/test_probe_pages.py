@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A probe is its engine file (engine/probes/x.c, or a folder x of them), src/rtgauge/probe/x.py and docs/probes/x.md."""
+"""A probe is its engine file (engine/probes/x.c, or a folder x of them), src/rtgauge/probe/x.py and
+docs/probes/x.md.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def test_each_probe_of_the_engine_has_its_descriptor():
 
 
 def test_each_probe_has_its_page_and_its_presenter():
-    checked = subprocess.run([sys.executable, "tools/check_probes.py"], cwd=ROOT, capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [sys.executable, "tools/check_probes.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert checked.returncode == 0, checked.stderr
 
 
@@ -43,7 +47,9 @@ def test_defaults_are_a_command_line(name):
     assert probe.expected_ns(parameters) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire", "watch")])
+@pytest.mark.parametrize(
+    "name", [name for name in PROBES if name not in ("calibrate", "inversion", "taskset", "tire", "watch")]
+)
 def test_a_count_takes_the_place_of_the_duration(name):
     key = "cycles" if name in ("periodic", "response") else "count"
     words = PROBES[name].arguments(normalise(PROBES[name], {key: 7}, "x"), None)
@@ -75,11 +81,21 @@ def test_wrong_parameters_are_one_line(name, written, words):
 
 @given(
     st.sampled_from(sorted(PROBES)),
-    st.dictionaries(st.text(max_size=12), st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none()), max_size=4),
+    st.dictionaries(
+        st.text(max_size=12),
+        st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.none()),
+        max_size=4,
+    ),
     st.data(),
 )
 def test_hostile_parameters_end_in_an_input_error(name, written, data):
-    known = data.draw(st.dictionaries(st.sampled_from(key_names(PROBES[name])), st.one_of(st.text(max_size=12), st.integers(), st.booleans()), max_size=4))
+    known = data.draw(
+        st.dictionaries(
+            st.sampled_from(key_names(PROBES[name])),
+            st.one_of(st.text(max_size=12), st.integers(), st.booleans()),
+            max_size=4,
+        )
+    )
     try:
         parameters = normalise(PROBES[name], {**written, **known}, "x")
     except InputError as error:

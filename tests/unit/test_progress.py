@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a run says of its progress: one count and one estimate over all of it, and steps by what tells them apart."""
+"""What a run says of its progress: one count and one estimate over all of it, and steps by what tells them
+apart.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def a_clock(monkeypatch):
 
 
 def key(load="idle", repeat=1, **parameters):
-    return step([5])[0].key.model_copy(update={"load": load, "repeat": repeat, "parameters": {"interval_ns": 1_000_000, **parameters}})
+    return step([5])[0].key.model_copy(
+        update={"load": load, "repeat": repeat, "parameters": {"interval_ns": 1_000_000, **parameters}}
+    )
 
 
 def measure(display, clock, keys, expected_s, took_s):
@@ -43,7 +47,12 @@ def lines(stream):
 def test_the_time_left_learns_from_the_steps_that_are_done(clock):
     stream = io.StringIO()
     measure(Display(stream), clock, [key(), key("cpu"), key("memory")], [10, 10, 10], [14, 14, 14])
-    assert lines(stream) == ["3 steps, about 30 s", "[1/3] wakeup idle, 30 s left", "[2/3] wakeup cpu, 28 s left", "[3/3] wakeup memory, 14 s left"]
+    assert lines(stream) == [
+        "3 steps, about 30 s",
+        "[1/3] wakeup idle, 30 s left",
+        "[2/3] wakeup cpu, 28 s left",
+        "[3/3] wakeup memory, 14 s left",
+    ]
 
 
 def test_the_rounds_of_a_study_are_counted_on(clock):
@@ -52,7 +61,10 @@ def test_the_rounds_of_a_study_are_counted_on(clock):
     display.later_s = lambda known: 60 if len(known) == 2 else 0
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     measure(display, clock, [key("memory")], [60], [60])
-    assert lines(stream)[:2] == ["2 steps, about 20 s, then about 1 min 0 s for those that the study chooses from them", "[1/2] wakeup idle, 1 min 20 s left"]
+    assert lines(stream)[:2] == [
+        "2 steps, about 20 s, then about 1 min 0 s for those that the study chooses from them",
+        "[1/2] wakeup idle, 1 min 20 s left",
+    ]
     assert lines(stream)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
 
 
@@ -61,7 +73,10 @@ def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
     display = Display(stream)
     display.later_s = lambda _: None
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
-    assert lines(stream)[:2] == ["2 steps, about 20 s, then those that the study chooses from them", "[1/2] wakeup idle, 20 s left"]
+    assert lines(stream)[:2] == [
+        "2 steps, about 20 s, then those that the study chooses from them",
+        "[1/2] wakeup idle, 20 s left",
+    ]
 
 
 def test_steps_are_named_by_what_tells_them_apart(clock):
@@ -69,7 +84,11 @@ def test_steps_are_named_by_what_tells_them_apart(clock):
     keys = [key(interval_ns=100_000), key(interval_ns=250_000), key(interval_ns=250_000, repeat=2)]
     measure(Display(stream), clock, keys, [1, 1, 1], [1, 1, 1])
     names = [line.partition("] ")[2].rpartition(", ")[0] for line in lines(stream)[1:]]
-    assert names == ["wakeup idle, interval 100us #1", "wakeup idle, interval 250us #1", "wakeup idle, interval 250us #2"]
+    assert names == [
+        "wakeup idle, interval 100us #1",
+        "wakeup idle, interval 250us #1",
+        "wakeup idle, interval 250us #2",
+    ]
 
 
 def test_one_bar_is_for_the_whole_run(clock):
@@ -85,7 +104,9 @@ def test_one_bar_is_for_the_whole_run(clock):
 
 def test_the_time_left_learns_apart_from_steps_with_and_without_a_load(clock):
     stream = io.StringIO()
-    measure(Display(stream), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12])
+    measure(
+        Display(stream), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12]
+    )
     left = [line.rpartition(", ")[2] for line in lines(stream)[1:]]
     assert left == ["1 min 0 s left", "56 s left", "52 s left", "12 s left"]
 
@@ -101,13 +122,22 @@ def of_quick(load, seconds):
 @pytest.mark.parametrize("load", ["idle", "cpu"])
 @pytest.mark.parametrize("arming_s", [0.04, 0.2])
 def test_on_a_target_that_answers_quickly_a_step_takes_as_long_as_here(load, arming_s):
-    assert expected_s(of_quick(load, 10), WARM_UP_NS, arming_s=arming_s) == expected_s(of_quick(load, 10), WARM_UP_NS)
+    assert expected_s(of_quick(load, 10), WARM_UP_NS, arming_s=arming_s) == expected_s(
+        of_quick(load, 10), WARM_UP_NS
+    )
 
 
-@pytest.mark.parametrize(("seconds", "arming_s", "took_s"), [(3, 1.63, [6.1, 23.5, 45.8, 35.1, 26.8]), (10, 0.60, [11.4, 18.2, 26.2, 32.0, 39.9])])
-def test_the_time_of_quick_on_an_emulated_guest_is_known_from_how_long_it_takes_to_arm_a_probe(seconds, arming_s, took_s):
+@pytest.mark.parametrize(
+    ("seconds", "arming_s", "took_s"),
+    [(3, 1.63, [6.1, 23.5, 45.8, 35.1, 26.8]), (10, 0.60, [11.4, 18.2, 26.2, 32.0, 39.9])],
+)
+def test_the_time_of_quick_on_an_emulated_guest_is_known_from_how_long_it_takes_to_arm_a_probe(
+    seconds, arming_s, took_s
+):
     """Two runs that were measured, on a host with more and with less to do."""
     loads = ["idle", "cpu", "memory", "network", "scheduler"]
-    expected = [expected_s(of_quick(load, seconds), WARM_UP_NS, arming_s=arming_s, emulated=True) for load in loads]
+    expected = [
+        expected_s(of_quick(load, seconds), WARM_UP_NS, arming_s=arming_s, emulated=True) for load in loads
+    ]
     assert expected[0] == pytest.approx(took_s[0], rel=0.25)
     assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)

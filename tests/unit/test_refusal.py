@@ -14,16 +14,28 @@ from rtgauge.record.stream import ErrorLine
 from rtgauge.runner.refusal import explain
 
 V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
-PRIORITY = {"errno": "EPERM", "priority": 98, "other_allowed": True, "euid": 1000, "cap_sys_nice": False, "rtprio_limit": 0, "cgroup": "0::/user\n"}
+PRIORITY = {
+    "errno": "EPERM",
+    "priority": 98,
+    "other_allowed": True,
+    "euid": 1000,
+    "cap_sys_nice": False,
+    "rtprio_limit": 0,
+    "cgroup": "0::/user\n",
+}
 DEADLINE = {"errno": "EPERM", "runtime_ns": 200_000, "period_ns": 1_000_000, "cpu": 3, "cap_sys_nice": True}
 MEMORY = {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
 
 
 def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None) -> str:
     def read(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-        return {path: {"text": files[path]} if files and path in files else {"error": "ENOENT"} for path in paths}
+        return {
+            path: {"text": files[path]} if files and path in files else {"error": "ENOENT"} for path in paths
+        }
 
-    return explain(ErrorLine(type="error", code=code, message="it was refused", detail=detail, status=3), read)
+    return explain(
+        ErrorLine(type="error", code=code, message="it was refused", detail=detail, status=3), read
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,9 +73,21 @@ def test_a_group_without_runtime_is_named_even_for_root() -> None:
         ({"cpu": None}, {}, "may not use every CPU of its cpuset"),
         ({"cap_sys_nice": False}, {}, "it needs CAP_SYS_NICE"),
         ({"errno": "EBUSY"}, {}, "more than the kernel grants"),
-        ({"errno": "EINVAL", "period_ns": 50_000}, {}, "a period of 50 us (EINVAL): the kernel takes at least 100 us"),
-        ({"errno": "EINVAL", "period_ns": 150_000}, {"/proc/sys/kernel/sched_deadline_period_min_us": "200\n"}, "at least 200 us"),
-        ({"errno": "EINVAL", "period_ns": 150_000}, {"/proc/sys/kernel/sched_deadline_period_min_us": "many\n"}, "it was refused"),
+        (
+            {"errno": "EINVAL", "period_ns": 50_000},
+            {},
+            "a period of 50 us (EINVAL): the kernel takes at least 100 us",
+        ),
+        (
+            {"errno": "EINVAL", "period_ns": 150_000},
+            {"/proc/sys/kernel/sched_deadline_period_min_us": "200\n"},
+            "at least 200 us",
+        ),
+        (
+            {"errno": "EINVAL", "period_ns": 150_000},
+            {"/proc/sys/kernel/sched_deadline_period_min_us": "many\n"},
+            "it was refused",
+        ),
     ],
 )
 def test_a_refused_deadline_task(facts: dict[str, Any], files: dict[str, str], says: str) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A package of its own adds a probe and what presents it, by entry points; one that cannot be used takes nothing else with it."""
+"""A package of its own adds a probe and what presents it, by entry points; one that cannot be used takes
+nothing else with it.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,17 @@ def with_package(folder: Path, probe: str) -> subprocess.CompletedProcess[str]:
     info = folder / "toys-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[rtgauge.probes]\ntoy = {probe}\n\n[rtgauge.presenters]\ntoy = toys.shown:TOYS\n")
+    (info / "entry_points.txt").write_text(
+        f"[rtgauge.probes]\ntoy = {probe}\n\n[rtgauge.presenters]\ntoy = toys.shown:TOYS\n"
+    )
     (folder / "toys").mkdir()
     (folder / "toys" / "__init__.py").touch()
     (folder / "toys" / "probe.py").write_text((ROOT / "tests" / "toy_probe" / "toy.py").read_text())
     (folder / "toys" / "shown.py").write_text(PRESENTER)
     environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
-    return subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, env=environment, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, env=environment, timeout=300
+    )
 
 
 def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:

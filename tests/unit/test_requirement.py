@@ -23,7 +23,10 @@ MS = 1_000_000
         ("period=1ms latency<=200us hardness=100%", Requirement("latency", 200_000, Fraction(1), MS)),
         ("  latency <= 200us,  period = 1ms ", Requirement("latency", 200_000, Fraction(1), MS)),
         ("jitter≤50us hardness=95%", Requirement("jitter", 50_000, Fraction(95, 100))),
-        ("response<=1.5ms hardness=99.999% confidence=99%", Requirement("response", 1_500_000, Fraction(99_999, 100_000), None, Fraction(99, 100))),
+        (
+            "response<=1.5ms hardness=99.999% confidence=99%",
+            Requirement("response", 1_500_000, Fraction(99_999, 100_000), None, Fraction(99, 100)),
+        ),
         ("latency<=200us hardness=hard", Requirement("latency", 200_000)),
         ("p99.9<=100us", Requirement("latency", 100_000, Fraction(999, 1000))),
         ("period=1ms P50 <= 100us", Requirement("latency", 100_000, Fraction(1, 2), MS)),
@@ -90,7 +93,13 @@ def test_what_is_wrong_is_said_in_one_line_with_an_example(text, words):
 
 
 @settings(max_examples=300)
-@given(st.text(max_size=60) | st.from_regex(r"(period|latency|jitter|hardness)(<=|=|≤)[0-9.]{1,8}(us|ms|%|)( |,)?(hardness=[0-9.]{1,5}%)?", fullmatch=True))
+@given(
+    st.text(max_size=60)
+    | st.from_regex(
+        r"(period|latency|jitter|hardness)(<=|=|≤)[0-9.]{1,8}(us|ms|%|)( |,)?(hardness=[0-9.]{1,5}%)?",
+        fullmatch=True,
+    )
+)
 def test_hostile_text_is_a_requirement_or_an_input_error(text):
     with contextlib.suppress(InputError):
         assert parse_requirement(text).bound_ns > 0

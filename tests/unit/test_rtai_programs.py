@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""RTAI's own latency and switches as a cross-check: what they print, where they are found, and which modules they get. None runs: that is for a guest."""
+"""RTAI's own latency and switches as a cross-check: what they print, where they are found, and which modules
+they get.
+
+None runs: that is for a guest.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,25 @@ PREFIX = "/opt/rtai"
         ("rtai-latency.txt", 100_000, 2_916, 6_532, 7, {"space": "user", "priority": 99}, []),
         ("rtai-latency-5.0.txt", 100_000, 0, 8_522_461, 4, {"space": "user", "priority": 99}, ["overruns"]),
         ("rtai-latency-kernel.txt", 1_000_000, 1_552, 2_840, 9, {"space": "kernel", "context": "thread"}, []),
-        ("rtai-latency-kernel-5.1.txt", 2_000_000, 1_540, 2_690, 7, {"space": "kernel", "context": "thread"}, []),
+        (
+            "rtai-latency-kernel-5.1.txt",
+            2_000_000,
+            1_540,
+            2_690,
+            7,
+            {"space": "kernel", "context": "thread"},
+            [],
+        ),
     ],
 )
 def test_what_rtais_latency_printed(
-    file: str, period_ns: int, low_ns: int, high_ns: int, seconds: int, parameters: dict[str, object], marks: list[str]
+    file: str,
+    period_ns: int,
+    low_ns: int,
+    high_ns: int,
+    seconds: int,
+    parameters: dict[str, object],
+    marks: list[str],
 ) -> None:
     measurement = parse_rtai_latency(lines(CAPTURED / file), file)
     (series,) = measurement.series
@@ -87,11 +105,19 @@ def test_what_rtais_switches_printed() -> None:
         ("sem sig/wait", 3462),
         ("rpc/rcv-ret", 4750),
     ]
-    assert {(result.values["tasks"], result.values["switches"]) for result in measurement.results} == {(10, 20_000)}
+    assert {(result.values["tasks"], result.values["switches"]) for result in measurement.results} == {
+        (10, 20_000)
+    }
 
 
 @pytest.mark.parametrize(
-    "damage", [("TIME 64 (ms)", "TIME 6 (ms)"), ("SWITCH TIME 3205", "SWITCH TIME x"), ("FOR 10", "for 10"), ("SWITCHES 20000", "SWITCHES 0")]
+    "damage",
+    [
+        ("TIME 64 (ms)", "TIME 6 (ms)"),
+        ("SWITCH TIME 3205", "SWITCH TIME x"),
+        ("FOR 10", "for 10"),
+        ("SWITCHES 20000", "SWITCHES 0"),
+    ],
 )
 def test_a_damaged_output_of_rtais_switches_is_refused(damage: tuple[str, str]) -> None:
     text = (CAPTURED / "rtai-switches.txt").read_text().replace(*damage)
@@ -158,12 +184,23 @@ def test_where_the_programs_are(tool: str, in_kernel: bool, program: str) -> Non
 
 
 def test_in_kernel_space_latency_needs_its_module() -> None:
-    assert program_folder(board(f"{PREFIX}/testsuite/kern/latency/display"), "rtai-latency", in_kernel=True) is None  # pyright: ignore[reportArgumentType]
+    assert (
+        program_folder(board(f"{PREFIX}/testsuite/kern/latency/display"), "rtai-latency", in_kernel=True)
+        is None
+    )  # pyright: ignore[reportArgumentType]
 
 
 def key(probe: str, tool: str, **written: object) -> StepKey:
     parameters = normalise(PROBES[probe], {"rt": "rtai", **written}, "x")
-    return StepKey(probe=probe, parameters=parameters, load="idle", deployment="as-is", targets={"self": "local"}, repeat=1, tool=tool)
+    return StepKey(
+        probe=probe,
+        parameters=parameters,
+        load="idle",
+        deployment="as-is",
+        targets={"self": "local"},
+        repeat=1,
+        tool=tool,
+    )
 
 
 def test_which_modules_a_program_gets() -> None:
@@ -175,7 +212,9 @@ def test_which_modules_a_program_gets() -> None:
     assert measuring_module(key("wakeup", "rtai-latency")) == {}
 
 
-@pytest.mark.parametrize(("tool", "in_kernel"), [("rtai-latency", False), ("rtai-latency", True), ("rtai-switches", False)])
+@pytest.mark.parametrize(
+    ("tool", "in_kernel"), [("rtai-latency", False), ("rtai-latency", True), ("rtai-switches", False)]
+)
 def test_the_commands_are_shell(tool: str, in_kernel: bool) -> None:
     shell, _, script, *words = rtai_argv(tool, "/folder", 5, in_kernel=in_kernel)
     assert words == [tool, "/folder", "6"]

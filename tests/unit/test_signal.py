@@ -14,13 +14,16 @@ from rtgauge.probe.registry import PROBES
 from rtgauge.probe.signal_parameters import SignalProbe, check_path, resolved
 
 GOOD = [
-    "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1", "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",
+    "loop:eventfd", "loop:pipe", "loop:socketpair", "loop:udp", "udp:board:7000", "udp:10.0.0.1:1",
+    "udp:[fe80::1%eth0]:65535", "udp:[::1]:7000",
     "gpio:/dev/gpiochip0:17,27", "gpio:gpiochip1:LED_A", "gpio:gpiochip1:1,2,3,4:pull-up,active-low",
 ]  # fmt: skip
 GOOD_ON_COBALT = ["rtdm:pinctrl-bcm2835:17,27", "rtdm:rtgauge_wire:0,1,2,3"]
 WRONG = [
-    "", "loop", "loop:", "loop:smoke", "loop:eventfd:1", "udp:", "udp:board", "udp:board:0", "udp:board:65536", "udp:board:x", "udp::7", "udp:a b:7",
-    "udp:fe80::1:7", "gpio:", "gpio:x", "gpio::1", "gpio:x:", "gpio:x:1,", "gpio:x:1,2,3,4,5", "gpio:x:1:up", "gpio:x:1:pull-up:active-low", "serial:1",
+    "", "loop", "loop:", "loop:smoke", "loop:eventfd:1", "udp:", "udp:board", "udp:board:0",
+    "udp:board:65536", "udp:board:x", "udp::7", "udp:a b:7",
+    "udp:fe80::1:7", "gpio:", "gpio:x", "gpio::1", "gpio:x:", "gpio:x:1,", "gpio:x:1,2,3,4,5", "gpio:x:1:up",
+    "gpio:x:1:pull-up:active-low", "serial:1",
     "rtdm:", "rtdm:x", "rtdm:x:a", "rtdm:a/b:1", "rtdm:..:1,", "rtdm:x:1:pull-up",
     "udp:board:7\n", "loop:pipe\n",
 ]  # fmt: skip
@@ -36,7 +39,9 @@ def test_a_path_stays_as_it_is_written(path: str) -> None:
 @pytest.mark.parametrize("path", GOOD_ON_COBALT)
 def test_lines_of_rtdm_are_of_cobalt(path: str) -> None:
     assert normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")["path"] == path
-    assert PROBES["response"].modules(normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")) == ()
+    assert (
+        PROBES["response"].modules(normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")) == ()
+    )
 
 
 @pytest.mark.parametrize("path", WRONG)
@@ -46,7 +51,10 @@ def test_what_is_no_path_is_one_line(path: str) -> None:
     assert "\n" not in str(error.value)
 
 
-@given(st.text(max_size=40) | st.tuples(st.sampled_from(["loop", "udp", "gpio"]), st.text(max_size=40)).map(":".join))
+@given(
+    st.text(max_size=40)
+    | st.tuples(st.sampled_from(["loop", "udp", "gpio"]), st.text(max_size=40)).map(":".join)
+)
 def test_any_text_is_a_path_or_refused(text: str) -> None:
     try:
         assert check_path(text) == text
@@ -66,10 +74,17 @@ def test_names_are_resolved_here_and_addresses_stay() -> None:
 def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
     probe = PROBES["response"]
     drawn = probe.arguments(normalise(probe, {"seed": 5}, "x"), None)
-    assert {"--interval-min-ns=3000", "--interval-max-ns=7071000", "--seed=5", "--duration-ns=10000000000"} <= set(drawn)
+    assert {
+        "--interval-min-ns=3000",
+        "--interval-max-ns=7071000",
+        "--seed=5",
+        "--duration-ns=10000000000",
+    } <= set(drawn)
     fixed = probe.arguments(normalise(probe, {"interval": "10ms", "cycles": 3}, "x"), None)
     assert {"--interval-ns=10000000", "--count=3"} <= set(fixed)
-    assert not any(word.startswith(("--interval-min", "--interval-max", "--duration", "--trace")) for word in fixed)
+    assert not any(
+        word.startswith(("--interval-min", "--interval-max", "--duration", "--trace")) for word in fixed
+    )
     traced = probe.arguments(normalise(probe, {"trace-parts": True}, "x"), None)
     assert "--trace-instance=rtgauge" in traced
 
@@ -96,7 +111,11 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("periodic", {"rt": "rtai", "space": "kernel", "path": "wire"}, "has no line"),
         ("periodic", {"rt": "cobalt", "space": "kernel", "path": "rtdm:chip:1,2"}, "give wire or none"),
         ("periodic", {"path": "rtdm:chip:1,2"}, "add rt cobalt"),
-        ("periodic", {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"}, "RTAI's timers only wake tasks"),
+        (
+            "periodic",
+            {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"},
+            "RTAI's timers only wake tasks",
+        ),
         ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
         ("periodic", {"path": "none"}, "in kernel space"),
         ("periodic", {"path": "wire", "role": "master"}, "role both"),
@@ -110,8 +129,14 @@ def test_what_does_not_go_together(name: str, written: dict[str, object], said: 
 
 def test_how_long_it_takes() -> None:
     periodic, response = PROBES["periodic"], PROBES["response"]
-    assert periodic.expected_ns(normalise(periodic, {"cycles": 1000, "period": "2ms", "warm-up": "0s"}, "x")) == 10**9
-    assert response.expected_ns(normalise(response, {"cycles": 100, "interval": "10ms", "warm-up": "0s"}, "x")) == 10**9
+    assert (
+        periodic.expected_ns(normalise(periodic, {"cycles": 1000, "period": "2ms", "warm-up": "0s"}, "x"))
+        == 10**9
+    )
+    assert (
+        response.expected_ns(normalise(response, {"cycles": 100, "interval": "10ms", "warm-up": "0s"}, "x"))
+        == 10**9
+    )
     assert response.expected_ns(normalise(response, {"duration": "2h", "warm-up": "1s"}, "x")) == 7201 * 10**9
 
 
@@ -126,8 +151,16 @@ def test_how_long_it_takes() -> None:
         ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "give interval"),
         ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2", "interval": "1500ns"}, "whole us"),
         ("response", {"instrument": "serial:", "path": "udp:a:1", "peer": "local"}, "instrument, or peer"),
-        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "interval-max": "20s"}, "interval-max of 20s does not fit"),
-        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "timeout": "1min"}, "timeout of 1min does not fit"),
+        (
+            "response",
+            {"instrument": "serial:", "path": "gpio:x:1,2", "interval-max": "20s"},
+            "interval-max of 20s does not fit",
+        ),
+        (
+            "response",
+            {"instrument": "serial:", "path": "gpio:x:1,2", "timeout": "1min"},
+            "timeout of 1min does not fit",
+        ),
         ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "period": "1min"}, "half of the period"),
         ("response", {"wire-offset": "8ns"}, "name it with instrument"),
     ],
@@ -138,7 +171,11 @@ def test_an_instrument_and_what_does_not_go_with_it(probe: str, written: dict[st
 
 
 def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() -> None:
-    response = normalise(PROBES["response"], {"instrument": "serial:", "path": "gpio:x:1,2", "interval": "10ms", "cycles": 7}, "x")
+    response = normalise(
+        PROBES["response"],
+        {"instrument": "serial:", "path": "gpio:x:1,2", "interval": "10ms", "cycles": 7},
+        "x",
+    )
     assert response["role"] == "slave"
     probe = PROBES["response"]
     assert isinstance(probe, SignalProbe)
@@ -148,11 +185,20 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
     assert (configuration.count, configuration.period_min_ns) == (7, 10_000_000)
     assert configuration.limit_ns < configuration.period_min_ns  # the firmware wants it so
     configuration.encode(125_000_000)
-    assert normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x")["role"] == "master"
+    assert (
+        normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x")["role"]
+        == "master"
+    )
 
 
 def test_the_quick_plan_takes_another_probe_without_what_it_sets_for_its_own() -> None:
-    plan = load_plan("quick", Overrides(parameters={"probe": "response", "path": "udp:board:7000", "instrument": "serial:"}, loads=["idle"]))
+    plan = load_plan(
+        "quick",
+        Overrides(
+            parameters={"probe": "response", "path": "udp:board:7000", "instrument": "serial:"},
+            loads=["idle"],
+        ),
+    )
     assert [step.probe for step in plan.steps] == ["response"]
     assert "window" not in plan.steps[0].parameters
 
@@ -162,13 +208,39 @@ def test_the_quick_plan_takes_another_probe_without_what_it_sets_for_its_own() -
     [
         ("periodic", {}, "loop:eventfd", "both", ()),
         ("periodic", {"path": "wire"}, "wire", "both", ("rtgauge_core", "rtgauge_wire")),
-        ("periodic", {"space": "kernel"}, "wire", "both", ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic")),
-        ("periodic", {"space": "kernel", "path": "none", "timer": "timerfd"}, "none", "master", ("rtgauge_core", "rtgauge_periodic")),
-        ("response", {"space": "kernel", "context": "thread"}, "wire", "both", ("rtgauge_core", "rtgauge_wire", "rtgauge_response")),
-        ("response", {"space": "kernel", "path": "gpio:c:1,2", "peer": "local"}, "gpio:c:1,2", "slave", ("rtgauge_core", "rtgauge_response")),
+        (
+            "periodic",
+            {"space": "kernel"},
+            "wire",
+            "both",
+            ("rtgauge_core", "rtgauge_wire", "rtgauge_periodic"),
+        ),
+        (
+            "periodic",
+            {"space": "kernel", "path": "none", "timer": "timerfd"},
+            "none",
+            "master",
+            ("rtgauge_core", "rtgauge_periodic"),
+        ),
+        (
+            "response",
+            {"space": "kernel", "context": "thread"},
+            "wire",
+            "both",
+            ("rtgauge_core", "rtgauge_wire", "rtgauge_response"),
+        ),
+        (
+            "response",
+            {"space": "kernel", "path": "gpio:c:1,2", "peer": "local"},
+            "gpio:c:1,2",
+            "slave",
+            ("rtgauge_core", "rtgauge_response"),
+        ),
     ],
 )
-def test_the_line_and_the_modules_follow_from_the_space(name: str, written: dict[str, object], path: str, role: str, modules: tuple[str, ...]) -> None:
+def test_the_line_and_the_modules_follow_from_the_space(
+    name: str, written: dict[str, object], path: str, role: str, modules: tuple[str, ...]
+) -> None:
     probe = PROBES[name]
     parameters = normalise(probe, written, "x")
     assert (parameters["path"], parameters["role"], probe.modules(parameters)) == (path, role, modules)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""User and kernel space beside each other: labels, comparison, frequency, verdict and advice keep them apart."""
+"""User and kernel space beside each other: labels, comparison, frequency, verdict and advice keep them
+apart.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def drawn(us: int, load: str, space: str | None) -> Drawn:
 @pytest.fixture
 def both(tmp_path: Path) -> Record:
     """Idle and loaded, 900 us in user space and 20 us in kernel space."""
-    steps = [drawn(us, load, space) for load in ("idle", "cpu") for us, space in ((900, "user"), (20, "kernel"))]
+    steps = [
+        drawn(us, load, space) for load in ("idle", "cpu") for us, space in ((900, "user"), (20, "kernel"))
+    ]
     return record(tmp_path / "both", steps, facts("full"))
 
 
@@ -49,7 +53,12 @@ def test_user_space_is_the_default():
 
 
 def test_a_condition_names_its_space_where_there_are_two(both: Record, tmp_path: Path):
-    assert [condition.label for condition in conditions(both)] == ["idle, user space", "idle, kernel space", "cpu, user space", "cpu, kernel space"]
+    assert [condition.label for condition in conditions(both)] == [
+        "idle, user space",
+        "idle, kernel space",
+        "cpu, user space",
+        "cpu, kernel space",
+    ]
     alone = record(tmp_path / "alone", [drawn(20, "idle", "kernel"), drawn(20, "cpu", "kernel")])
     assert [condition.label for condition in conditions(alone)] == ["idle", "cpu"]
 
@@ -58,14 +67,28 @@ def test_only_kernel_space_has_a_context(tmp_path: Path):
     """It is named where there are several, and user space has none."""
 
     def steps(*contexts: str | None) -> list[Drawn]:
-        return [Drawn([Series([20_000] * 2_000)], parameters={"space": "user" if name is None else "kernel", "context": name}) for name in contexts]
+        return [
+            Drawn(
+                [Series([20_000] * 2_000)],
+                parameters={"space": "user" if name is None else "kernel", "context": name},
+            )
+            for name in contexts
+        ]
 
     two = record(tmp_path / "two", steps(None, "irq"))
     assert [condition.label for condition in conditions(two)] == ["idle, user space", "idle, kernel space"]
     assert {side.traits["parameters"] for side in sides_of([two])} == {"default parameters"}
     three = record(tmp_path / "three", steps(None, "irq", "thread"))
-    assert [condition.label for condition in conditions(three)] == ["idle, user space", "idle, kernel space, context irq", "idle, kernel space, context thread"]
-    assert [side.label for side in sides_of([three])] == ["user space", "kernel space, context irq", "kernel space, context thread"]
+    assert [condition.label for condition in conditions(three)] == [
+        "idle, user space",
+        "idle, kernel space, context irq",
+        "idle, kernel space, context thread",
+    ]
+    assert [side.label for side in sides_of([three])] == [
+        "user space",
+        "kernel space, context irq",
+        "kernel space, context thread",
+    ]
 
 
 def test_kernel_space_is_compared_with_user_space_under_the_same_load(both: Record):
@@ -101,7 +124,9 @@ def test_the_verdict_names_kernel_space(both: Record):
 def test_a_step_in_kernel_space_is_evidence_for_a_kernel_module(both: Record):
     flowchart, chart = load_flowchart("brown2010")
     advice = advise(parse_requirement(REQUIREMENT), [both], flowchart, chart)
-    evidence = {stage.way: [entry.step for entry in stage.evidence] for stage in [*advice.walk, *advice.also_measured]}
+    evidence = {
+        stage.way: [entry.step for entry in stage.evidence] for stage in [*advice.walk, *advice.also_measured]
+    }
     assert evidence["user-stock"] == [step.id for step in both.steps if step.key.space == "user"]
     assert evidence["kernel-module"] == [step.id for step in both.steps if step.key.space == "kernel"]
 
@@ -150,11 +175,21 @@ def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], messa
 
 
 def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
-    three = [Series([us * 1_000] * 2_000, metric=metric) for metric, us in (("latency", 20), ("irq-latency", 5), ("user-latency", 25))]
+    three = [
+        Series([us * 1_000] * 2_000, metric=metric)
+        for metric, us in (("latency", 20), ("irq-latency", 5), ("user-latency", 25))
+    ]
     parameters = {"interval_ns": 1_000_000}
-    steps = [Drawn([Series([30_000] * 2_000)], parameters=parameters), Drawn(three, parameters={**parameters, "space": "kernel"})]
+    steps = [
+        Drawn([Series([30_000] * 2_000)], parameters=parameters),
+        Drawn(three, parameters={**parameters, "space": "kernel"}),
+    ]
     tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
-    assert [(gathered.metric, len(gathered.table.lines)) for gathered in tables] == [("latency", 2), ("irq-latency", 1), ("user-latency", 1)]
+    assert [(gathered.metric, len(gathered.table.lines)) for gathered in tables] == [
+        ("latency", 2),
+        ("irq-latency", 1),
+        ("user-latency", 1),
+    ]
     (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
     assert alone.title == "Wakeup"
 
@@ -174,7 +209,10 @@ def test_without_a_line_the_module_makes_stimuli_itself(rt: str):
     written = {"space": "kernel", "path": "none", "context": "thread", "rt": rt}
     parameters = normalise(PROBES["response"], written, "x")
     assert (parameters["role"], parameters["interval_min_ns"]) == ("slave", 10_000)
-    assert PROBES["response"].modules(parameters) == ("rtgauge_core", "rtgauge_response" if rt == "linux" else "rtgauge_response_cobalt")
+    assert PROBES["response"].modules(parameters) == (
+        "rtgauge_core",
+        "rtgauge_response" if rt == "linux" else "rtgauge_response_cobalt",
+    )
 
 
 @pytest.mark.parametrize("name", ["periodic", "response"])
@@ -183,7 +221,10 @@ def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
     parameters = normalise(probe, {"space": "kernel", "rt": "cobalt"}, "x")
     assert (parameters["path"], parameters["role"]) == ("wire", "both")
     assert probe.modules(parameters) == ("rtgauge_core", "rtgauge_wire_cobalt", f"rtgauge_{name}_cobalt")
-    assert probe.modules(normalise(probe, {"path": "wire", "rt": "cobalt"}, "x")) == ("rtgauge_core", "rtgauge_wire_cobalt")
+    assert probe.modules(normalise(probe, {"path": "wire", "rt": "cobalt"}, "x")) == (
+        "rtgauge_core",
+        "rtgauge_wire_cobalt",
+    )
     with pytest.raises(InputError, match="give wire or none"):
         normalise(probe, {"space": "kernel", "rt": "cobalt", "path": "rtdm:chip:1,2", "role": "both"}, "x")
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The study delgado2020: its plans, and the choice as the paper makes it (sec. IV), on made-up comparisons and without measuring."""
+"""The study delgado2020: its plans, and the choice as the paper makes it (sec.
+
+IV), on made-up comparisons and without measuring.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,18 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import StepKey
 
-NOTHING = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+NOTHING = Distribution(
+    count=0,
+    min_ns=None,
+    mean_ns=None,
+    std_ns=None,
+    p50_ns=None,
+    p95_ns=None,
+    p99_ns=None,
+    p99_9_ns=None,
+    p99_99_ns=None,
+    max_ns=None,
+)
 
 
 def comparison(statistics: dict[str, float | None], critical: float = 33.924) -> Comparison:
@@ -36,7 +50,15 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
 
     def side(name: str) -> SideFigures:
         return SideFigures(
-            label=f"idle, {name}", record="r", steps=[], traits={"deployment": name}, baseline=None, missed=0, worst_mark=None, measured=NOTHING, filled=NOTHING
+            label=f"idle, {name}",
+            record="r",
+            steps=[],
+            traits={"deployment": name},
+            baseline=None,
+            missed=0,
+            worst_mark=None,
+            measured=NOTHING,
+            filled=NOTHING,
         )
 
     def test(convention: Convention, value: float | None) -> Outcome:
@@ -61,7 +83,11 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         )
         for name, value in statistics.items()
     ]
-    kept = {f"idle, {name}": value for name, value in statistics.items() if value is not None and value <= critical}
+    kept = {
+        f"idle, {name}": value
+        for name, value in statistics.items()
+        if value is not None and value <= critical
+    }
     best = min(kept, key=lambda name: kept[name]) if kept else None
     return Comparison(
         alpha=0.05,
@@ -69,7 +95,9 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         sides=[side(name) for name in [*statistics, "Single"]],
         settings={},
         pairs=pairs,
-        selections=[Selection(baseline="idle, Single", convention=convention, best=best) for convention in Convention],
+        selections=[
+            Selection(baseline="idle, Single", convention=convention, best=best) for convention in Convention
+        ],
         quantiles=[],
         tails=[],
     )
@@ -96,31 +124,60 @@ def test_the_first_part_is_every_deployment_idle_with_the_papers_settings() -> N
     assert {key.deployment for key in plan.steps} == set(NAMED)
     for key in plan.steps:
         p = key.parameters
-        assert (key.load, p["interval_ns"], p["priority"], p["phase"], p["duration_ns"]) == ("idle", 100_000, 99, "fixed", 600 * 10**9)
+        assert (key.load, p["interval_ns"], p["priority"], p["phase"], p["duration_ns"]) == (
+            "idle",
+            100_000,
+            99,
+            "fixed",
+            600 * 10**9,
+        )
         assert p["dma_latency_us"] == (-1 if key.deployment == "CHM" else 0)
-    assert [key.deployment for key in plan.steps] != [key.deployment for key in idle_plan(Overrides(seed=2)).steps]
+    assert [key.deployment for key in plan.steps] != [
+        key.deployment for key in idle_plan(Overrides(seed=2)).steps
+    ]
 
 
 def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
-    overrides = Overrides(parameters={"duration": "2s"}, repeats=2, deployments=["M", "Single"], loads=["cpu"], seed=1)
+    overrides = Overrides(
+        parameters={"duration": "2s"}, repeats=2, deployments=["M", "Single"], loads=["cpu"], seed=1
+    )
     first = idle_plan(overrides)
     assert len(first.steps) == 4
-    assert {(key.deployment, key.load, key.parameters["duration_ns"]) for key in first.steps} == {("M", "idle", 2 * 10**9), ("Single", "idle", 2 * 10**9)}
+    assert {(key.deployment, key.load, key.parameters["duration_ns"]) for key in first.steps} == {
+        ("M", "idle", 2 * 10**9),
+        ("Single", "idle", 2 * 10**9),
+    }
     second = loaded_plan("M", overrides)
     assert [(key.deployment, key.load) for key in second.steps] == [("M", "cpu"), ("M", "cpu")]
     assert loaded_plan("MI", Overrides()).steps[0].load == "papers"
 
 
 def a_run(plan: dict[str, Any], planned: list[StepKey]) -> Run:
-    return Run(id="x", created="", state="partial", rtgauge="0", command=[], plan=plan, targets=["local"], seed=1, planned=planned)
+    return Run(
+        id="x",
+        created="",
+        state="partial",
+        rtgauge="0",
+        command=[],
+        plan=plan,
+        targets=["local"],
+        seed=1,
+        planned=planned,
+    )
 
 
 @pytest.fixture
 def choice_is_m(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delgado2020, "choose_deployment", lambda record: ComparedDeployments([], [], None, Choice("M", "made up")))
+    monkeypatch.setattr(
+        delgado2020,
+        "choose_deployment",
+        lambda record: ComparedDeployments([], [], None, Choice("M", "made up")),
+    )
 
 
-def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(tmp_path: Path, choice_is_m: None) -> None:
+def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(
+    tmp_path: Path, choice_is_m: None
+) -> None:
     overrides = Overrides(parameters={"duration": "2s"}, deployments=["M", "Single"], loads=["cpu"])
     study = adaptive_study("delgado2020", overrides)
     plan = study.plan()
@@ -129,14 +186,18 @@ def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(tmp_pat
     assert resumed == study
     for which in (study, resumed):
         steps = which(Record(tmp_path, a_run(plan.written, plan.steps), [], {}))
-        assert [(key.deployment, key.load, key.parameters["duration_ns"]) for key in steps] == [("M", "cpu", 2 * 10**9)]
+        assert [(key.deployment, key.load, key.parameters["duration_ns"]) for key in steps] == [
+            ("M", "cpu", 2 * 10**9)
+        ]
 
 
 def test_where_single_was_not_measured_the_study_ends_without_a_choice(tmp_path: Path) -> None:
     study = adaptive_study("delgado2020", Overrides())
     record = Record(tmp_path, a_run({}, []), [], {})
     assert not study(record)
-    with pytest.raises(MeasureError, match="Single, with which the others are compared, could not be measured"):
+    with pytest.raises(
+        MeasureError, match="Single, with which the others are compared, could not be measured"
+    ):
         choose_deployment(record)
 
 
@@ -162,7 +223,13 @@ def test_the_newest_record_of_a_study(tmp_path: Path) -> None:
         newest_record(tmp_path, "garre2014")
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    )
+)
 def test_a_damaged_record_of_a_study_is_one_error(kept: object) -> None:
     run = Run(id="x", created="", state="complete", rtgauge="0", command=[], plan={"study": kept}, targets=[])
     if kept is None:
@@ -174,7 +241,10 @@ def test_a_damaged_record_of_a_study_is_one_error(kept: object) -> None:
 
 def test_jo2022_is_a_preset() -> None:
     plan = load_plan("jo2022", Overrides(seed=1))
-    assert {(key.load, key.deployment, key.parameters["duration_ns"]) for key in plan.steps} == {("idle", "MI", 100 * 10**9), ("papers", "MI", 100 * 10**9)}
+    assert {(key.load, key.deployment, key.parameters["duration_ns"]) for key in plan.steps} == {
+        ("idle", "MI", 100 * 10**9),
+        ("papers", "MI", 100 * 10**9),
+    }
 
 
 def test_c_states_are_not_held_off_where_they_are_to_be_on() -> None:
@@ -183,7 +253,10 @@ def test_c_states_are_not_held_off_where_they_are_to_be_on() -> None:
 
 
 def test_the_time_of_a_study_has_its_last_part() -> None:
-    study = adaptive_study("delgado2020", Overrides(parameters={"duration": "10s"}, loads=["cpu", "memory"], deployments=["M", "Single"]))
+    study = adaptive_study(
+        "delgado2020",
+        Overrides(parameters={"duration": "10s"}, loads=["cpu", "memory"], deployments=["M", "Single"]),
+    )
     first = study.plan().steps
     later_s = study.later_s(first)
     assert later_s is not None
@@ -195,7 +268,12 @@ def test_the_time_of_a_search_gets_shorter_with_its_rounds() -> None:
     study = adaptive_study("sustained", Overrides(repeats=2))
     first = study.plan().steps
     at_first, shortest = study.later_s(first), min(first, key=lambda key: key.parameters["interval_ns"])
-    halved = [shortest.model_copy(update={"parameters": {**shortest.parameters, "interval_ns": 70_000}, "repeat": repeat}) for repeat in (1, 2)]
+    halved = [
+        shortest.model_copy(
+            update={"parameters": {**shortest.parameters, "interval_ns": 70_000}, "repeat": repeat}
+        )
+        for repeat in (1, 2)
+    ]
     after_a_round = study.later_s([*first, *halved])
     assert at_first is not None
     assert after_a_round is not None

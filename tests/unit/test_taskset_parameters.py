@@ -33,15 +33,33 @@ def refusal(**written):
 def test_what_is_left_out_is_filled_in():
     found = parameters(name="pair")
     assert found["name"] == "pair"
-    assert [(task["name"], task["priority"], task["deadline_ns"], task["cpu"]) for task in found["tasks"]] == [("a", 99, 10 * MS, 0), ("b", 98, 20 * MS, 0)]
-    assert (found["policy"], found["execution"], found["pin"], found["duration_ns"], found["dma_latency_us"]) == ("fifo", "wall", True, 10**10, 0)
+    assert [
+        (task["name"], task["priority"], task["deadline_ns"], task["cpu"]) for task in found["tasks"]
+    ] == [("a", 99, 10 * MS, 0), ("b", 98, 20 * MS, 0)]
+    assert (
+        found["policy"],
+        found["execution"],
+        found["pin"],
+        found["duration_ns"],
+        found["dma_latency_us"],
+    ) == ("fifo", "wall", True, 10**10, 0)
     assert task_set_of(found).cpus == [0]
 
 
 def test_the_engines_command_line():
     words = PROBE.arguments(parameters(execution="cpu", cpu=1, duration="2s"), "/samples")
-    assert words[:3] == ["taskset", "--tasks=1 99 10000000 3000000 10000000 0 a\n1 98 20000000 5000000 20000000 0 b", "--policy=fifo"]
-    assert {"--execution=cpu", "--pin=on", "--timeline-ns=40000000", "--duration-ns=2000000000", "--samples-dir=/samples"} <= set(words)
+    assert words[:3] == [
+        "taskset",
+        "--tasks=1 99 10000000 3000000 10000000 0 a\n1 98 20000000 5000000 20000000 0 b",
+        "--policy=fifo",
+    ]
+    assert {
+        "--execution=cpu",
+        "--pin=on",
+        "--timeline-ns=40000000",
+        "--duration-ns=2000000000",
+        "--samples-dir=/samples",
+    } <= set(words)
     assert "--force" not in words
     assert "--force" in PROBE.arguments(parameters(force=True), None)
     assert PROBE.expected_ns(parameters(duration="2s")) == 2_500_000_000
@@ -68,7 +86,10 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"task": [{**A, "priority": 5}, {**B, "priority": 5}]}, "both have priority 5"),
         ({"task": [{**A, "priority": 100}]}, "the most is 99"),
         ({"task": [{**A, "cpu": 9000}]}, "too large"),
-        ({"task": [{**A, "cpu": 0, "priority": 5}, {**B, "cpu": 1, "priority": 5}], "cpu": 0}, "both have priority 5"),
+        (
+            {"task": [{**A, "cpu": 0, "priority": 5}, {**B, "cpu": 1, "priority": 5}], "cpu": 0},
+            "both have priority 5",
+        ),
         ({"task": [{**A, "period": "100ns", "execution": "10ns"}]}, "1us to 1h"),
         ({"task": [{**A, "execution": "9600us"}]}, "96.0% of CPU 0, above 95%"),
         ({"task": [{**A, "execution": "10ms"}], "force": True}, "10s at the most, warm-up included"),
@@ -97,7 +118,10 @@ def test_a_forced_overload_may_be_short():
         | st.integers()
         | st.text(max_size=8)
         | st.lists(st.integers(), max_size=2)
-        | st.lists(st.dictionaries(st.sampled_from([*A, "cpu", "priority"]), st.text(max_size=6) | st.integers()), max_size=2),
+        | st.lists(
+            st.dictionaries(st.sampled_from([*A, "cpu", "priority"]), st.text(max_size=6) | st.integers()),
+            max_size=2,
+        ),
     )
 )
 def test_hostile_parameters_are_parameters_or_one_line(written):
@@ -113,14 +137,22 @@ def test_how_much_is_drawn():
 
     assert length(A, B) == 40 * MS
     assert length(A, {**B, "offset": "5ms"}) == 45 * MS
-    assert length({**A, "period": "1ms", "execution": "1us"}, {**B, "period": "250ms", "execution": "1us"}) == 250 * MS  # one hyperperiod: two are too much
-    assert length({**A, "period": "1us", "execution": "1ns"}, {**B, "period": "1s"}) == 399_999  # as many activations as can be seen
+    assert (
+        length({**A, "period": "1ms", "execution": "1us"}, {**B, "period": "250ms", "execution": "1us"})
+        == 250 * MS
+    )  # one hyperperiod: two are too much
+    assert (
+        length({**A, "period": "1us", "execution": "1ns"}, {**B, "period": "1s"}) == 399_999
+    )  # as many activations as can be seen
 
 
 def test_the_preset_is_the_papers_table_6():
     plan = load_plan("delgado2020-tasks", Overrides())
     assert [step.load for step in plan.steps] == ["idle", "papers"]
-    assert [(t["period_ns"] // MS, t["deadline_ns"] // MS, t["execution_ns"] // MS, t["priority"]) for t in plan.steps[0].parameters["tasks"]] == [
+    assert [
+        (t["period_ns"] // MS, t["deadline_ns"] // MS, t["execution_ns"] // MS, t["priority"])
+        for t in plan.steps[0].parameters["tasks"]
+    ] == [
         (10, 10, 3, 99),
         (20, 20, 5, 80),
         (40, 40, 10, 50),

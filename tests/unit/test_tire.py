@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tire on the host: parameters and their refusals, the engine's command line, the state file, the lines for people."""
+"""tire on the host: parameters and their refusals, the engine's command line, the state file, the lines for
+people.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,30 @@ TIRE = PROBES["tire"]
 
 
 def words(samples_dir: str | None = None, **written: Any) -> list[str]:
-    return TIRE.arguments(normalise(TIRE, {name.replace("_", "-"): value for name, value in written.items()}, "x"), samples_dir)
+    return TIRE.arguments(
+        normalise(TIRE, {name.replace("_", "-"): value for name, value in written.items()}, "x"), samples_dir
+    )
 
 
 def test_the_command_line_has_whole_numbers_in_billionths() -> None:
-    found = words(mass="7.5", radius=0.25, stiffness="0.000000003", speed=2, period="10ms", threads="cores", free_running=True, solver="semaphore")
-    for word in ("--mass-nkg=7500000000", "--radius-nm=250000000", "--stiffness-nn-m=3", "--speed-nm-s=2000000000", "--period-ns=10000000", "--threads=cores"):
+    found = words(
+        mass="7.5",
+        radius=0.25,
+        stiffness="0.000000003",
+        speed=2,
+        period="10ms",
+        threads="cores",
+        free_running=True,
+        solver="semaphore",
+    )
+    for word in (
+        "--mass-nkg=7500000000",
+        "--radius-nm=250000000",
+        "--stiffness-nn-m=3",
+        "--speed-nm-s=2000000000",
+        "--period-ns=10000000",
+        "--threads=cores",
+    ):
         assert word in found
     assert found[-1] == "--free-running"
     assert not any(word.startswith(("--damping", "--state", "--samples", "--steps")) for word in found)
@@ -92,18 +112,32 @@ def test_what_cannot_be_is_one_line(written: dict[str, Any], said: str) -> None:
     assert "\n" not in str(error.value)
 
 
-@given(st.integers(1, 4_000_000).map(lambda quarter: 4 * quarter), st.floats(0.01, 1000), st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+@given(
+    st.integers(1, 4_000_000).map(lambda quarter: 4 * quarter),
+    st.floats(0.01, 1000),
+    st.floats(0.001, 0.999),
+    st.floats(0.001, 0.999),
+)
 def test_within_the_bound_it_is_taken(nodes: int, mass: float, share: float, soft: float) -> None:
     damping = most_damping(nodes, mass) * share
     stiffness = damping / 0.01 * soft
     if stiffness * 1e9 >= 1 and damping * 1e9 >= 1:
         normalise(TIRE, {"nodes": nodes, "mass": mass, "damping": damping, "stiffness": stiffness}, "x")
     with pytest.raises(InputError, match="unstable"):
-        normalise(TIRE, {"nodes": nodes, "mass": mass, "damping": most_damping(nodes, mass) * (1 + share)}, "x")
+        normalise(
+            TIRE, {"nodes": nodes, "mass": mass, "damping": most_damping(nodes, mass) * (1 + share)}, "x"
+        )
 
 
 def test_a_plan_and_a_matrix_take_it() -> None:
-    matrix = {"probe": "tire", "solver": ["halo", "semaphore"], "nodes": [400, 4000], "threads": ["one", "twice"], "period": "10ms", "duration": "1s"}
+    matrix = {
+        "probe": "tire",
+        "solver": ["halo", "semaphore"],
+        "nodes": [400, 4000],
+        "threads": ["one", "twice"],
+        "period": "10ms",
+        "duration": "1s",
+    }
     plan = make_plan({"name": "x", "matrix": matrix}, "plan x", Overrides())
     assert len(plan.steps) == 8
     assert {step.parameters["threads"] for step in plan.steps} == {"one", "twice"}
@@ -128,7 +162,9 @@ def test_a_state_keeps_every_digit_in_every_form(tmp_path: Path, nodes: np.ndarr
     with (tmp_path / "a.csv").open() as text:
         rows = list(csv.DictReader(text))
     assert [int(row["node"]) for row in rows] == list(range(8))
-    assert np.array_equal(np.array([[float(row[name]) for name in ("x", "y", "vx", "vy")] for row in rows]), nodes)
+    assert np.array_equal(
+        np.array([[float(row[name]) for name in ("x", "y", "vx", "vy")] for row in rows]), nodes
+    )
     assert np.array_equal(np.load(tmp_path / "a.npy"), nodes)
     assert (tmp_path / "a.bin").read_bytes() == source.read_bytes()
 

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.units import MAX_CPU, MAX_NS, NS_PER_UNIT, format_cpu_list, format_duration, format_time, parse_cpu_list, parse_duration_ns, plural
+from rtgauge.units import (
+    MAX_CPU,
+    MAX_NS,
+    NS_PER_UNIT,
+    format_cpu_list,
+    format_duration,
+    format_time,
+    parse_cpu_list,
+    parse_duration_ns,
+    plural,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +37,11 @@ def test_a_duration_prints_as_it_parses(ns):
 
 
 @settings(max_examples=300)
-@given(whole=st.integers(0, 10**6), digits=st.from_regex(r"[0-9]{1,12}", fullmatch=True), unit=st.sampled_from(sorted(NS_PER_UNIT)))
+@given(
+    whole=st.integers(0, 10**6),
+    digits=st.from_regex(r"[0-9]{1,12}", fullmatch=True),
+    unit=st.sampled_from(sorted(NS_PER_UNIT)),
+)
 def test_a_decimal_number_is_exact_or_refused(whole, digits, unit):
     scaled = (whole * 10 ** len(digits) + int(digits)) * NS_PER_UNIT[unit]
     exact, rest = divmod(scaled, 10 ** len(digits))
@@ -42,8 +56,10 @@ def test_a_decimal_number_is_exact_or_refused(whole, digits, unit):
     ("text", "words"),
     [
         ("", "not a duration"), ("us", "not a duration"),
-        ("1,5ms", "not a duration"), ("١us", "not a duration"), ("1e3us", "not a duration"), ("inf", "not a duration"),
-        ("5", "no unit"), ("5 parsec", "unknown unit"), ("0.5ns", "whole number"), ("1." + "0" * 35 + "1ns", "whole number"), ("9999999999d", "292 years"),
+        ("1,5ms", "not a duration"), ("١us", "not a duration"), ("1e3us", "not a duration"),
+        ("inf", "not a duration"),
+        ("5", "no unit"), ("5 parsec", "unknown unit"), ("0.5ns", "whole number"),
+        ("1." + "0" * 35 + "1ns", "whole number"), ("9999999999d", "292 years"),
         ("9" * 5000 + "s", "not a duration"),
     ],
 )  # fmt: skip
@@ -75,7 +91,14 @@ def test_cpu_lists(text, cpus):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "not a CPU list"), ("3-1", "backwards"), ("-1", "not a CPU list"), ("0-9999", "beyond"), ("a", "not a CPU list"), ("1,,2", "not a CPU list")],
+    [
+        ("", "not a CPU list"),
+        ("3-1", "backwards"),
+        ("-1", "not a CPU list"),
+        ("0-9999", "beyond"),
+        ("a", "not a CPU list"),
+        ("1,,2", "not a CPU list"),
+    ],
 )
 def test_what_is_no_cpu_list(text, words):
     with pytest.raises(ValueError, match=words):
@@ -84,12 +107,23 @@ def test_what_is_no_cpu_list(text, words):
 
 @pytest.mark.parametrize(
     ("ns", "text"),
-    [(None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.50 us"), (15_300, "15.3 us"), (153_000, "153 us"), (1_530_000, "1.53 ms"), (2 * 10**9, "2.00 s")],
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_500, "1.50 us"),
+        (15_300, "15.3 us"),
+        (153_000, "153 us"),
+        (1_530_000, "1.53 ms"),
+        (2 * 10**9, "2.00 s"),
+    ],
 )
 def test_measured_times_for_people(ns, text):
     assert format_time(ns) == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 windows"), (1, "1 window"), (2, "2 windows"), (12_345, "12,345 windows")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 windows"), (1, "1 window"), (2, "2 windows"), (12_345, "12,345 windows")]
+)
 def test_one_has_no_s_and_thousands_have_a_comma(number, text):
     assert plural(number, "window") == text

@@ -64,7 +64,9 @@ def test_a_link_counts_by_where_it_is_and_where_it_leads(cache: Path, tmp_path: 
 
 
 def test_what_is_kept_there_already_is_checked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine for another architecture, and headers to build modules with; the others in the tests of their modules."""
+    """An engine for another architecture, and headers to build modules with; the others in the tests of their
+    modules.
+    """
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
     monkeypatch.setattr(engine_path, "_fingerprint", lambda _: "kept")
     engine = private_folder(cache_folder("engines") / "kept") / f"rtgauge-engine-{other}"

@@ -32,12 +32,16 @@ def verdict(text, latencies, facts=None, **more):
 
 @settings(max_examples=300)
 @given(
-    values=st.lists(st.one_of(st.integers(0, 3_000), st.integers(0, 400_000), st.integers(0, 12 * 10**9)), max_size=40),
+    values=st.lists(
+        st.one_of(st.integers(0, 3_000), st.integers(0, 400_000), st.integers(0, 12 * 10**9)), max_size=40
+    ),
     missed=st.integers(0, 3),
     data=st.data(),
 )
 def test_violations_lie_between_certain_and_possible(values, missed, data):
-    bound = data.draw(st.one_of(st.integers(1, 500_000), st.sampled_from([*values, 1]).map(lambda v: max(1, v))))
+    bound = data.draw(
+        st.one_of(st.integers(1, 500_000), st.sampled_from([*values, 1]).map(lambda v: max(1, v)))
+    )
     half = len(values) // 2
     windows = frame(row(values[:half], missed=[5] * missed), row(values[half:], index=1))
     result = count_violations(windows, bound)
@@ -71,7 +75,10 @@ def test_a_foreign_overflow_is_possible_and_its_maximum_certain():
 def test_holds_says_what_the_sample_supports():
     result = verdict(HARD, [50_000] * 100_000)
     assert result.word == VerdictWord.HOLDS
-    assert "100,000 activations without a violation support, at 95% confidence, at most 1 in 33,381 that violate" in result.reason
+    assert (
+        "100,000 activations without a violation support, at 95% confidence, at most 1 in 33,381 that violate"
+        in result.reason
+    )
     assert result.evidence["violation_share_at_most"] == pytest.approx(3 / 100_000, rel=0.01)
     assert "rtgauge run" in result.next
 
@@ -114,7 +121,9 @@ def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
     ],
 )
 def test_a_share_is_judged_by_exact_bounds(good, late, word):
-    """Poisson limits (by chi-square; Garwood, Biometrika 28, 1936), 95 % one-sided: upper 9.154 for 4, 11.842 for 6; lower 6.924 for 12, 21.594 for 30."""
+    """Poisson limits (by chi-square; Garwood, Biometrika 28, 1936), 95 % one-sided: upper 9.154 for 4, 11.842
+    for 6; lower 6.924 for 12, 21.594 for 30.
+    """
     result = verdict("period=1ms latency<=200us hardness=99.999%", [50_000] * good + [900_000] * late)
     assert result.word == word
     if late == 6:
@@ -128,12 +137,16 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
 
 
 def test_a_share_is_marginal_where_80_percent_of_the_bound_would_not_do():
-    assert verdict("latency<=200us hardness=95%", [50_000] * 1000 + [170_000] * 100).word == VerdictWord.MARGINAL
+    assert (
+        verdict("latency<=200us hardness=95%", [50_000] * 1000 + [170_000] * 100).word == VerdictWord.MARGINAL
+    )
     assert verdict("latency<=200us hardness=95%", [50_000] * 1000 + [150_000] * 100).word == VerdictWord.HOLDS
 
 
 def test_missed_activations_count_against_a_share():
-    assert verdict("latency<=200us hardness=95%", [50_000] * 800, missed=[1000] * 200).word == VerdictWord.FAILS
+    assert (
+        verdict("latency<=200us hardness=95%", [50_000] * 800, missed=[1000] * 200).word == VerdictWord.FAILS
+    )
 
 
 def test_an_invalid_step_cannot_tell_whatever_it_measured():
@@ -157,15 +170,19 @@ def test_a_doubt_is_named_and_leaves_at_best_marginal():
 
 def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing():
     untold = [
-        mark("activations-untold", Severity.DOUBTFUL, "of 200 of 10,000 activations the kernel did not trace when they began to run").model_copy(
-            update={"series": 0}
-        )
+        mark(
+            "activations-untold",
+            Severity.DOUBTFUL,
+            "of 200 of 10,000 activations the kernel did not trace when they began to run",
+        ).model_copy(update={"series": 0})
     ]
     result = verdict(HARD, [50_000] * ENOUGH, marks=untold)
     assert result.word == VerdictWord.CANNOT_TELL
     assert "of 200 of 10,000 activations" in result.reason
     assert verdict(HARD, [900_000] * ENOUGH, marks=untold).word == VerdictWord.FAILS
-    other = [mark("activations-untold", Severity.DOUBTFUL, "of another series").model_copy(update={"series": 7})]
+    other = [
+        mark("activations-untold", Severity.DOUBTFUL, "of another series").model_copy(update={"series": 7})
+    ]
     assert verdict(HARD, [50_000] * ENOUGH, marks=other).word == VerdictWord.MARGINAL
 
 
@@ -173,11 +190,17 @@ def test_an_emulated_machine_cannot_tell():
     result = verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": True}})
     assert result.word == VerdictWord.CANNOT_TELL
     assert "emulated" in result.reason
-    assert verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": "unknown"}}).word == VerdictWord.HOLDS
+    assert (
+        verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": "unknown"}}).word
+        == VerdictWord.HOLDS
+    )
 
 
 def test_another_interval_is_said():
-    assert "measured every 10ms, required every 1ms" in verdict(HARD, [50_000] * ENOUGH, interval_ns=10**7).reason
+    assert (
+        "measured every 10ms, required every 1ms"
+        in verdict(HARD, [50_000] * ENOUGH, interval_ns=10**7).reason
+    )
     assert "measured every" not in verdict(HARD, [50_000] * ENOUGH).reason
 
 
@@ -201,10 +224,26 @@ def test_lost_samples_cannot_be_told():
         ({"policy": "other"}, {}, "--policy fifo"),
         ({"policy": "fifo", "dma_latency_us": -1}, {}, "--set dma-latency=0"),
         ({}, {"kernel": {"preemption": {"model": "voluntary"}}}, "PREEMPT_RT kernel"),
-        ({}, {"kernel": {"preemption": {"model": "none", "sources": {"version": "PREEMPT_DYNAMIC"}}}}, "boot with preempt=full"),
-        ({}, {"kernel": {"preemption": {"model": "full", "sources": {"version": "PREEMPT_DYNAMIC"}}}}, "PREEMPT_RT kernel"),
-        ({}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}, "machine": {"virtual": True}}, "bare machine"),
-        ({"policy": "fifo", "dma_latency_us": 0}, {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}, "isolate a CPU"),
+        (
+            {},
+            {"kernel": {"preemption": {"model": "none", "sources": {"version": "PREEMPT_DYNAMIC"}}}},
+            "boot with preempt=full",
+        ),
+        (
+            {},
+            {"kernel": {"preemption": {"model": "full", "sources": {"version": "PREEMPT_DYNAMIC"}}}},
+            "PREEMPT_RT kernel",
+        ),
+        (
+            {},
+            {"kernel": {"preemption": {"model": "PREEMPT_RT"}}, "machine": {"virtual": True}},
+            "bare machine",
+        ),
+        (
+            {"policy": "fifo", "dma_latency_us": 0},
+            {"kernel": {"preemption": {"model": "PREEMPT_RT"}}},
+            "isolate a CPU",
+        ),
     ],
 )
 def test_a_failure_says_what_to_try_next(parameters, facts, words):
@@ -212,7 +251,12 @@ def test_a_failure_says_what_to_try_next(parameters, facts, words):
 
 
 def test_one_huge_event_is_to_be_explained_before_the_kernel_is_changed():
-    found = verdict(HARD, [50_000] * 1000 + [90_000_000], {"kernel": {"preemption": {"model": "voluntary"}}}, parameters={})
+    found = verdict(
+        HARD,
+        [50_000] * 1000 + [90_000_000],
+        {"kernel": {"preemption": {"model": "voluntary"}}},
+        parameters={},
+    )
     assert "--explain" in found.next
     assert "PREEMPT_RT" not in found.next
 
@@ -233,7 +277,10 @@ def test_a_run_is_as_good_as_its_worst_step(tmp_path):
     whole, *each = judge_run(parse_requirement(HARD), record)
     assert (whole.step, whole.word) == (None, VerdictWord.FAILS)
     assert whole.reason == "1 of 2 loads fails; worst: 02-wakeup-cpu, 900 us on CPU 0, 1 of 10,001 late"
-    assert [(v.step, v.word) for v in each] == [("01-wakeup-idle", VerdictWord.HOLDS), ("02-wakeup-cpu", VerdictWord.FAILS)]
+    assert [(v.step, v.word) for v in each] == [
+        ("01-wakeup-idle", VerdictWord.HOLDS),
+        ("02-wakeup-cpu", VerdictWord.FAILS),
+    ]
     assert exit_status([whole, *each], record.steps) == 1
     assert worst([]) is None
 
@@ -241,13 +288,19 @@ def test_a_run_is_as_good_as_its_worst_step(tmp_path):
 def steps_of(*largest_ns: int):
     """A step a load, each with one latency of that size."""
     loads = ("idle", "cpu", "memory", "network", "scheduler")
-    return [step([50_000] * ENOUGH + [ns], name=f"{at:02d}-wakeup-{loads[at]}", load=loads[at]) for at, ns in enumerate(largest_ns)]
+    return [
+        step([50_000] * ENOUGH + [ns], name=f"{at:02d}-wakeup-{loads[at]}", load=loads[at])
+        for at, ns in enumerate(largest_ns)
+    ]
 
 
 def test_the_worst_step_decides_whatever_its_place(tmp_path):
     record = make(tmp_path, *steps_of(300_000, 50_000, 38_000_000, 50_000, 170_000))
     whole = judge_run(parse_requirement(HARD), record, {"02-wakeup-memory": "memory"})[0]
-    assert whole.reason == "2 of 5 loads fail; worst: memory, 38.0 ms on CPU 0, 1 of 10,001 late; 1 more marginal"
+    assert (
+        whole.reason
+        == "2 of 5 loads fail; worst: memory, 38.0 ms on CPU 0, 1 of 10,001 late; 1 more marginal"
+    )
     assert whole.evidence["decided_by"] == "02-wakeup-memory"
 
 
@@ -255,30 +308,50 @@ def test_a_share_is_worst_where_most_are_late(tmp_path):
     often = step([50_000] * ENOUGH + [300_000] * 2_000, name="01-wakeup-cpu", load="cpu")
     rare = step([50_000] * ENOUGH + [9_000_000] * 1_000, name="02-wakeup-memory", load="memory")
     whole = judge_run(parse_requirement("latency<=200us hardness=99%"), make(tmp_path, rare, often))[0]
-    assert whole.reason == "2 of 2 loads fail; worst: 01-wakeup-cpu, 300 us on CPU 0, 2,000 of 12,000 late, 1% may be"
+    assert (
+        whole.reason
+        == "2 of 2 loads fail; worst: 01-wakeup-cpu, 300 us on CPU 0, 2,000 of 12,000 late, 1% may be"
+    )
 
 
 def test_repeats_are_counted_as_steps_of_a_load(tmp_path):
     made = []
     for repeat, ns in ((1, 50_000), (2, 900_000), (3, 800_000)):
         for load in ("idle", "cpu"):
-            one, windows = step([50_000] * ENOUGH + [ns if load == "cpu" else 50_000], name=f"{len(made):02d}-wakeup-{load}-r{repeat}", load=load)
-            made.append((one.model_copy(update={"key": one.key.model_copy(update={"repeat": repeat})}), windows))
+            one, windows = step(
+                [50_000] * ENOUGH + [ns if load == "cpu" else 50_000],
+                name=f"{len(made):02d}-wakeup-{load}-r{repeat}",
+                load=load,
+            )
+            made.append(
+                (one.model_copy(update={"key": one.key.model_copy(update={"repeat": repeat})}), windows)
+            )
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *made))[0]
-    assert whole.reason == "1 of 2 loads fails (2 of 6 steps); worst: 03-wakeup-cpu-r2, 900 us on CPU 0, 1 of 10,001 late"
+    assert (
+        whole.reason
+        == "1 of 2 loads fails (2 of 6 steps); worst: 03-wakeup-cpu-r2, 900 us on CPU 0, 1 of 10,001 late"
+    )
 
 
 def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *steps_of(60_000, 120_000, 90_000)))[0]
-    expected = "all 3 loads hold; nearest to the bound: 01-wakeup-cpu, 120 us on CPU 0 of 200us allowed, at most 1 in 3,339 late, at 95% confidence"
+    expected = (
+        "all 3 loads hold; nearest to the bound: 01-wakeup-cpu, 120 us on CPU 0 of 200us allowed, at "
+        "most 1 in 3,339 late, at 95% confidence"
+    )
     assert whole.reason == expected
 
 
 def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
     one, windows = step([50_000] * ENOUGH)
-    one.cpus_not_measured = [{"cpu": cpu, "reason": reason} for cpu, reason in enumerate(["offline", "not-asked", "cpuset", "affinity", "cpuset"])]
+    one.cpus_not_measured = [
+        {"cpu": cpu, "reason": reason}
+        for cpu, reason in enumerate(["offline", "not-asked", "cpuset", "affinity", "cpuset"])
+    ]
     whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
-    assert whole.reason.endswith("; not measured: CPU 3 (forbidden by the affinity, as taskset sets it); CPU 2,4 (a cpuset forbids it)")
+    assert whole.reason.endswith(
+        "; not measured: CPU 3 (forbidden by the affinity, as taskset sets it); CPU 2,4 (a cpuset forbids it)"
+    )
 
 
 NETWORK = LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")
@@ -289,7 +362,10 @@ def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
     record.run.left_out = [NETWORK]
     verdicts = judge_run(parse_requirement(HARD), record)
     assert verdicts[0].word == VerdictWord.CANNOT_TELL
-    assert verdicts[0].reason.startswith("load network was not there (iperf3 is not installed); without it: all 2 loads hold; nearest to the bound: ")
+    assert verdicts[0].reason.startswith(
+        "load network was not there (iperf3 is not installed); without it: all 2 loads hold; "
+        "nearest to the bound: "
+    )
     assert verdicts[0].next == "apt-get install iperf3; or judge without it: --allow-left-out"
     assert exit_status(verdicts, record.steps) == 4
     marginal = make(tmp_path / "marginal", *steps_of(60_000, 190_000))
@@ -317,7 +393,10 @@ def test_what_fails_fails_whatever_was_left_out(tmp_path):
 def test_a_run_that_did_not_come_to_its_end_cannot_tell_where_its_steps_hold(tmp_path):
     record = make(tmp_path, *steps_of(60_000, 120_000))
     record.run.state = "interrupted"
-    record.run.planned = [*(known.key for known in record.steps), record.steps[0].key.model_copy(update={"load": "memory"})]
+    record.run.planned = [
+        *(known.key for known in record.steps),
+        record.steps[0].key.model_copy(update={"load": "memory"}),
+    ]
     whole = judge_run(parse_requirement(HARD), record)[0]
     assert whole.word == VerdictWord.CANNOT_TELL
     assert whole.reason.startswith("the run is interrupted: 2 of 3 planned steps finished; without it: ")
@@ -366,22 +445,41 @@ def test_exit_statuses():
     ("probe", "target", "said"),
     [
         ("wakeup", "local", 'measure longer: rtgauge run --duration 10s --require "period'),
-        ("wakeup", "ssh://board", 'measure longer: rtgauge run --target ssh://board --duration 10s --require "period'),
-        ("response", "ssh://board", 'measure longer: rtgauge probe response --target ssh://board --duration 10s --require "period'),
+        (
+            "wakeup",
+            "ssh://board",
+            'measure longer: rtgauge run --target ssh://board --duration 10s --require "period',
+        ),
+        (
+            "response",
+            "ssh://board",
+            'measure longer: rtgauge probe response --target ssh://board --duration 10s --require "period',
+        ),
     ],
 )
 def test_what_to_do_next_is_about_the_same_probe_on_the_same_target(probe, target, said):
     one, windows = step([1_000] * 1_000)
-    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})})
+    one = one.model_copy(
+        update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})}
+    )
     assert judge(parse_requirement(HARD), one, windows).next.startswith(said)
 
 
 @pytest.mark.parametrize(
     ("given", "advised"),
     [
-        (["run", "standard", "--cpu", "1", "--duration", "1s"], "rtgauge run standard --cpu 1 --duration 10s"),
-        (["run", "--set", "duration=1s", "--require", "latency<=1us", "--json"], "rtgauge run --json --duration 10s"),
-        (["probe", "response", "--cycles", "200", "--load=cpu"], "rtgauge probe response --load=cpu --duration 10s"),
+        (
+            ["run", "standard", "--cpu", "1", "--duration", "1s"],
+            "rtgauge run standard --cpu 1 --duration 10s",
+        ),
+        (
+            ["run", "--set", "duration=1s", "--require", "latency<=1us", "--json"],
+            "rtgauge run --json --duration 10s",
+        ),
+        (
+            ["probe", "response", "--cycles", "200", "--load=cpu"],
+            "rtgauge probe response --load=cpu --duration 10s",
+        ),
         (["import", "cyclictest", "old.txt"], "rtgauge run --duration 10s"),
     ],
 )
@@ -390,4 +488,7 @@ def test_advice_repeats_the_command_that_was_given(given, advised):
     probe = given[1] if given[0] == "probe" else "wakeup"
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe})})
     done = Done.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
-    assert judge(parse_requirement(HARD), one, windows, done=done).next == f'measure longer: {advised} --require "{HARD}"'
+    assert (
+        judge(parse_requirement(HARD), one, windows, done=done).next
+        == f'measure longer: {advised} --require "{HARD}"'
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What can be found wrong with a plan while another run holds the machine: the engine checks it, and measures nothing."""
+"""What can be found wrong with a plan while another run holds the machine: the engine checks it, and measures
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Held:
     def try_engine(self, *arguments: str) -> bytes:
         if self._answer is not None:
             return self._answer
-        return subprocess.run([engine_path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False).stdout
+        return subprocess.run(
+            [engine_path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        ).stdout
 
 
 def steps(**keys: Any) -> list[StepKey]:
@@ -50,7 +54,14 @@ def test_wrong_input_is_refused_without_the_machine(keys: dict[str, Any], said: 
         refuse_wrong_input(steps(**keys), Held())
 
 
-@pytest.mark.parametrize("keys", [{"probe": "wakeup"}, {"probe": "calibrate"}, {"probe": "watch", "program": "no-such-thing", "load": "stall:fault:0"}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"probe": "wakeup"},
+        {"probe": "calibrate"},
+        {"probe": "watch", "program": "no-such-thing", "load": "stall:fault:0"},
+    ],
+)
 def test_what_may_be_right_is_not(keys: dict[str, Any]) -> None:
     refuse_wrong_input(steps(**keys), Held())
 

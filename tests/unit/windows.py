@@ -9,9 +9,11 @@ import polars as pl
 from rtgauge.record.histogram import bin_of
 
 SCHEMA = {
-    "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64, "count": pl.UInt64, "missed": pl.UInt64,
+    "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64,
+    "count": pl.UInt64, "missed": pl.UInt64,
     "min_ns": pl.Int64, "max_ns": pl.Int64, "sum_ns": pl.Int64, "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.Int32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32), "missed_counts": pl.List(pl.UInt64),
+    "bins": pl.List(pl.Int32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32),
+    "missed_counts": pl.List(pl.UInt64),
 }  # fmt: skip
 
 
@@ -20,10 +22,14 @@ def row(values, *, missed=(), series=0, index=0, phase="measure"):
     bins, counts = np.unique(bin_of(values), return_counts=True)
     missed_bins, missed_counts = np.unique(bin_of(np.asarray(missed, dtype=np.int64)), return_counts=True)
     return {
-        "series": series, "phase": phase, "index": index, "start_ns": index * 10**9, "end_ns": (index + 1) * 10**9, "count": len(values), "missed": len(missed),
-        "min_ns": int(values.min()) if len(values) else None, "max_ns": int(values.max()) if len(values) else None,
-        "sum_ns": int(values.sum()), "m2_ns2": float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0,
-        "bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins.tolist(), "missed_counts": missed_counts.tolist(),
+        "series": series, "phase": phase, "index": index, "start_ns": index * 10**9,
+        "end_ns": (index + 1) * 10**9, "count": len(values), "missed": len(missed),
+        "min_ns": int(values.min()) if len(values) else None,
+        "max_ns": int(values.max()) if len(values) else None,
+        "sum_ns": int(values.sum()),
+        "m2_ns2": float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0,
+        "bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins.tolist(),
+        "missed_counts": missed_counts.tolist(),
     }  # fmt: skip
 
 

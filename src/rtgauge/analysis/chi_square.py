@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Which of several distributions is nearest to a baseline: the chi-square test as Delgado and Choi use it, and as a textbook has it.
+"""Which of several distributions is nearest to a baseline: the chi-square test as Delgado and Choi use it,
+and as a textbook has it.
 
-Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020), sec. IV.
+Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020),
+sec. IV.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 BIN_NS = 1_000
 """The papers' bins."""
 LEAST_EXPECTED = 5.0
-"""Cells of the textbook's test are merged until this many are expected in each (Cochran, Some methods for strengthening the common chi-square tests, 1954)."""
+"""Cells of the textbook's test are merged until this many are expected in each (Cochran, Some methods for
+strengthening the common chi-square tests, 1954).
+"""
 
 
 class Scale(StrEnum):
@@ -41,7 +45,10 @@ class Convention(StrEnum):
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """One test against the baseline. `bins`: how many cells it was computed from; `empty`: empty bins of the baseline that were merged into a neighbour.
+    """One test against the baseline.
+
+    `bins`: how many cells it was computed from; `empty`: empty bins of the baseline that were merged into a
+    neighbour.
 
     `p_value` is None where the statistic has no chi-square distribution (percent).
     """
@@ -62,7 +69,10 @@ class CannotTestError(ValueError):
 
 
 def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Bins of docs/formats/histogram.md as 1 us bins: (whole us, rising, and the counts). Exact up to 10 ms; above, a bin counts at its lower edge."""
+    """Bins of docs/formats/histogram.md as 1 us bins: (whole us, rising, and the counts).
+
+    Exact up to 10 ms; above, a bin counts at its lower edge.
+    """
     whole_us, inverse = np.unique(lower_ns(bins) // BIN_NS, return_inverse=True)
     total = np.zeros(len(whole_us), dtype=np.int64)
     np.add.at(total, inverse, np.asarray(counts, dtype=np.int64))
@@ -70,10 +80,15 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError for no degree of freedom."""
+    """The value that a chi-square variable exceeds with probability `alpha`.
+
+    Raises ValueError for no degree of freedom.
+    """
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
-    from scipy.special import chdtri  # chi2.isf of scipy.stats is the same function, and takes 0.5 s longer to import
+    from scipy.special import (
+        chdtri,
+    )  # chi2.isf of scipy.stats is the same function, and takes 0.5 s longer to import
 
     return float(chdtri(degrees_of_freedom, alpha))
 
@@ -85,11 +100,16 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
     return float(chdtrc(degrees_of_freedom, statistic))
 
 
-def reshape(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray, int]:
-    """Both histograms over the baseline's bins: (observed, expected, how many bins of the baseline's range were empty).
+def reshape(
+    side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray, int]:
+    """Both histograms over the baseline's bins: (observed, expected, how many bins of the baseline's range
+    were empty).
 
-    Samples of the side outside of the baseline's range are counted in the baseline's first or last bin, as in the paper. The paper does not say
-    what to do with a bin inside of that range that the baseline left empty (the statistic divides by it): here it is merged with the next lower bin
+    Samples of the side outside of the baseline's range are counted in the baseline's first or last bin, as in
+    the paper. The paper does not say
+    what to do with a bin inside of that range that the baseline left empty (the statistic divides by it):
+    here it is merged with the next lower bin
     that is not empty, so that no sample is lost. Both arguments: whole us and counts, rising, none empty.
     """
     bins_us, expected = baseline
@@ -106,16 +126,25 @@ def _check(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray])
         raise CannotTestError("the sample is empty")
 
 
-def paper_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05, scale: Scale = Scale.PERCENT) -> ChiSquare:
-    """The paper's test: sum of (O - E)^2 / E over the baseline's bins, against the critical value with as many degrees of freedom as the baseline has bins.
+def paper_test(
+    side: tuple[IntArray, IntArray],
+    baseline: tuple[IntArray, IntArray],
+    *,
+    alpha: float = 0.05,
+    scale: Scale = Scale.PERCENT,
+) -> ChiSquare:
+    """The paper's test: sum of (O - E)^2 / E over the baseline's bins, against the critical value with as
+    many degrees of freedom as the baseline has bins.
 
-    `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`: both histograms add up to 100.
+    `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`:
+    both histograms add up to 100.
     Raises CannotTestError for an empty side, or a baseline of one bin.
     """
     _check(side, baseline)
     if len(baseline[0]) == 1:
         raise CannotTestError(
-            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to it is equal to it, and there is nothing to test"
+            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to "
+            "it is equal to it, and there is nothing to test"
         )
     observed, expected, empty = reshape(side, baseline)
     total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
@@ -124,11 +153,15 @@ def paper_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArr
     bins = len(expected)
     critical = critical_value(bins, alpha)
     p_value = exceedance_probability(statistic, bins) if scale is Scale.COUNTS else None
-    return ChiSquare(Convention.PAPER, scale, statistic, bins, critical, p_value, statistic > critical, bins, empty)
+    return ChiSquare(
+        Convention.PAPER, scale, statistic, bins, critical, p_value, statistic > critical, bins, empty
+    )
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
-    """Both rows of counts with neighbouring cells merged until at least LEAST_EXPECTED are expected in each; the remainder joins the last cell."""
+    """Both rows of counts with neighbouring cells merged until at least LEAST_EXPECTED are expected in each;
+    the remainder joins the last cell.
+    """
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0
@@ -143,10 +176,14 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
     return table[:, 0], table[:, 1]
 
 
-def textbook_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05) -> ChiSquare:
-    """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of freedom: cells - 1.
+def textbook_test(
+    side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05
+) -> ChiSquare:
+    """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of
+    freedom: cells - 1.
 
-    It takes samples as independent, which latencies are not. Raises CannotTestError where a side is empty or one cell remains.
+    It takes samples as independent, which latencies are not. Raises CannotTestError where a side is empty or
+    one cell remains.
     chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
     """
     _check(side, baseline)
@@ -163,5 +200,13 @@ def textbook_test(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, Int
     freedom = cells - 1
     critical = critical_value(freedom, alpha)
     return ChiSquare(
-        Convention.TEXTBOOK, Scale.COUNTS, statistic, freedom, critical, exceedance_probability(statistic, freedom), statistic > critical, cells, 0
+        Convention.TEXTBOOK,
+        Scale.COUNTS,
+        statistic,
+        freedom,
+        critical,
+        exceedance_probability(statistic, freedom),
+        statistic > critical,
+        cells,
+        0,
     )

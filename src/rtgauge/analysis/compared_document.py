@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `rtgauge compare --json` prints: one comparison, a list of them, the microbenchmarks, or an object with both."""
+"""What `rtgauge compare --json` prints: one comparison, a list of them, the microbenchmarks, or an object
+with both.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,14 @@ class OperationsAndComparisons(Model):
     comparisons: list[Comparison]
 
 
-def compared_document(benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool) -> BaseModel:
+def compared_document(
+    benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
+) -> BaseModel:
     """The document to print. `one`: everything was compared in one go."""
     if benchmarks is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
-    return OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons)) if comparisons else benchmarks
+    return (
+        OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons))
+        if comparisons
+        else benchmarks
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A whole comparison: figures, settings that differ, chi-square tests, effect sizes, differences of quantiles with intervals, and tails."""
+"""A whole comparison: figures, settings that differ, chi-square tests, effect sizes, differences of quantiles
+with intervals, and tails.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,14 @@ from rtgauge.analysis.comparison_document import (
 )
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein, wasserstein_interval
-from rtgauge.analysis.quantile_difference import QUANTILES, Interval, RunFigures, between_runs, between_two_runs, holm
+from rtgauge.analysis.quantile_difference import (
+    QUANTILES,
+    Interval,
+    RunFigures,
+    between_runs,
+    between_two_runs,
+    holm,
+)
 from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
 from rtgauge.analysis.repeat_command import repeat_command
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
@@ -35,7 +44,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `intervals`, `tails`: whether to estimate them."""
+    """`alpha`: level of every test.
+
+    `within_ns`: differences up to this are called the same. `intervals`, `tails`: whether to estimate them.
+    """
 
     alpha: float = 0.05
     within_ns: int = 2_000
@@ -44,34 +56,55 @@ class Options:
     tails: bool = True
 
 
-def _test(run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale) -> Test:
+def _test(
+    run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale
+) -> Test:
     try:
         result = run()
     except chi_square.CannotTestError as error:
         return Test(convention=convention, scale=scale, cannot=str(error))
     return Test(
-        convention=convention, scale=scale, statistic=result.statistic, degrees_of_freedom=result.degrees_of_freedom, critical=result.critical,
+        convention=convention, scale=scale, statistic=result.statistic,
+        degrees_of_freedom=result.degrees_of_freedom, critical=result.critical,
         p_value=result.p_value, rejected=result.rejected, bins=result.bins, empty_bins_merged=result.empty,
     )  # fmt: skip
 
 
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
-    side_us, baseline_us = chi_square.microseconds(*side.histogram), chi_square.microseconds(*baseline.histogram)
-    paper = _test(lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale), chi_square.Convention.PAPER, options.scale)
-    textbook = _test(lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha), chi_square.Convention.TEXTBOOK, chi_square.Scale.COUNTS)
+    side_us, baseline_us = (
+        chi_square.microseconds(*side.histogram),
+        chi_square.microseconds(*baseline.histogram),
+    )
+    paper = _test(
+        lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
+        chi_square.Convention.PAPER,
+        options.scale,
+    )
+    textbook = _test(
+        lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha),
+        chi_square.Convention.TEXTBOOK,
+        chi_square.Scale.COUNTS,
+    )
     distance = low = high = v = None
-    overflows = any(each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline))  # then nobody knows how far some values are apart
+    overflows = any(
+        each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline)
+    )  # then nobody knows how far some values are apart
     if len(side_us[0]) and len(baseline_us[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
         if not overflows:
-            distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
+            distance = (
+                wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
+            )
             if options.intervals and min(len(side.runs), len(baseline.runs)) > 1:
-                runs = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (side, baseline)]
+                runs = [
+                    [(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (side, baseline)
+                ]
                 low, high = (ns / 1_000 for ns in wasserstein_interval(*runs, alpha=options.alpha))
         if textbook.statistic is not None and textbook.bins is not None:
             v = cramers_v(textbook.statistic, int(counts.sum() + base_counts.sum()), 2, textbook.bins)
     return Pair(
-        side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance, wasserstein_low_us=low, wasserstein_high_us=high,
+        side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance,
+        wasserstein_low_us=low, wasserstein_high_us=high,
         cramers_v=v,
     )  # fmt: skip
 
@@ -80,18 +113,34 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
     selections: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
         for convention in chi_square.Convention:
-            tests: dict[str, Test] = {pair.side: getattr(pair, convention.value) for pair in pairs if pair.baseline == baseline}
-            kept = {side: test.statistic for side, test in tests.items() if test.statistic is not None and not test.rejected}
+            tests: dict[str, Test] = {
+                pair.side: getattr(pair, convention.value) for pair in pairs if pair.baseline == baseline
+            }
+            kept = {
+                side: test.statistic
+                for side, test in tests.items()
+                if test.statistic is not None and not test.rejected
+            }
             best = min(kept, key=lambda label: kept[label], default=None)
-            lower = [side for side, test in tests.items() if test.rejected and _is_lower(sides[side], sides[best or baseline])]
-            selections.append(Selection(baseline=baseline, convention=convention, best=best, rejected_but_lower=lower))
+            lower = [
+                side
+                for side, test in tests.items()
+                if test.rejected and _is_lower(sides[side], sides[best or baseline])
+            ]
+            selections.append(
+                Selection(baseline=baseline, convention=convention, best=best, rejected_but_lower=lower)
+            )
     return selections
 
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
     """Whether every quantile is lower, as measured."""
     names = [_field(quantile) for quantile in QUANTILES]
-    return bool(figures.count and than.count) and not figures.lower_bounds and all(getattr(figures, name) < getattr(than, name) for name in names)
+    return (
+        bool(figures.count and than.count)
+        and not figures.lower_bounds
+        and all(getattr(figures, name) < getattr(than, name) for name in names)
+    )
 
 
 def _field(quantile: str) -> str:
@@ -129,9 +178,15 @@ def _runs_ns(side: Side, quantile: str) -> list[int]:
 
 
 def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """The mean of the quantile over the runs of a side; where one of these is a lower bound, the quantile of all samples together."""
+    """The mean of the quantile over the runs of a side; where one of these is a lower bound, the quantile of
+    all samples together.
+    """
     name = _field(quantile)
-    return getattr(side.filled, name) if any(name in run.figures.lower_bounds for run in side.runs) else round(sum(runs_ns) / len(runs_ns))
+    return (
+        getattr(side.filled, name)
+        if any(name in run.figures.lower_bounds for run in side.runs)
+        else round(sum(runs_ns) / len(runs_ns))
+    )
 
 
 def _bin_width(side: Side, ns: int) -> int:
@@ -153,11 +208,14 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
             reasons.setdefault(why, []).append(each.label)
     texts = [why if len(labels) > 1 else f"{labels[0]}: {why}" for why, labels in reasons.items()]
     return QuantileDifference(
-        side=side.label, baseline=baseline.label, quantile=quantile, side_runs_ns=of_side, baseline_runs_ns=of_baseline,
+        side=side.label, baseline=baseline.label, quantile=quantile, side_runs_ns=of_side,
+        baseline_runs_ns=of_baseline,
         side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
-        baseline_is_at_least=open_baseline, difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
+        baseline_is_at_least=open_baseline,
+        difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
         bin_ns=max(_bin_width(side, side_ns), _bin_width(baseline, baseline_ns)),
-        no_interval="intervals are not wanted" if not options.intervals else "; ".join(texts) or None, says=f"no interval at {quantile}",
+        no_interval="intervals are not wanted" if not options.intervals else "; ".join(texts) or None,
+        says=f"no interval at {quantile}",
     )  # fmt: skip
 
 
@@ -165,13 +223,23 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
     if len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1:
         difference = between_two_runs(side.window_counts, baseline.window_counts, QUANTILES[row.quantile])
     else:
-        figures = [[each.bin_ends_ns(ns) for ns in runs] for each, runs in ((side, row.side_runs_ns), (baseline, row.baseline_runs_ns))]
-        difference = between_runs(*(RunFigures([low for low, _ in ends], [high for _, high in ends]) for ends in figures))
+        figures = [
+            [each.bin_ends_ns(ns) for ns in runs]
+            for each, runs in ((side, row.side_runs_ns), (baseline, row.baseline_runs_ns))
+        ]
+        difference = between_runs(
+            *(RunFigures([low for low, _ in ends], [high for _, high in ends]) for ends in figures)
+        )
     return difference.interval(alpha=options.alpha, within_ns=options.within_ns)
 
 
-def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None) -> list[QuantileDifference]:
-    """The quantiles of each side minus its baseline's, with intervals where the samples allow any. `progress(done, total)`: of the pairs."""
+def quantile_differences(
+    pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
+) -> list[QuantileDifference]:
+    """The quantiles of each side minus its baseline's, with intervals where the samples allow any.
+
+    `progress(done, total)`: of the pairs.
+    """
     rows: list[QuantileDifference] = []
     intervals: list[tuple[int, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -184,8 +252,13 @@ def quantile_differences(pairs: Sequence[tuple[Side, Side]], options: Options, p
             if row.no_interval is None:
                 intervals.append((len(rows), _interval(side, baseline, row, options)))
             rows.append(row)
-    columns = [holm([getattr(interval, name) for _, interval in intervals]) for name in ("p_different", "p_not_within", "p_not_beyond")]
-    for (number, interval), (different, not_within, not_beyond) in zip(intervals, zip(*columns, strict=True), strict=True):
+    columns = [
+        holm([getattr(interval, name) for _, interval in intervals])
+        for name in ("p_different", "p_not_within", "p_not_beyond")
+    ]
+    for (number, interval), (different, not_within, not_beyond) in zip(
+        intervals, zip(*columns, strict=True), strict=True
+    ):
         rows[number] = rows[number].model_copy(
             update={
                 "low_ns": interval.low_ns, "high_ns": interval.high_ns,
@@ -208,7 +281,10 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
         location_ns=None if fitted is None else fitted.location,
         scale_ns=None if fitted is None else fitted.scale,
         shape=None if fitted is None else fitted.shape,
-        assumptions=[TailAssumption(name=test.name, statistic=test.statistic, p_value=test.p_value, holds=test.holds) for test in tail.assumptions],
+        assumptions=[
+            TailAssumption(name=test.name, statistic=test.statistic, p_value=test.p_value, holds=test.holds)
+            for test in tail.assumptions
+        ],
         levels=_tail_levels(tail.levels),
         not_estimated=tail.not_estimated,
         threshold_ns=None if peaks is None else peaks.threshold,
@@ -220,11 +296,22 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
 
 
 def _tail_levels(levels: Sequence[extreme_value.Level]) -> list[TailLevel]:
-    return [TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns) for level in levels]
+    return [
+        TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns)
+        for level in levels
+    ]
 
 
-def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[str, int, int], None] | None = None) -> Comparison:
-    """Compare the sides; each of `pairs` is (side, its baseline). `progress(part, done, total)` is called as the intervals and the tails go on."""
+def compare(
+    sides: Sequence[Side],
+    pairs: Sequence[tuple[Side, Side]],
+    options: Options,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Comparison:
+    """Compare the sides; each of `pairs` is (side, its baseline).
+
+    `progress(part, done, total)` is called as the intervals and the tails go on.
+    """
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:
@@ -242,13 +329,17 @@ def compare(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], options: 
         quantity=sides[0].quantity,
         alpha=options.alpha,
         within_ns=options.within_ns,
-        conclusion=conclude(quantiles, alpha=options.alpha, within_ns=options.within_ns, repeat=repeat_command(pairs)),
+        conclusion=conclude(
+            quantiles, alpha=options.alpha, within_ns=options.within_ns, repeat=repeat_command(pairs)
+        ),
         worse=worse(quantiles, alpha=options.alpha),
         not_told=not_told([pair.side for pair in tested], quantiles),
         sides=[
             SideFigures(
-                label=side.label, record=str(side.record.path), records=[str(record.path) for record in side.records], runs=len(side.runs),
-                steps=[step.id for step in side.steps], traits=side.traits, baseline=baselines.get(side.label),
+                label=side.label, record=str(side.record.path),
+                records=[str(record.path) for record in side.records], runs=len(side.runs),
+                steps=[step.id for step in side.steps], traits=side.traits,
+                baseline=baselines.get(side.label),
                 missed=side.merged.missed, worst_mark=side.worst, measured=side.plain, filled=side.filled,
             )
             for side in sides

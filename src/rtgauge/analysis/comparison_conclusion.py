@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison shows, in one sentence. Of single runs it says what these two measured, and nothing of others."""
+"""What a comparison shows, in one sentence.
+
+Of single runs it says what these two measured, and nothing of others.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ MOST_NAMED = 4
 
 
 class Finding(StrEnum):
-    """What a difference of quantiles shows; values are the words of the conclusion where runs were repeated."""
+    """What a difference of quantiles shows; values are the words of the conclusion where runs were
+    repeated.
+    """
 
     WORSE = "worse"
     MIXED = "worse and better"
@@ -40,7 +45,12 @@ def word(kind: Finding, *, repeated: bool) -> str:
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
     """What one quantile shows at the level `alpha`; of every quantity that is compared, less is better."""
-    if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None or row.difference_ns is None:
+    if (
+        row.p_different is None
+        or row.p_not_within is None
+        or row.p_not_beyond is None
+        or row.difference_ns is None
+    ):
         return Finding.UNKNOWN
     if row.p_not_within < alpha:
         return Finding.SAME
@@ -51,7 +61,9 @@ def finding(row: QuantileDifference, *, alpha: float) -> Finding:
 
 def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
     """The sides that repeated runs show to be worse at a quantile."""
-    return list(dict.fromkeys(row.side for row in rows if row.repeated and finding(row, alpha=alpha) is Finding.WORSE))
+    return list(
+        dict.fromkeys(row.side for row in rows if row.repeated and finding(row, alpha=alpha) is Finding.WORSE)
+    )
 
 
 def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
@@ -99,14 +111,18 @@ def _of_runs(row: QuantileDifference) -> str:
     if runs == of_baseline:
         return "In these two runs, "
     return (
-        f"In the one run of {row.side} and {of_baseline} of {row.baseline}, " if runs < 2 else f"In {runs} runs of {row.side} and the one of {row.baseline}, "
+        f"In the one run of {row.side} and {of_baseline} of {row.baseline}, "
+        if runs < 2
+        else f"In {runs} runs of {row.side} and the one of {row.baseline}, "
     )
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
     """The sentence of a single pair, without its end."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
-    by_finding = {kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding}
+    by_finding = {
+        kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding
+    }
     whole = _of_pair(findings)
 
     def at(kind: Finding) -> str:
@@ -115,12 +131,19 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
     if whole is Finding.UNKNOWN:
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
-        return f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as measured: {measured}"
+        return (
+            f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as "
+            f"measured: {measured}"
+        )
     clauses: list[str] = []
     for kind in (Finding.WORSE, Finding.BETTER):
         if by_finding[kind]:
             largest = _largest(by_finding[kind])
-            figures = [f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at {row.quantile}" for row in by_finding[kind]]
+            figures = [
+                f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at "
+                f"{row.quantile}"
+                for row in by_finding[kind]
+            ]
             clauses.append(f"{word(kind, repeated=repeated)}: {_and(figures)}")
     if clauses:
         sentence = f"{runs}{side} against {baseline}: {'; '.join(clauses)}"
@@ -131,8 +154,15 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
         return sentence
     if whole is Finding.SAME:
         return f"{runs}{side} and {baseline} are the same within {within} at {at(Finding.SAME)}"
-    shown = f"; the same within {within} at {at(Finding.SAME)}" if by_finding[Finding.SAME] else f", nor that they are the same within {within}"
-    return f"{runs}{'no' if runs else 'No'} difference between {side} and {baseline} is shown at {at(Finding.NOT_SHOWN)}{shown}"
+    shown = (
+        f"; the same within {within} at {at(Finding.SAME)}"
+        if by_finding[Finding.SAME]
+        else f", nor that they are the same within {within}"
+    )
+    return (
+        f"{runs}{'no' if runs else 'No'} difference between {side} and {baseline} is shown at "
+        f"{at(Finding.NOT_SHOWN)}{shown}"
+    )
 
 
 def _common(labels: Sequence[str]) -> list[str]:
@@ -142,7 +172,9 @@ def _common(labels: Sequence[str]) -> list[str]:
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """The sentence of several pairs, without its end: the sides by what they show, the worst first, those of single runs last."""
+    """The sentence of several pairs, without its end: the sides by what they show, the worst first, those of
+    single runs last.
+    """
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
@@ -153,14 +185,22 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
         findings = [finding(row, alpha=alpha) for row in rows]
         whole = _of_pair(findings)
         name = ", ".join(part for part in side.split(", ") if part not in of_sides or part == side)
-        different = [row for row, of_row in zip(rows, findings, strict=True) if of_row in {Finding.WORSE, Finding.BETTER}]
+        different = [
+            row
+            for row, of_row in zip(rows, findings, strict=True)
+            if of_row in {Finding.WORSE, Finding.BETTER}
+        ]
         if not different:
             groups.setdefault((repeated, whole), []).append((0.0, name))
             continue
-        shown = [_largest([row for row in different if ((row.difference_ns or 0) > 0) is worse]) for worse in (True, False)
+        shown = [
+            _largest([row for row in different if ((row.difference_ns or 0) > 0) is worse])
+            for worse in (True, False)
                  if any(((row.difference_ns or 0) > 0) is worse for row in different)]  # fmt: skip
         figures = _and([f"{signed(row.difference_ns)} at {row.quantile}" for row in shown])
-        groups.setdefault((repeated, whole), []).append((-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})"))
+        groups.setdefault((repeated, whole), []).append(
+            (-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})")
+        )
     clauses: list[str] = []
     for repeated, kind in itertools.product((True, False), Finding):
         members = [text for _, text in sorted(groups.get((repeated, kind), []), key=lambda member: member[0])]
@@ -168,15 +208,23 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
             continue
         words = word(kind, repeated=repeated) + (f" within {within}" if kind is Finding.SAME else "")
         words += " in single runs" if not repeated and any(every_repeated) else ""
-        named = ", ".join(members[:MOST_NAMED]) + (f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else "")
+        named = ", ".join(members[:MOST_NAMED]) + (
+            f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else ""
+        )
         clauses.append(f"{len(members)} {words}: {named}")
     who = ", ".join(of_sides) if of_sides and of_baselines else f"{len(pairs)} sides"
     against = ", ".join(of_baselines)
-    sentence = f"{who} against {against}: {'; '.join(clauses)}" if against else f"{len(pairs)} pairs: {'; '.join(clauses)}"
+    sentence = (
+        f"{who} against {against}: {'; '.join(clauses)}"
+        if against
+        else f"{len(pairs)} pairs: {'; '.join(clauses)}"
+    )
     return sentence if any(every_repeated) else f"In single runs, {sentence}"
 
 
-def conclude(rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None) -> str:
+def conclude(
+    rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None
+) -> str:
     """The sentence with which a comparison begins, from its differences of quantiles (corrected p-values).
 
     `repeat`: the command that tells more, where sides have a single run.
@@ -187,9 +235,15 @@ def conclude(rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
         pairs.setdefault((row.side, row.baseline), []).append(row)
-    sentence = _one(rows, [finding(row, alpha=alpha) for row in rows], within) if len(pairs) == 1 else _several(pairs, alpha, within)
+    sentence = (
+        _one(rows, [finding(row, alpha=alpha) for row in rows], within)
+        if len(pairs) == 1
+        else _several(pairs, alpha, within)
+    )
     if all(row.repeated for row in rows):
         return f"{sentence}."
     if repeat is None:
         return f"{sentence}; one run a side shows no more than that."
-    return f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop: a command ends it
+    return (
+        f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop: a command ends it
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The document of a comparison: what `rtgauge compare --json` prints, and what its tables and its page are made from."""
+"""The document of a comparison: what `rtgauge compare --json` prints, and what its tables and its page are
+made from.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,13 @@ class SideFigures(Model):
 
     label: str
     record: str = Field(description="the first of its records")
-    records: list[str] = Field(default_factory=list[str], description="all of them: several of one label are one side")
-    runs: int = Field(default=1, description="the units of its intervals: its records where it has several, else its repeats")
+    records: list[str] = Field(
+        default_factory=list[str], description="all of them: several of one label are one side"
+    )
+    runs: int = Field(
+        default=1,
+        description="the units of its intervals: its records where it has several, else its repeats",
+    )
     steps: list[str]
     traits: dict[str, str]
     baseline: str | None = Field(description="the side it is compared with; None for a baseline")
@@ -36,7 +43,9 @@ class Test(Model):
     statistic: float | None = None
     degrees_of_freedom: int | None = None
     critical: float | None = None
-    p_value: float | None = Field(default=None, description="None where the statistic has no chi-square distribution (percent)")
+    p_value: float | None = Field(
+        default=None, description="None where the statistic has no chi-square distribution (percent)"
+    )
     rejected: bool | None = None
     bins: int | None = None
     empty_bins_merged: int | None = None
@@ -49,14 +58,20 @@ class Pair(Model):
     baseline: str
     paper: Test
     textbook: Test
-    wasserstein_us: float | None = Field(description="None: a side is empty, or has values above its histogram")
-    wasserstein_low_us: float | None = Field(default=None, description="of its interval over the runs; None: a side has one run")
+    wasserstein_us: float | None = Field(
+        description="None: a side is empty, or has values above its histogram"
+    )
+    wasserstein_low_us: float | None = Field(
+        default=None, description="of its interval over the runs; None: a side has one run"
+    )
     wasserstein_high_us: float | None = None
     cramers_v: float | None
 
 
 class Selection(Model):
-    """The side that is nearest to one baseline by the paper's selection; `best` None: all were rejected, or none could be tested."""
+    """The side that is nearest to one baseline by the paper's selection; `best` None: all were rejected, or
+    none could be tested.
+    """
 
     baseline: str
     convention: chi_square.Convention
@@ -68,24 +83,39 @@ class Selection(Model):
 
 
 class QuantileDifference(Model):
-    """One quantile of a side minus that of its baseline (ns). The p-values are corrected for all comparisons of this document (Holm); the interval is not.
+    """One quantile of a side minus that of its baseline (ns).
 
-    Where both sides have several runs these are the units, and a figure is the mean over the runs. Else nothing follows for other runs.
+    The p-values are corrected for all comparisons of this document (Holm); the interval is not.
+
+    Where both sides have several runs these are the units, and a figure is the mean over the runs. Else
+    nothing follows for other runs.
     """
 
     side: str
     baseline: str
     quantile: str
-    side_runs_ns: list[int] = Field(default_factory=list[int], description="the quantile of each run of the side")
+    side_runs_ns: list[int] = Field(
+        default_factory=list[int], description="the quantile of each run of the side"
+    )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     side_ns: int
-    side_is_at_least: bool = Field(default=False, description="the figure is a lower bound: the sample overflows its histogram")
+    side_is_at_least: bool = Field(
+        default=False, description="the figure is a lower bound: the sample overflows its histogram"
+    )
     baseline_ns: int
     baseline_is_at_least: bool = False
-    difference_ns: int | None = Field(description="None: nobody knows, as the baseline or both are lower bounds")
-    bin_ns: int = Field(default=0, description="the width of the wider of the two bins: the figures are not known better than this")
+    difference_ns: int | None = Field(
+        description="None: nobody knows, as the baseline or both are lower bounds"
+    )
+    bin_ns: int = Field(
+        default=0,
+        description="the width of the wider of the two bins: the figures are not known better than this",
+    )
     no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
-    low_ns: int | None = Field(default=None, description="of the interval, the width of bins included; None: no interval, or no limit")
+    low_ns: int | None = Field(
+        default=None,
+        description="of the interval, the width of bins included; None: no interval, or no limit",
+    )
     high_ns: int | None = None
     p_different: float | None = None
     p_not_within: float | None = None
@@ -99,7 +129,9 @@ class QuantileDifference(Model):
 
 
 class TailLevel(Model):
-    """The latency exceeded once in `activations` (ns), with its interval; None: the sample gives no bound to that side."""
+    """The latency exceeded once in `activations` (ns), with its interval; None: the sample gives no bound to
+    that side.
+    """
 
     activations: int
     ns: float
@@ -128,31 +160,59 @@ class TailEstimate(Model):
     shape: float | None = None
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
-    not_estimated: list[int] = Field(description="numbers of activations that are too far beyond the sample, or within one block")
-    threshold_ns: float | None = Field(default=None, description="of the second opinion (peaks over a threshold); None: the sample gives none")
+    not_estimated: list[int] = Field(
+        description="numbers of activations that are too far beyond the sample, or within one block"
+    )
+    threshold_ns: float | None = Field(
+        default=None,
+        description="of the second opinion (peaks over a threshold); None: the sample gives none",
+    )
     peaks: int = 0
     peaks_shape: float | None = None
-    peak_levels: list[TailLevel] = Field(default_factory=list[TailLevel], description="the same levels by the second opinion")
-    disagree: list[int] = Field(default_factory=list[int], description="numbers of activations where an estimate is outside of the other's interval")
+    peak_levels: list[TailLevel] = Field(
+        default_factory=list[TailLevel], description="the same levels by the second opinion"
+    )
+    disagree: list[int] = Field(
+        default_factory=list[int],
+        description="numbers of activations where an estimate is outside of the other's interval",
+    )
 
 
 class Comparison(Model):
     """The document that `rtgauge compare --json` prints."""
 
     schema_version: int = SCHEMA_VERSION
-    quantity: str = Field(default="latency", description="what is compared: latency, switch, ...; of a task set response, ...")
+    quantity: str = Field(
+        default="latency", description="what is compared: latency, switch, ...; of a task set response, ..."
+    )
     task: str | None = Field(default=None, description="of a task set: the task that is compared")
-    title: str = Field(default="", description="what tells it from the other documents of a list: a task, or a quantity and who saw it")
+    title: str = Field(
+        default="",
+        description="what tells it from the other documents of a list: a task, or a quantity and who saw it",
+    )
     alpha: float
     within_ns: int
     conclusion: str = Field(default="", description="what is shown, in one sentence")
-    worse: list[str] = Field(default_factory=list[str], description="the sides that are worse than their baselines at a quantile, as far as repeated runs show")
-    not_told: list[str] = Field(
-        default_factory=list[str], description="the sides of which nobody can tell whether they are worse: one run, or no interval at any quantile"
+    worse: list[str] = Field(
+        default_factory=list[str],
+        description=(
+            "the sides that are worse than their baselines at a quantile, as far as repeated runs show"
+        ),
     )
-    verdicts: dict[str, Verdict] = Field(default_factory=dict[str, Verdict], description="of each record, where a requirement was given")
+    not_told: list[str] = Field(
+        default_factory=list[str],
+        description=(
+            "the sides of which nobody can tell whether they are worse: one run, or no interval at any "
+            "quantile"
+        ),
+    )
+    verdicts: dict[str, Verdict] = Field(
+        default_factory=dict[str, Verdict], description="of each record, where a requirement was given"
+    )
     sides: list[SideFigures]
-    settings: dict[str, list[str]] = Field(description="what is not the same in all sides: name -> its value in each, in the order of `sides`")
+    settings: dict[str, list[str]] = Field(
+        description="what is not the same in all sides: name -> its value in each, in the order of `sides`"
+    )
     pairs: list[Pair]
     selections: list[Selection]
     quantiles: list[QuantileDifference]

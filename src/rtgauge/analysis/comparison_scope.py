@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The scope of one comparison: all steps, or, where these have no common scale, those of one task, one operation or one quantity."""
+"""The scope of one comparison: all steps, or, where these have no common scale, those of one task, one
+operation or one quantity.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ SEGMENT = "segment"
 
 @dataclass(frozen=True)
 class Scope:
-    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; `probe`, `metric` and `role`: of periodic and response tasks and of wakeup.
+    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; `probe`, `metric` and `role`: of
+    periodic and response tasks and of wakeup.
 
     Without any of them: the main quantity of every step.
     """
@@ -53,50 +56,90 @@ class Scope:
         if self.task is None and self.metric is None:
             return step.main_series
         metric = self.quantity(step)
-        series = [each for each in step.series if each.metric == metric and (self.task is None or each.labels.get("task") == self.task)]
+        series = [
+            each
+            for each in step.series
+            if each.metric == metric and (self.task is None or each.labels.get("task") == self.task)
+        ]
         if self.probe is None:
             return series
-        return [each for each in series if SEGMENT not in each.labels and each.labels.get("role") == self.role]
+        return [
+            each for each in series if SEGMENT not in each.labels and each.labels.get("role") == self.role
+        ]
 
 
 EVERYTHING = Scope()
 
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """A scope for each probe, quantity and role that is compared with a period, in the papers' order; empty where the records have none."""
+    """A scope for each probe, quantity and role that is compared with a period, in the papers' order; empty
+    where the records have none.
+    """
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
     for probe, descriptor in reversed(list(PROBES.items())):
-        every = [each for step in steps if step.key.probe == probe for each in step.series if SEGMENT not in each.labels]
+        every = [
+            each
+            for step in steps
+            if step.key.probe == probe
+            for each in step.series
+            if SEGMENT not in each.labels
+        ]
         metrics = [metric for metric in descriptor.frequency if any(each.metric == metric for each in every)]
         for metric in metrics:
             series = [each for each in every if each.metric == metric]
-            roles = dict.fromkeys(None if (role := each.labels.get("role")) is None else str(role) for each in series)
+            roles = dict.fromkeys(
+                None if (role := each.labels.get("role")) is None else str(role) for each in series
+            )
             for role in sorted(roles, key=str, reverse=True):
                 quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
                 view = f", as the {role} saw it" if len(roles) > 1 else ""
-                scopes.append(Scope(f"{quantity[:1].upper()}{quantity[1:]}{view}", metric=metric, probe=probe, role=role))
+                scopes.append(
+                    Scope(
+                        f"{quantity[:1].upper()}{quantity[1:]}{view}", metric=metric, probe=probe, role=role
+                    )
+                )
     return scopes
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
-    """What is compared with what: one scope for everything where all steps have one quantity, else one a task, an operation, a probe and quantity.
+    """What is compared with what: one scope for everything where all steps have one quantity, else one a
+    task, an operation, a probe and quantity.
 
-    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or where there are no tasks.
+    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or where there
+    are no tasks.
     """
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)
     if metric is not None and not tasks:
-        raise InputError("--metric chooses what is compared of the tasks of task sets: these records have other steps")
+        raise InputError(
+            "--metric chooses what is compared of the tasks of task sets: these records have other steps"
+        )
     tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
     elsewhere = [step for step in steps if step.tasks or (tabulated and probe_of(step).microbenchmark)]
     known = {scope.probe for scope in timing} | {step.key.probe for step in elsewhere}
-    others = {step.key.probe: step.total.metric for step in steps if step.key.probe not in known and step.total is not None}
-    scopes = [*operations, *timing, *(Scope(probe[:1].upper() + probe[1:], probe=probe, metric=of_probe) for probe, of_probe in others.items()), *tasks]
-    return scopes if tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing) else [EVERYTHING]
+    others = {
+        step.key.probe: step.total.metric
+        for step in steps
+        if step.key.probe not in known and step.total is not None
+    }
+    scopes = [
+        *operations,
+        *timing,
+        *(
+            Scope(probe[:1].upper() + probe[1:], probe=probe, metric=of_probe)
+            for probe, of_probe in others.items()
+        ),
+        *tasks,
+    ]
+    return (
+        scopes
+        if tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing)
+        else [EVERYTHING]
+    )
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a number of activations supports: exact bounds on the probability that one is too late.
 
-Counts may be divided by a design effect (Kish, Survey Sampling, 1965): how many activations that depend on each other are worth one that does not. Without
+Counts may be divided by a design effect (Kish, Survey Sampling, 1965): how many activations that depend on
+each other are worth one that does not. Without
 it activations are taken as independent, and the figures are the best that so many activations allow.
 """
 
@@ -29,10 +30,13 @@ def _check(violations: float, count: float, confidence: float) -> None:
 
 
 def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """The largest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided).
+    """The largest violation probability that `violations` among `count` do not rule out at `confidence`
+    (one-sided).
 
-    Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial,
-    Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at 95 % (the rule of three).
+    Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
+    binomial,
+    Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at 95 % (the
+    rule of three).
     1 where nothing was counted. Raises ValueError for counts that cannot be.
     """
     _check(violations, count, confidence)
@@ -40,13 +44,17 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
         return 1.0
     if violations == 0:
         return -math.expm1(math.log1p(-confidence) / count)
-    from scipy.special import betaincinv  # beta.ppf of scipy.stats gives the same number, and takes 0.5 s longer to import
+    from scipy.special import (
+        betaincinv,
+    )  # beta.ppf of scipy.stats gives the same number, and takes 0.5 s longer to import
 
     return float(betaincinv(violations + 1, count - violations, confidence))
 
 
 def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """The smallest violation probability that `violations` among `count` do not rule out at `confidence` (one-sided, Clopper and Pearson)."""
+    """The smallest violation probability that `violations` among `count` do not rule out at `confidence`
+    (one-sided, Clopper and Pearson).
+    """
     _check(violations, count, confidence)
     if violations == 0:
         return 0.0
@@ -56,20 +64,30 @@ def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
 
 def range_coverage(results: int) -> float:
-    """The confidence with which the range of so many independent results contains their median: each is on either side of it with probability 1/2.
+    """The confidence with which the range of so many independent results contains their median: each is on
+    either side of it with probability 1/2.
 
-    Whatever their distribution (David and Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0 for none or one.
+    Whatever their distribution (David and Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0
+    for none or one.
     """
     return max(0.0, 1 - 2.0 ** (1 - results))
 
 
 def activations_needed(
-    allowed: float, confidence: float = DEFAULT_CONFIDENCE, *, violations: int = 0, count: int = 0, design_effect: float = 1.0
+    allowed: float,
+    confidence: float = DEFAULT_CONFIDENCE,
+    *,
+    violations: int = 0,
+    count: int = 0,
+    design_effect: float = 1.0,
 ) -> int | None:
-    """How many activations in all support a violation probability of at most `allowed` at `confidence`, to a thousandth of their number.
+    """How many activations in all support a violation probability of at most `allowed` at `confidence`, to a
+    thousandth of their number.
 
-    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default) and with the same `design_effect`. None if that
-    rate is itself too high, so that no number is enough. Raises ValueError if `allowed` is not between 0 and 1.
+    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default) and
+    with the same `design_effect`. None if that
+    rate is itself too high, so that no number is enough. Raises ValueError if `allowed` is not between 0 and
+    1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -81,7 +99,12 @@ def activations_needed(
         return None
 
     def supports(total: int) -> bool:
-        return upper_bound(min(total, math.ceil(rate * total)) / design_effect, total / design_effect, confidence) <= allowed
+        return (
+            upper_bound(
+                min(total, math.ceil(rate * total)) / design_effect, total / design_effect, confidence
+            )
+            <= allowed
+        )
 
     high = max(count, 1)
     while not supports(high):
@@ -93,11 +116,16 @@ def activations_needed(
     return totals[at] if at < len(totals) else high
 
 
-def design_effect(violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """By how much violations that come in bursts widen a one-sided bound: what counts are divided by, 1 at least.
+def design_effect(
+    violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
+) -> float:
+    """By how much violations that come in bursts widen a one-sided bound: what counts are divided by, 1 at
+    least.
 
-    `violations` among `counts` in each window of one run, in their order. The variance of their sum, over that of independent ones, and Student's t for
-    the estimate of it (Korn and Graubard, Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for
+    `violations` among `counts` in each window of one run, in their order. The variance of their sum, over
+    that of independent ones, and Student's t for
+    the estimate of it (Korn and Graubard, Confidence intervals for proportions with small expected number of
+    positive counts, 1998). 1 for
     fewer than LEAST_WINDOWS windows or without any violation, as neither says anything of bursts.
     """
     from scipy.special import ndtri, stdtrit

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The choice of a deployment by Delgado & Choi (2020, sec. IV): the one whose idle latencies differ least from Single's."""
+"""The choice of a deployment by Delgado & Choi (2020, sec.
+
+IV): the one whose idle latencies differ least from Single's.
+"""
 
 from __future__ import annotations
 
@@ -35,37 +38,59 @@ class ComparedDeployments:
 
 def _least(tested: list[Pair]) -> Pair | None:
     """The pair with the least statistic, rejected or not."""
-    return min((pair for pair in tested if pair.paper.statistic is not None), key=lambda pair: pair.paper.statistic or 0.0, default=None)
+    return min(
+        (pair for pair in tested if pair.paper.statistic is not None),
+        key=lambda pair: pair.paper.statistic or 0.0,
+        default=None,
+    )
 
 
 def choose(comparison: Comparison) -> Choice:
     """Of the deployments that are not rejected against Single, the one with the least statistic (sec. IV).
 
-    Where all are rejected it is the one with the least statistic all the same, and the reason says so. Raises MeasureError where none could be tested.
+    Where all are rejected it is the one with the least statistic all the same, and the reason says so. Raises
+    MeasureError where none could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
     paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)
     if paper.best is not None:
-        return Choice(deployments[paper.best], "of those that are not rejected against Single it has the least chi-square statistic")
+        return Choice(
+            deployments[paper.best],
+            "of those that are not rejected against Single it has the least chi-square statistic",
+        )
     least = _least(comparison.pairs)
     if least is None:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
         raise MeasureError(f"no deployment can be chosen: {causes}")
-    reason = f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is the least (critical: {least.paper.critical:.1f})"
+    reason = (
+        f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is "
+        f"the least (critical: {least.paper.critical:.1f})"
+    )
     return Choice(deployments[least.side], reason)
 
 
 def choose_deployment(record: Record) -> ComparedDeployments:
-    """Compare the deployments of a record, idle, and choose one. Raises MeasureError where none can be chosen."""
+    """Compare the deployments of a record, idle, and choose one.
+
+    Raises MeasureError where none can be chosen.
+    """
     idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
     if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:
-        raise MeasureError(f"no deployment can be chosen: {UNIPROCESSOR}, with which the others are compared, could not be measured on this machine")
+        raise MeasureError(
+            f"no deployment can be chosen: {UNIPROCESSOR}, with which the others are compared, "
+            "could not be measured on this machine"
+        )
     sides = sides_of([idle])
     if len(sides) == 1:
-        return ComparedDeployments(sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take"))
+        return ComparedDeployments(
+            sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take")
+        )
     compared = pairs(sides, UNIPROCESSOR)
     comparison = compare(sides, compared, Options())
     choice = choose(comparison)
     if any(side.traits["processor"] == EMULATED for side in sides):
-        choice = replace(choice, reason=f"{choice.reason}; the processor is emulated: for a real one nothing follows from it")
+        choice = replace(
+            choice,
+            reason=f"{choice.reason}; the processor is emulated: for a real one nothing follows from it",
+        )
     return ComparedDeployments(sides, compared, comparison, choice)

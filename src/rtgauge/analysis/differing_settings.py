@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The settings in which sides differ: every fact of the machine and every parameter that is not the same in all of them."""
+"""The settings in which sides differ: every fact of the machine and every parameter that is not the same in
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ if TYPE_CHECKING:
 
     from rtgauge.analysis.sides import Side
 
-CHANGING = ("boot_id", "available_bytes", "swap_free_bytes", "steal_ns_since_boot", "calibrations", "uptime", "running")
+CHANGING = (
+    "boot_id",
+    "available_bytes",
+    "swap_free_bytes",
+    "steal_ns_since_boot",
+    "calibrations",
+    "uptime",
+    "running",
+)
 """Facts that differ between any two looks at one machine; they are no settings."""
 
 
@@ -32,12 +42,20 @@ def settings_of(side: Side) -> dict[str, str]:
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
     facts: Mapping[str, Any] = side.record.system(target)
-    own = {"load": step.key.load, "deployment": step.key.deployment, "tool": step.tool, "target": target, "cpus": ", ".join(map(str, step.cpus))}
+    own = {
+        "load": step.key.load,
+        "deployment": step.key.deployment,
+        "tool": step.tool,
+        "target": target,
+        "cpus": ", ".join(map(str, step.cpus)),
+    }
     return {**_flat("", facts), **_flat("parameter", step.parameters), **own}
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Name of each setting that differs -> its value in each side, in their order; "not recorded" where a side does not have it."""
+    """Name of each setting that differs -> its value in each side, in their order; "not recorded" where a
+    side does not have it.
+    """
     settings = [settings_of(side) for side in sides]
     names = dict.fromkeys(name for of_side in settings for name in of_side)
     values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}

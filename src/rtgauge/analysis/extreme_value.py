@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The latency that comes once in a million activations, and rarer: an extreme-value estimate from the largest latency of each stretch of time.
+"""The latency that comes once in a million activations, and rarer: an extreme-value estimate from the largest
+latency of each stretch of time.
 
-The generalised extreme value distribution is fitted to block maxima by maximum likelihood; levels have intervals by profile likelihood.
-Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 3. Here the shape xi has Coles' sign (scipy's is the opposite):
+The generalised extreme value distribution is fitted to block maxima by maximum likelihood; levels have
+intervals by profile likelihood.
+Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 3. Here the shape xi has Coles'
+sign (scipy's is the opposite):
 xi < 0 has a largest possible value, xi > 0 a heavy tail.
 """
 
@@ -27,21 +30,27 @@ if TYPE_CHECKING:
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200
-"""More windows are merged: longer blocks are nearer to the limit for which the distribution holds, and this many are enough for its shape."""
+"""More windows are merged: longer blocks are nearer to the limit for which the distribution holds, and this
+many are enough for its shape.
+"""
 LEAST_A_BLOCK = 100
 """With fewer activations in a block its maximum is not one of many."""
 ACTIVATIONS = (10**6, 10**7, 10**8, 10**9)
 FURTHEST = 1_000
 """A level is not estimated for more than this many times the activations that were measured."""
 ASSUMPTION_ALPHA = 0.05 / 3
-"""Three assumptions are tested, of several runs a fourth: a sample that meets all is rejected in about 5 % of cases, or 7 %."""
+"""Three assumptions are tested, of several runs a fourth: a sample that meets all is rejected in about 5 % of
+cases, or 7 %.
+"""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
 """An interval that reaches so many scales of the fit is unbounded."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
 """Where the fit to a supposed level starts."""
 SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
-"""The sample contradicts a level, or its upper bound, if the Poisson probability of exceeding it as often as was seen is below this."""
+"""The sample contradicts a level, or its upper bound, if the Poisson probability of exceeding it as often as
+was seen is below this.
+"""
 HEAVY = 1.0
 """From this shape on the tail has no mean, and levels mean nothing."""
 
@@ -64,7 +73,9 @@ class Gev:
 
 
 def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood, and its gradient, shape (3,), by location, log scale and shape; infinite where the parameters exclude a value of `x`."""
+    """Minus the log-likelihood, and its gradient, shape (3,), by location, log scale and shape; infinite
+    where the parameters exclude a value of `x`.
+    """
     outside = math.inf, np.zeros(3)
     if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
         return outside
@@ -84,8 +95,11 @@ def _negative(x: FloatArray, location: float, log_scale: float, shape: float) ->
     return (value, gradient) if math.isfinite(value) and np.isfinite(gradient).all() else outside
 
 
-def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood of the distribution with this level, and its gradient, shape (2,), by location and shape; the scale follows from them.
+def _negative_at(
+    x: FloatArray, level: float, log_y: float, location: float, shape: float
+) -> tuple[float, FloatArray]:
+    """Minus the log-likelihood of the distribution with this level, and its gradient, shape (2,), by location
+    and shape; the scale follows from them.
 
     `log_y`: log(-log(1 - p)), where a maximum exceeds the level with probability p (Coles 2001, eq. 3.11).
     """
@@ -96,14 +110,20 @@ def _negative_at(x: FloatArray, level: float, log_y: float, location: float, sha
     if not scales > 0:
         return math.inf, np.zeros(2)
     scales_by_shape = -(log_y * math.exp(-shape * log_y) + scales) / shape
-    value, (by_location, by_scale, by_shape) = _negative(x, location, math.log((level - location) / scales), shape)
-    return value, np.array([by_location - by_scale / (level - location), by_shape - by_scale * scales_by_shape / scales])
+    value, (by_location, by_scale, by_shape) = _negative(
+        x, location, math.log((level - location) / scales), shape
+    )
+    return value, np.array(
+        [by_location - by_scale / (level - location), by_shape - by_scale * scales_by_shape / scales]
+    )
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Location, scale and shape by probability-weighted moments, each of shape (...); `ordered`, shape (..., n), rises along its last axis.
+    """Location, scale and shape by probability-weighted moments, each of shape (...); `ordered`, shape (...,
+    n), rises along its last axis.
 
-    Hosking, Wallis and Wood, Estimation of the generalized extreme-value distribution by the method of probability-weighted moments,
+    Hosking, Wallis and Wood, Estimation of the generalized extreme-value distribution by the method of
+    probability-weighted moments,
     Technometrics 27 (1985), eq. 14 and 15.
     """
     from scipy.special import gamma
@@ -121,7 +141,10 @@ def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def fit(maxima: npt.ArrayLike) -> Gev:
-    """The maximum-likelihood distribution of block maxima, shape (n,), in their unit. Raises ValueError for fewer than three, or all equal."""
+    """The maximum-likelihood distribution of block maxima, shape (n,), in their unit.
+
+    Raises ValueError for fewer than three, or all equal.
+    """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
         raise ValueError("a distribution of maxima cannot be fitted to fewer than three, or to equal ones")
@@ -129,16 +152,30 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
     log_scale = math.log(abs(scale) or 0.5)
-    starts = [np.array(start) for start in ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))]
+    starts = [
+        np.array(start)
+        for start in ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))
+    ]
     minima = [minimise(lambda q: _negative(scaled, *q.tolist()), start, tolerance=1e-9) for start in starts]
     (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum[1])
-    return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), -value - len(x) * math.log(spread))
+    return Gev(
+        centre + spread * float(location),
+        spread * math.exp(log_scale),
+        float(shape),
+        -value - len(x) * math.log(spread),
+    )
 
 
-def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95) -> tuple[float | None, float | None]:
-    """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001, sec. 3.3.4); None: unbounded on that side.
+def level_interval(
+    maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
+) -> tuple[float | None, float | None]:
+    """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001,
+    sec.
 
-    For each supposed level the other two parameters are fitted; the interval is where twice the loss of log-likelihood stays below the chi-square quantile.
+    3.3.4); None: unbounded on that side.
+
+    For each supposed level the other two parameters are fitted; the interval is where twice the loss of
+    log-likelihood stays below the chi-square quantile.
     """
     from rtgauge.analysis.chi_square import critical_value
 
@@ -150,7 +187,9 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """The loss of log-likelihood at this level, less the loss that the confidence allows; infinite where nothing fits."""
+        """The loss of log-likelihood at this level, less the loss that the confidence allows; infinite where
+        nothing fits.
+        """
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
@@ -158,7 +197,10 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
         # Start from the fit to the previous level; where that is impossible, from the best of some shapes.
         start = np.array(previous)
         if not math.isfinite(negative(start)[0]):
-            start = min((np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES), key=lambda q: negative(q)[0])
+            start = min(
+                (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES),
+                key=lambda q: negative(q)[0],
+            )
         minimum, value = minimise(negative, start, tolerance=1e-4)
         previous[:] = minimum.tolist()
         return value - best - allowed
@@ -166,7 +208,9 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """The square root of the loss as a share of the allowed one, less 1: it is nearly straight, so that its root is found in few steps."""
+        """The square root of the loss as a share of the allowed one, less 1: it is nearly straight, so that
+        its root is found in few steps.
+        """
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
@@ -181,9 +225,13 @@ def level_interval(maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: flo
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * root(root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4)
+                return estimate + spread * root(
+                    root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4
+                )
             inside, loss_inside, distance = outside, value, abs(outside)
-            step = distance * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))  # a little beyond the root of a straight line
+            step = distance * min(
+                3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1)
+            )  # a little beyond the root of a straight line
         return None
 
     return bound(-1), bound(1)
@@ -201,7 +249,9 @@ class Assumption:
 
 
 def _anderson_darling(ordered: FloatArray) -> FloatArray:
-    """The Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the distribution fitted to each by its moments."""
+    """The Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the
+    distribution fitted to each by its moments.
+    """
     location, scale, shape = (part[..., None] for part in _moments(ordered))
     inner = np.maximum(1 + shape * (ordered - location) / scale, 1e-300)
     u = np.clip(np.exp(-np.exp(np.clip(-np.log(inner) / shape, -700, 700))), 1e-12, 1 - 1e-12)
@@ -211,9 +261,11 @@ def _anderson_darling(ordered: FloatArray) -> FloatArray:
 
 
 def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tuple[float, float]:
-    """(Anderson-Darling statistic, p-value) of the hypothesis that the maxima are of this family; a parametric bootstrap gives the p-value.
+    """(Anderson-Darling statistic, p-value) of the hypothesis that the maxima are of this family; a
+    parametric bootstrap gives the p-value.
 
-    scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood: 63 ms each, a minute in place of 0.02 s.
+    scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood: 63 ms each, a minute
+    in place of 0.02 s.
     """
     ordered = np.sort(np.asarray(maxima, dtype=np.float64))
     statistic = float(_anderson_darling(ordered))
@@ -224,9 +276,11 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
 
 
 def drift(x: FloatArray) -> tuple[float, float]:
-    """(Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975): normal approximation, variance corrected for ties.
+    """(Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975): normal
+    approximation, variance corrected for ties.
 
-    As scipy.stats.kendalltau; scipy.stats takes 0.5 s longer to import than what a comparison of six records (1.2 s) imports anyway.
+    As scipy.stats.kendalltau; scipy.stats takes 0.5 s longer to import than what a comparison of six records
+    (1.2 s) imports anyway.
     """
     n = len(x)
     score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
@@ -239,20 +293,26 @@ def drift(x: FloatArray) -> tuple[float, float]:
 
 
 def serial_correlation(x: FloatArray) -> tuple[float, float]:
-    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t); the ranks are of polars, which is imported anyway."""
+    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t); the
+    ranks are of polars, which is imported anyway.
+    """
     import polars as pl
     from scipy.special import stdtr
 
     freedom = len(x) - 3
-    rho = float(pl.select(pl.corr(pl.lit(pl.Series(x[:-1])), pl.lit(pl.Series(x[1:])), method="spearman")).item())
+    rho = float(
+        pl.select(pl.corr(pl.lit(pl.Series(x[:-1])), pl.lit(pl.Series(x[1:])), method="spearman")).item()
+    )
     t = rho * math.sqrt(freedom / ((1 - rho) * (1 + rho))) if abs(rho) < 1 else math.inf * rho
     return rho, float(2 * stdtr(freedom, -abs(t)))
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, float]:
-    """(Kruskal-Wallis statistic, p-value) of the hypothesis that the maxima of all runs are of one distribution; the runs are two or more.
+    """(Kruskal-Wallis statistic, p-value) of the hypothesis that the maxima of all runs are of one
+    distribution; the runs are two or more.
 
-    Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties. kruskal of scipy.stats is the same, and takes
+    Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
+    kruskal of scipy.stats is the same, and takes
     0.5 s longer to import.
     """
     import polars as pl
@@ -268,14 +328,18 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[Assumption]:
-    """Tests that the maxima neither drift (Mann-Kendall) nor are serially correlated (Spearman's rank correlation of neighbours), and that the family fits."""
+    """Tests that the maxima neither drift (Mann-Kendall) nor are serially correlated (Spearman's rank
+    correlation of neighbours), and that the family fits.
+    """
     x = np.asarray(maxima, dtype=np.float64)
     tests = [
         ("no drift", drift(x), "the maxima drift over time"),
         ("independent blocks", serial_correlation(x), "the maxima are serially correlated"),
         ("fit", fit_test(x), "the distribution of extremes does not fit the maxima"),
     ]
-    return [Assumption(name, statistic, p, p >= ASSUMPTION_ALPHA, says) for name, (statistic, p), says in tests]
+    return [
+        Assumption(name, statistic, p, p >= ASSUMPTION_ALPHA, says) for name, (statistic, p), says in tests
+    ]
 
 
 @dataclass(frozen=True)
@@ -290,9 +354,12 @@ class Level:
 
 @dataclass(frozen=True)
 class Tail:
-    """The estimate, or why there is none (`cannot`). `not_estimated`: numbers of activations too far beyond the sample, or below a block.
+    """The estimate, or why there is none (`cannot`).
 
-    `peaks` and `peak_levels`: the second opinion, None and empty where the sample gives none; `disagree`: the numbers of activations where either
+    `not_estimated`: numbers of activations too far beyond the sample, or below a block.
+
+    `peaks` and `peak_levels`: the second opinion, None and empty where the sample gives none; `disagree`: the
+    numbers of activations where either
     estimate is outside of the interval of the other.
     """
 
@@ -309,7 +376,9 @@ class Tail:
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Maxima (ns) and counts of at most MOST_BLOCKS blocks of equally many neighbouring windows; a shorter last block is left out."""
+    """Maxima (ns) and counts of at most MOST_BLOCKS blocks of equally many neighbouring windows; a shorter
+    last block is left out.
+    """
     windows = max(1, math.ceil(len(maxima_ns) / MOST_BLOCKS))
     end = len(maxima_ns) // windows * windows
     return (
@@ -319,10 +388,14 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level]) -> str | None:
-    """What the sample itself says against the levels: windows exceeded one more often than it allows. None where it does not contradict them.
+    """What the sample itself says against the levels: windows exceeded one more often than it allows.
 
-    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in the levels. So many windows above a level
-    must not have a probability below SEEN_ALPHA (Poisson), nor so many above its upper bound one below BOUND_ALPHA.
+    None where it does not contradict them.
+
+    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in
+    the levels. So many windows above a level
+    must not have a probability below SEEN_ALPHA (Poisson), nor so many above its upper bound one below
+    BOUND_ALPHA.
     """
     from scipy.special import pdtrc
 
@@ -332,15 +405,24 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level])
             beyond = 0 if ns is None else sum(value > ns for value in maxima_ns)
             if beyond and float(pdtrc(beyond - 1, expected)) < alpha:
                 seen = f"{plural(beyond, 'window')} of {format_count(total)} activations"
-                words = f"{level.ns / 1_000:.1f} us" if ns == level.ns else f"at most {(ns or 0.0) / 1_000:.1f} us"
-                return f"the fit says {words} once in {format_count(level.activations)}, and {seen} exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
+                words = (
+                    f"{level.ns / 1_000:.1f} us"
+                    if ns == level.ns
+                    else f"at most {(ns or 0.0) / 1_000:.1f} us"
+                )
+                return (
+                    f"the fit says {words} once in {format_count(level.activations)}, and {seen} "
+                    f"exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
+                )
     return None
 
 
 def _second_opinion(
     histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[Level], confidence: float
 ) -> tuple[peaks_over_threshold.Pareto | None, list[Level], list[int]]:
-    """The peaks over a threshold, their levels at the same numbers of activations, and those where the two disagree."""
+    """The peaks over a threshold, their levels at the same numbers of activations, and those where the two
+    disagree.
+    """
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:
         return None, [], []
@@ -368,11 +450,15 @@ def estimate(
     activations: Sequence[int] = ACTIVATIONS,
     confidence: float = 0.95,
 ) -> Tail:
-    """The levels exceeded once in `activations`, from the largest latency (ns) and the count of each stretch of time.
+    """The levels exceeded once in `activations`, from the largest latency (ns) and the count of each stretch
+    of time.
 
-    A burst of late activations counts once: a level tells how often lateness begins. Where an assumption does not hold, the sample is too small, or
-    contradicts what would be extrapolated from it, there is no estimate and `cannot` says why. `runs`: the run of each stretch; where there are several they
-    must be alike, as a level of all together says nothing of any other run. `histogram`: values (ns, rising) and counts of all
+    A burst of late activations counts once: a level tells how often lateness begins. Where an assumption does
+    not hold, the sample is too small, or
+    contradicts what would be extrapolated from it, there is no estimate and `cannot` says why. `runs`: the
+    run of each stretch; where there are several they
+    must be alike, as a level of all together says nothing of any other run. `histogram`: values (ns, rising)
+    and counts of all
     activations, for the second opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
@@ -383,7 +469,10 @@ def estimate(
         return Tail(why, len(maxima), size, fitted, tests or [])
 
     if len(maxima) < LEAST_BLOCKS:
-        return cannot(f"{plural(len(maxima), 'window')} of time with a largest value, at least {LEAST_BLOCKS} are needed")
+        return cannot(
+            f"{plural(len(maxima), 'window')} of time with a largest value, at least {LEAST_BLOCKS} "
+            "are needed"
+        )
     if size < LEAST_A_BLOCK:
         return cannot(f"a window holds {size:.0f} activations, at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
@@ -391,7 +480,9 @@ def estimate(
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
         statistic, p = runs_alike(maxima_ns, runs)
-        tests.append(Assumption("runs alike", statistic, p, p >= ASSUMPTION_ALPHA, "the runs differ in their maxima"))
+        tests.append(
+            Assumption("runs alike", statistic, p, p >= ASSUMPTION_ALPHA, "the runs differ in their maxima")
+        )
     fitted = fit(maxima)
     broken = [f"{test.says} (p = {test.p_value:.2g})" for test in tests if not test.holds]
     if fitted.shape >= HEAVY:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
 
-A task of period P is in time where its lateness is at most a fraction of P, half of it in the paper. So a lateness L allows the frequency fraction / L.
+A task of period P is in time where its lateness is at most a fraction of P, half of it in the paper. So a
+lateness L allows the frequency fraction / L.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ HARDNESS = (Fraction(95, 100), Fraction(1))
 
 @dataclass(frozen=True)
 class Options:
-    """`fraction` of a period that a lateness may take; `confidence` of each one-sided bound; `tails`: with extreme-value estimates."""
+    """`fraction` of a period that a lateness may take; `confidence` of each one-sided bound; `tails`: with
+    extreme-value estimates.
+    """
 
     fraction: Fraction = HALF
     confidence: float = CONFIDENCE
@@ -59,27 +62,42 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 
 
 class Limit(Model):
-    """A quantile of the lateness, and the frequency that it allows. Bounds are one-sided; the largest lateness gives the lowest frequency."""
+    """A quantile of the lateness, and the frequency that it allows.
+
+    Bounds are one-sided; the largest lateness gives the lowest frequency.
+    """
 
     hardness: float = Field(description="the share: 0.95, 1")
     ns: int | None = Field(description="None: without end, as answers were lost")
-    low_ns: int | None = Field(description="it is not below this, at the confidence given; of all samples: the largest seen")
-    high_ns: int | None = Field(description="it is not above this; None: no sample is large enough to say so, as always of all samples")
+    low_ns: int | None = Field(
+        description="it is not below this, at the confidence given; of all samples: the largest seen"
+    )
+    high_ns: int | None = Field(
+        description="it is not above this; None: no sample is large enough to say so, as always "
+        "of all samples"
+    )
     hz: float | None = Field(description="None: nothing limits it")
-    at_most: bool = Field(default=False, description="the sample is in no bin: it may be anything up to ns, and the frequency hz or higher")
+    at_most: bool = Field(
+        default=False,
+        description="the sample is in no bin: it may be anything up to ns, and the frequency hz or higher",
+    )
     low_hz: float = Field(description="0: no frequency can be promised")
     high_hz: float | None
 
 
 class Extreme(Model):
-    """The lateness that is exceeded once in so many activations, as the extreme-value estimate has it, with its interval; and the frequency that it allows."""
+    """The lateness that is exceeded once in so many activations, as the extreme-value estimate has it, with
+    its interval; and the frequency that it allows.
+    """
 
     activations: int
     ns: float
     low_ns: float | None
     high_ns: float | None
     hz: float | None
-    peaks_ns: float | None = Field(default=None, description="the second opinion: peaks over a threshold; None: the sample gives none")
+    peaks_ns: float | None = Field(
+        default=None, description="the second opinion: peaks over a threshold; None: the sample gives none"
+    )
     peaks_hz: float | None = None
     disagree: bool = Field(default=False, description="one of the two is outside of the other's interval")
 
@@ -92,12 +110,23 @@ class Line(Model):
     steps: list[str]
     traits: dict[str, str]
     samples: int
-    missed: int = Field(description="activations that were missed, or answers that were lost: all of them count, the latter as later than any")
-    median_ns: int | None = Field(description="with its sign; the limits are of the values without their signs")
+    missed: int = Field(
+        description="activations that were missed, or answers that were lost: all of them count, "
+        "the latter as "
+        "later than any"
+    )
+    median_ns: int | None = Field(
+        description="with its sign; the limits are of the values without their signs"
+    )
     median_at_most: bool = Field(default=False, description="it may be anything up to median_ns")
     limits: list[Limit]
-    supposes_independence: bool = Field(default=False, description="the bounds do: one run of few windows does not say how its samples depend on each other")
-    interval_ns: int | None = Field(description="at which it was measured; None where that was random or is not known")
+    supposes_independence: bool = Field(
+        default=False,
+        description="the bounds do: one run of few windows does not say how its samples depend on each other",
+    )
+    interval_ns: int | None = Field(
+        description="at which it was measured; None where that was random or is not known"
+    )
     extremes: list[Extreme] = Field(default_factory=list[Extreme])
     no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")
     worst_mark: Severity | None = None
@@ -108,7 +137,9 @@ class Line(Model):
 
 
 class Table(Model):
-    """The lines of one quantity: of response tasks (tables 4, 5 and 8 of the paper), of periodic ones (6, 7 and 9), or of wakeup."""
+    """The lines of one quantity: of response tasks (tables 4, 5 and 8 of the paper), of periodic ones (6, 7
+    and 9), or of wakeup.
+    """
 
     title: str
     probe: str
@@ -153,7 +184,9 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
             high_ns=level.high_ns,
             hz=highest_hz(level.ns, options.fraction),
             peaks_ns=peaks.get(level.activations),
-            peaks_hz=highest_hz(peaks[level.activations], options.fraction) if level.activations in peaks else None,
+            peaks_hz=highest_hz(peaks[level.activations], options.fraction)
+            if level.activations in peaks
+            else None,
             disagree=level.activations in tail.disagree,
         )
         for level in tail.levels
@@ -162,14 +195,19 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
-    """How many ranks a bound is away at `confidence` (one-sided), as the share of samples above `ns` differs from run to run, or between the windows of one.
+    """How many ranks a bound is away at `confidence` (one-sided), as the share of samples above `ns` differs
+    from run to run, or between the windows of one.
 
     None: one run of few windows does not say.
     """
     from scipy.special import stdtrit
 
     if len(side.runs) > 1:
-        scores = [float(run.counts[np.abs(side.values_ns(run.bins)) > ns].sum()) - float(1 - share) * float(run.counts.sum()) for run in side.runs]
+        scores = [
+            float(run.counts[np.abs(side.values_ns(run.bins)) > ns].sum())
+            - float(1 - share) * float(run.counts.sum())
+            for run in side.runs
+        ]
         error, freedom = math.sqrt(len(scores)) * float(np.std(scores, ddof=1)), len(scores) - 1
     else:
         windows = side.window_counts
@@ -190,7 +228,11 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
         if share < 1 and estimate is not None:
             error = _rank_error(side, estimate, share, options.confidence)
             supposed = supposed or error is None
-        limits.append(limit_of(quantile(values, share, options.confidence, rank_error=error or 0.0), share, options.fraction))
+        limits.append(
+            limit_of(
+                quantile(values, share, options.confidence, rank_error=error or 0.0), share, options.fraction
+            )
+        )
     return limits, supposed
 
 
@@ -237,13 +279,23 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
-        role = PROBES[scope.probe].roles.get(scope.role or "", scope.role) if scope.probe is not None else scope.role
-        every += [replace(side, label=f"{side.label}, {role}") for side in sides] if len(scopes) > 1 else sides
+        role = (
+            PROBES[scope.probe].roles.get(scope.role or "", scope.role)
+            if scope.probe is not None
+            else scope.role
+        )
+        every += (
+            [replace(side, label=f"{side.label}, {role}") for side in sides] if len(scopes) > 1 else sides
+        )
     return every
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every quantity that is compared with a period, without the steps of searches; empty where there is none. Raises RecordError for a damaged record."""
+    """Every quantity that is compared with a period, without the steps of searches; empty where there is
+    none.
+
+    Raises RecordError for a damaged record.
+    """
     options = options or Options()
     records = [without_searches(record) for record in records]
     scopes: dict[tuple[str, str], list[Scope]] = {}
@@ -255,7 +307,14 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
         title = of_quantity[0].title.partition(",")[0]
         lines = [line for line in (line_of(side, options) for side in sides) if line is not None]
         if lines:
-            table = Table(title=title, probe=probe, metric=metric, fraction=float(options.fraction), confidence=options.confidence, lines=lines)
+            table = Table(
+                title=title,
+                probe=probe,
+                metric=metric,
+                fraction=float(options.fraction),
+                confidence=options.confidence,
+                lines=lines,
+            )
             gathered.append(Gathered(title, probe, metric, sides, table))
     return gathered
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Garre et al. 2014 for any records: the cost of a switch, a preemption and a hand-over (tab. 1, 2), starvation at locks (sec. 3.2)."""
+"""The tables of Garre et al.
+
+2014 for any records: the cost of a switch, a preemption and a hand-over (tab. 1, 2), starvation at locks
+(sec. 3.2).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Cost(Model):
-    """The cost of one operation on one system (ns), its repeats pooled: the maximum is the largest, the mean that of all samples."""
+    """The cost of one operation on one system (ns), its repeats pooled: the maximum is the largest, the mean
+    that of all samples.
+    """
 
     operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
     steps: list[str]
@@ -38,7 +44,9 @@ class System(Model):
     name: str
     policy: str
     load: str
-    clock_cost_ns: float | None = Field(description="of one reading of the clock; each figure includes one (paper sec. 3.4)")
+    clock_cost_ns: float | None = Field(
+        description="of one reading of the clock; each figure includes one (paper sec. 3.4)"
+    )
     costs: list[Cost]
 
 
@@ -87,7 +95,9 @@ class NoiseAnswer(Model):
 
 
 class Happened(Model):
-    """How often the operation was what it should be: a yield that switched, or, the warm-up included, a hand-over in which the task slept."""
+    """How often the operation was what it should be: a yield that switched, or, the warm-up included, a
+    hand-over in which the task slept.
+    """
 
     record: str
     name: str
@@ -113,11 +123,19 @@ class Microbenchmarks(Model):
         """Every operation that was measured, in the paper's order."""
         order = [probe.cost.name for probe in PROBES.values() if probe.cost is not None]
         names = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
-        return sorted(names, key=lambda name: (next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name))
+        return sorted(
+            names,
+            key=lambda name: (
+                next((i for i, word in enumerate(order) if name.startswith(word)), len(order)),
+                name,
+            ),
+        )
 
 
 def operation(step: Step) -> str | None:
-    """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore (same-cpu)"; None for another probe."""
+    """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore
+    (same-cpu)"; None for another probe.
+    """
     cost = probe_of(step).cost
     with reading(step):
         return None if cost is None else cost.operation(step.key.parameters)
@@ -149,11 +167,19 @@ def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
     systems: list[System] = []
     for (name, policy, load), operations in groups.items():
-        costs = [cost for cost in (_cost(operation, steps) for operation, steps in operations.items()) if cost is not None]
+        costs = [
+            cost
+            for cost in (_cost(operation, steps) for operation, steps in operations.items())
+            if cost is not None
+        ]
         clocks = [step.clock.get("cost_mean_ns") for steps in operations.values() for step in steps]
         known = [float(cost) for cost in clocks if isinstance(cost, int | float)]
         mean = sum(known) / len(known) if known else None
-        systems.append(System(record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs))
+        systems.append(
+            System(
+                record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs
+            )
+        )
     return systems
 
 
@@ -161,7 +187,11 @@ def _inversion(record: Record, step: Step, names: Mapping[str, str]) -> list[Loc
     place = {"record": str(record.path), "name": names[step.id], "load": step.key.load}
     return [
         LockAnswer.model_validate(
-            {**place, "lock": result.labels["lock"], **{key: value for key, value in result.values.items() if key in LockAnswer.model_fields}}
+            {
+                **place,
+                "lock": result.labels["lock"],
+                **{key: value for key, value in result.values.items() if key in LockAnswer.model_fields},
+            }
         )
         for result in step.results
         if result.name == "inversion"
@@ -185,12 +215,27 @@ def _noise(record: Record, step: Step, names: Mapping[str, str]) -> list[NoiseAn
             continue
         cpu = result.labels["cpu"]
         causes = [
-            Taken(cause=str(series.labels["cause"]), gaps=series.count, taken_ns=round(series.count * (series.mean_ns or 0)), max_ns=series.max_ns)
+            Taken(
+                cause=str(series.labels["cause"]),
+                gaps=series.count,
+                taken_ns=round(series.count * (series.mean_ns or 0)),
+                max_ns=series.max_ns,
+            )
             for series in step.series
             if series.labels.get("cpu") == cpu
         ]
         values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
-        answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **values, "cpu": cpu, "causes": causes, "worst_mark": step.worst}))
+        answers.append(
+            NoiseAnswer.model_validate(
+                {
+                    **_place(record, step, names),
+                    **values,
+                    "cpu": cpu,
+                    "causes": causes,
+                    "worst_mark": step.worst,
+                }
+            )
+        )
     return answers
 
 
@@ -198,14 +243,31 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
     happened: list[Happened] = []
     cost = probe_of(step).cost
     for result in step.results:
-        if cost is not None and result.name == cost.result and result.values[cost.met] is not None:  # a co-kernel may not count it
-            counts = {"met": result.values[cost.met], "tries": sum(int(result.values[key] or 0) for key in cost.tries)}
-            happened.append(Happened.model_validate({**_place(record, step, names), **counts, "operation": operation(step), "what": cost.met_name}))
+        if (
+            cost is not None and result.name == cost.result and result.values[cost.met] is not None
+        ):  # a co-kernel may not count it
+            counts = {
+                "met": result.values[cost.met],
+                "tries": sum(int(result.values[key] or 0) for key in cost.tries),
+            }
+            happened.append(
+                Happened.model_validate(
+                    {
+                        **_place(record, step, names),
+                        **counts,
+                        "operation": operation(step),
+                        "what": cost.met_name,
+                    }
+                )
+            )
     return happened
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; empty where they have none of these probes. Raises RecordError for a damaged step."""
+    """The microbenchmarks of these records; empty where they have none of these probes.
+
+    Raises RecordError for a damaged step.
+    """
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))
@@ -218,7 +280,9 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
 
 
 def has_several_operations(records: Sequence[Record]) -> bool:
-    """Whether the records have steps of these probes that measured different operations, whose distributions cannot be compared with each other."""
+    """Whether the records have steps of these probes that measured different operations, whose distributions
+    cannot be compared with each other.
+    """
     steps = [step for record in records for step in record.steps]
     probes = {step.key.probe: probe_of(step) for step in steps}
     operations = {operation(step) for step in steps} - {None}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Newton's method for the minimum of a smooth function of a few variables, and a root finder.
 
-For functions that are infinite outside of a region, and that are minimised hundreds of times in a comparison. scipy.optimize is not used because a
-comparison of six records (1.2 s) would take 0.2 s longer, the time to import it; its minimisers take as long (SLSQP) to 15 times as long (trust-constr).
+For functions that are infinite outside of a region, and that are minimised hundreds of times in a comparison.
+scipy.optimize is not used because a
+comparison of six records (1.2 s) would take 0.2 s longer, the time to import it; its minimisers take as long
+(SLSQP) to 15 times as long (trust-constr).
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
 def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The second derivatives by differences of the gradient, backward where the forward step is outside of the region."""
+    """The second derivatives by differences of the gradient, backward where the forward step is outside of
+    the region.
+    """
     rows: list[FloatArray] = []
     for i in range(len(at)):
         for step in (STEP, -STEP):
@@ -43,9 +47,11 @@ def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> Floa
 
 
 def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[FloatArray, float]:
-    """The place of the minimum (shape of `start`) and the value there, to about `tolerance` in the value; the start where the function is infinite there.
+    """The place of the minimum (shape of `start`) and the value there, to about `tolerance` in the value; the
+    start where the function is infinite there.
 
-    `function` returns its value, infinite outside of its region, and its gradient. Damped after Levenberg and Marquardt, so that the result is never
+    `function` returns its value, infinite outside of its region, and its gradient. Damped after Levenberg and
+    Marquardt, so that the result is never
     above the value at `start`.
     """
     at = start
@@ -55,9 +61,13 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
         return at, value
     for _ in range(MOST_STEPS):
         values, vectors = np.linalg.eigh(_curvature(function, at, gradient))
-        bent = np.maximum(np.abs(values), 1e-8)  # down along every axis, also where the function is not convex
+        bent = np.maximum(
+            np.abs(values), 1e-8
+        )  # down along every axis, also where the function is not convex
         along = vectors.T @ gradient
-        if float((along**2 / bent).sum()) / 2 < tolerance / 10:  # so much is still to be gained, and a short step is not mistaken for the end
+        if (
+            float((along**2 / bent).sum()) / 2 < tolerance / 10
+        ):  # so much is still to be gained, and a short step is not mistaken for the end
             break
         while damping < MOST_DAMPING:
             next_at = at - vectors @ (along / (bent * (1 + damping)))
@@ -72,10 +82,18 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
     return at, value
 
 
-def root(function: Callable[[float], float], low: tuple[float, float], high: tuple[float, float], *, tolerance: float) -> float:
-    """The root of a function that is nearly straight, to `tolerance` (relative to the root, absolute below 1).
+def root(
+    function: Callable[[float], float],
+    low: tuple[float, float],
+    high: tuple[float, float],
+    *,
+    tolerance: float,
+) -> float:
+    """The root of a function that is nearly straight, to `tolerance` (relative to the root, absolute below
+    1).
 
-    `low` and `high` are (place, value), of opposite signs: fewer calls than brentq needs, which calculates both again. The Illinois rule (Dowell and
+    `low` and `high` are (place, value), of opposite signs: fewer calls than brentq needs, which calculates
+    both again. The Illinois rule (Dowell and
     Jarratt, A modified regula falsi method for computing the root of an equation, BIT 11, 1971).
     """
     (a, at_a), (b, at_b) = low, high

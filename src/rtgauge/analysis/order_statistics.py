@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Quantiles of a histogram with bounds from order statistics: which ranked sample a quantile may lie beside, and what that sample is read as.
+"""Quantiles of a histogram with bounds from order statistics: which ranked sample a quantile may lie beside,
+and what that sample is read as.
 
-David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval rests on no distribution, only on independent samples.
+David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval rests on no distribution, only on
+independent samples.
 """
 
 from __future__ import annotations
@@ -27,18 +29,25 @@ if TYPE_CHECKING:
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """The largest rank whose sample the quantile of `share` is not below, at `confidence` (one-sided); 0: no sample is that small."""
+    """The largest rank whose sample the quantile of `share` is not below, at `confidence` (one-sided); 0: no
+    sample is that small.
+    """
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """The smallest rank whose sample the quantile of `share` is not above, at `confidence` (one-sided); `count` + 1: no sample is that large."""
+    """The smallest rank whose sample the quantile of `share` is not above, at `confidence` (one-sided);
+    `count` + 1: no sample is that large.
+    """
     return _first_reaching(share, count, confidence) + 1
 
 
 def _first_reaching(share: float, count: int, probability: float) -> int:
     """The smallest k with P(Binomial(count, share) <= k) >= `probability`."""
-    from scipy.special import bdtrik, betainc  # binom.ppf of scipy.stats is these two lines, and takes 0.5 s longer to import
+    from scipy.special import (
+        bdtrik,
+        betainc,
+    )  # binom.ppf of scipy.stats is these two lines, and takes 0.5 s longer to import
 
     k = max(0, math.ceil(float(bdtrik(probability, count, share))))
     # Rounding may have lifted it to the next one. betainc is P(X <= k - 1), also for counts beyond 32 bits.
@@ -47,7 +56,8 @@ def _first_reaching(share: float, count: int, probability: float) -> int:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Times in the order of their `largest`, as (smallest, largest) that each group of `counts` may be; the last `endless` ones have no end.
+    """Times in the order of their `largest`, as (smallest, largest) that each group of `counts` may be; the
+    last `endless` ones have no end.
 
     `largest_ns` is None for a group whose values have no known upper end.
     """
@@ -70,7 +80,9 @@ class Ranked:
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """The most that the sample of this rank (1 is the smallest) may be (ns); None: nobody knows how much."""
+        """The most that the sample of this rank (1 is the smallest) may be (ns); None: nobody knows how
+        much.
+        """
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -88,23 +100,32 @@ class Ranked:
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
             return self.max_ns
-        order = np.argsort(self.smallest, kind="stable")  # one that may lie anywhere is among the first here, and among the last by its largest
+        order = np.argsort(
+            self.smallest, kind="stable"
+        )  # one that may lie anywhere is among the first here, and among the last by its largest
         value = int(self.smallest[order][int(np.searchsorted(np.cumsum(self.counts[order]), rank))])
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Whether the least and the most that the sample of this rank may be lie in one bin, or it has no end."""
+        """Whether the least and the most that the sample of this rank may be lie in one bin, or it has no
+        end.
+        """
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
-    """The samples of merged windows with the missed activations filled in; what is missed and has no latency (a lost answer) has no end.
+    """The samples of merged windows with the missed activations filled in; what is missed and has no latency
+    (a lost answer) has no end.
 
-    `resolution_ns`: a figure v of the record means v ... v + resolution - 1; it is read as v, as everywhere. `absolute`: without their signs.
+    `resolution_ns`: a figure v of the record means v ... v + resolution - 1; it is read as v, as everywhere.
+    `absolute`: without their signs.
     """
     folded = np.abs if absolute else np.asarray
-    bins, counts = add_bins(np.concatenate([folded(merged.bins), merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
+    bins, counts = add_bins(
+        np.concatenate([folded(merged.bins), merged.missed_bins]),
+        np.concatenate([merged.counts, merged.missed_counts]),
+    )
     smallest, largest = lower_ns(bins), upper_ns(bins) // resolution_ns * resolution_ns
     open_ended = bins >= OVERFLOW_BIN
     for group in merged.unplaced:
@@ -126,7 +147,10 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile (ns) and its bounds, each one-sided at the confidence asked. None: more than any number. `at_most`: it may be anything up to `ns`."""
+    """A quantile (ns) and its bounds, each one-sided at the confidence asked.
+
+    None: more than any number. `at_most`: it may be anything up to `ns`.
+    """
 
     ns: int | None
     low_ns: int | None
@@ -135,9 +159,11 @@ class Quantile:
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
-    """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its bounds.
+    """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its
+    bounds.
 
-    `rank_error`: the bounds are at least so many ranks away, since samples depend on each other. Of all of them (`share` 1) the lower bound is the largest
+    `rank_error`: the bounds are at least so many ranks away, since samples depend on each other. Of all of
+    them (`share` 1) the lower bound is the largest
     that was seen, and there is no upper one. Raises ValueError if there are none.
     """
     count = values.count
@@ -150,4 +176,6 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
     low = min(rank_below(float(share), count, confidence), max(0, math.floor(rank - rank_error)))
     high = max(rank_above(float(share), count, confidence), math.ceil(rank + rank_error))
     highest = values.largest_at(high) if high <= count else None
-    return Quantile(estimate, values.smallest_at(low) if low else 0, highest, at_most=not values.is_known(rank))
+    return Quantile(
+        estimate, values.smallest_at(low) if low else 0, highest, at_most=not values.is_known(rank)
+    )

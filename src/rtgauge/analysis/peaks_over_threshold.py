@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The second opinion on rare latencies: a generalised Pareto distribution fitted to the excesses over a high threshold.
+"""The second opinion on rare latencies: a generalised Pareto distribution fitted to the excesses over a high
+threshold.
 
-Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4; the likelihood is searched along one parameter as by Grimshaw,
-Computing Maximum Likelihood Estimates for the Generalized Pareto Distribution, Technometrics 35 (1993). Each activation counts for itself, while
-the block maxima of extreme_value count a burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no interval of a level.
+Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4; the likelihood is searched
+along one parameter as by Grimshaw,
+Computing Maximum Likelihood Estimates for the Generalized Pareto Distribution, Technometrics 35 (1993). Each
+activation counts for itself, while
+the block maxima of extreme_value count a burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long,
+and gives no interval of a level.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ LEAST_SHAPE, LARGEST_SHAPE = -0.95, 3.0
 
 @dataclass(frozen=True)
 class Pareto:
-    """Excesses over `threshold`, of which `rate` is the share of activations; `spread`: (scales, shapes, log-likelihood less the largest one)."""
+    """Excesses over `threshold`, of which `rate` is the share of activations; `spread`: (scales, shapes,
+    log-likelihood less the largest one).
+    """
 
     threshold: float
     rate: float
@@ -40,25 +46,40 @@ class Pareto:
 
     def level(self, activations: int) -> float:
         """The value exceeded once in `activations`; at least as many as 1 / rate."""
-        return float(_level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape)))
+        return float(
+            _level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape))
+        )
 
     def interval(self, activations: int, confidence: float) -> tuple[float, float]:
-        """The profile-likelihood interval of that value: what the parameters give whose loss of likelihood is within the chi-square quantile."""
+        """The profile-likelihood interval of that value: what the parameters give whose loss of likelihood is
+        within the chi-square quantile.
+        """
         from rtgauge.analysis.chi_square import critical_value
 
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)
         levels = levels[loss >= -critical_value(1, 1 - confidence) / 2]
         point = self.level(activations)
-        return (point, point) if not levels.size else (min(point, float(levels.min())), max(point, float(levels.max())))
+        return (
+            (point, point)
+            if not levels.size
+            else (min(point, float(levels.min())), max(point, float(levels.max())))
+        )
 
 
-def _level(threshold: float, factor: float, scale: npt.NDArray[np.float64] | np.float64, shape: npt.NDArray[np.float64] | np.float64) -> FloatArray:
+def _level(
+    threshold: float,
+    factor: float,
+    scale: npt.NDArray[np.float64] | np.float64,
+    shape: npt.NDArray[np.float64] | np.float64,
+) -> FloatArray:
     bent = np.where(np.abs(shape) < 1e-9, 1e-9, shape)
     return threshold + scale * np.expm1(bent * math.log(factor)) / bent
 
 
-def _log_likelihood(excess: FloatArray, counts: FloatArray, scale: FloatArray, shape: FloatArray) -> FloatArray:
+def _log_likelihood(
+    excess: FloatArray, counts: FloatArray, scale: FloatArray, shape: FloatArray
+) -> FloatArray:
     """The log-likelihood for scales and shapes of one shape (...); -inf where they exclude an excess."""
     bent = np.where(np.abs(shape) < 1e-6, 1e-6, shape)
     inner = 1 + (bent / scale)[..., None] * excess
@@ -69,9 +90,11 @@ def _log_likelihood(excess: FloatArray, counts: FloatArray, scale: FloatArray, s
 
 
 def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
-    """(scale, shape) of most likelihood for excesses, shape (n,), that were each seen `counts` times; the shape within -0.95 to 3.
+    """(scale, shape) of most likelihood for excesses, shape (n,), that were each seen `counts` times; the
+    shape within -0.95 to 3.
 
-    Along theta = shape / scale the best shape is mean(log(1 + theta excess)), so that one variable is left. Raises ValueError for none above 0.
+    Along theta = shape / scale the best shape is mean(log(1 + theta excess)), so that one variable is left.
+    Raises ValueError for none above 0.
     """
     values, weights = np.asarray(excess, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if not len(values) or values.max() <= 0:
@@ -101,7 +124,10 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """The distribution fitted to the largest of a histogram: values (ns, rising) and their counts. None where they are too few or too alike."""
+    """The distribution fitted to the largest of a histogram: values (ns, rising) and their counts.
+
+    None where they are too few or too alike.
+    """
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))
@@ -119,4 +145,11 @@ def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
     scales, shapes = np.meshgrid(scales, shapes[shapes > LEAST_SHAPE])
     likelihood = _log_likelihood(excess, times, scales, shapes)
     most = float(_log_likelihood(excess, times, np.array([scale]), np.array([shape]))[0])
-    return Pareto(float(values[at]), peaks / total, peaks, scale, shape, (scales, shapes, likelihood - max(most, float(likelihood.max()))))
+    return Pareto(
+        float(values[at]),
+        peaks / total,
+        peaks,
+        scale,
+        shape,
+        (scales, shapes, likelihood - max(most, float(likelihood.max()))),
+    )

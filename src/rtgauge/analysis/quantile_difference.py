@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Differences of a quantile between two sides, with intervals and p-values.
 
-The run is the unit: runs of one and the same system differ by more than the samples within a run say. With two runs or more of a side, the
-interval is Welch's on the quantiles of the runs (The generalization of 'Student's' problem when several different population variances are
-involved, 1947). Where one side has a single run, that run is taken to vary as the runs of the other side do. With one run a side, the interval holds
-between these two runs only: each quantile has bounds of its own, and those of the difference follow from them by the squares of their distances
-(Zou and Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval: nothing bounds them from one run.
+The run is the unit: runs of one and the same system differ by more than the samples within a run say. With
+two runs or more of a side, the
+interval is Welch's on the quantiles of the runs (The generalization of 'Student's' problem when several
+different population variances are
+involved, 1947). Where one side has a single run, that run is taken to vary as the runs of the other side do.
+With one run a side, the interval holds
+between these two runs only: each quantile has bounds of its own, and those of the difference follow from them
+by the squares of their distances
+(Zou and Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval:
+nothing bounds them from one run.
 """
 
 from __future__ import annotations
@@ -26,7 +31,12 @@ if TYPE_CHECKING:
 
     Limits = tuple[float, float]
 
-QUANTILES = {"p50": Fraction(1, 2), "p99": Fraction(99, 100), "p99.9": Fraction(999, 1000), "p99.99": Fraction(9999, 10000)}
+QUANTILES = {
+    "p50": Fraction(1, 2),
+    "p99": Fraction(99, 100),
+    "p99.9": Fraction(999, 1000),
+    "p99.99": Fraction(9999, 10000),
+}
 MOST_ERRORS = 1e6
 """No limit is more standard errors away than this."""
 
@@ -44,13 +54,17 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference (ns) whose limits are known at any number of standard errors: `limits(errors)`; Student's t with `freedom` degrees says how many."""
+    """A difference (ns) whose limits are known at any number of standard errors: `limits(errors)`; Student's
+    t with `freedom` degrees says how many.
+    """
 
     limits: Callable[[float], Limits]
     freedom: float
 
     def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
-        """The one-sided p-value: the level at which the limits just cease to show it; 1 where they never do."""
+        """The one-sided p-value: the level at which the limits just cease to show it; 1 where they never
+        do.
+        """
         from scipy.special import stdtr
 
         if not holds(self.limits(0.0)):
@@ -72,9 +86,11 @@ class Difference:
         return self._p_of_limit(lambda limits: limits[1] < ns)
 
     def interval(self, *, alpha: float, within_ns: int) -> Interval:
-        """The interval at confidence 1 - alpha, and p-values of "no difference" (two-sided), "not within `within_ns`", "not beyond".
+        """The interval at confidence 1 - alpha, and p-values of "no difference" (two-sided), "not within
+        `within_ns`", "not beyond".
 
-        "Not within" is the larger of two one-sided tests (Schuirmann, 1987); "within" includes the bound itself, so that two equal figures are the same
+        "Not within" is the larger of two one-sided tests (Schuirmann, 1987); "within" includes the bound
+        itself, so that two equal figures are the same
         within 0.
         """
         from scipy.special import stdtrit
@@ -97,8 +113,12 @@ def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction
         side_low, side_high = of_side.bounds(errors)
         baseline_low, baseline_high = of_baseline.bounds(errors)
         return (
-            of_side.low_ns - of_baseline.high_ns - math.hypot(of_side.low_ns - side_low, baseline_high - of_baseline.high_ns),
-            of_side.high_ns - of_baseline.low_ns + math.hypot(side_high - of_side.high_ns, of_baseline.low_ns - baseline_low),
+            of_side.low_ns
+            - of_baseline.high_ns
+            - math.hypot(of_side.low_ns - side_low, baseline_high - of_baseline.high_ns),
+            of_side.high_ns
+            - of_baseline.low_ns
+            + math.hypot(side_high - of_side.high_ns, of_baseline.low_ns - baseline_low),
         )
 
     return Difference(limits, min(of_side.freedom, of_baseline.freedom))
@@ -123,7 +143,8 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
     runs = (len(side.low_ns), len(baseline.low_ns))
     known = [figures.variance for figures, number in zip((side, baseline), runs, strict=True) if number > 1]
     terms = [
-        (figures.variance if number > 1 else known[0]) / number for figures, number in zip((side, baseline), runs, strict=True)
+        (figures.variance if number > 1 else known[0]) / number
+        for figures, number in zip((side, baseline), runs, strict=True)
     ]  # a single run varies as those of the other side
     error = math.sqrt(sum(terms))
     freedom = welch_freedom(terms, runs) if len(known) == 2 else float(max(runs) - 1)
@@ -133,12 +154,16 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
-    """Welch's degrees of freedom of a difference whose two means have these variances, from so many runs each."""
+    """Welch's degrees of freedom of a difference whose two means have these variances, from so many runs
+    each.
+    """
     return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number, in the order given (Holm, A simple sequentially rejective multiple test procedure, 1979)."""
+    """P-values corrected for their number, in the order given (Holm, A simple sequentially rejective multiple
+    test procedure, 1979).
+    """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     corrected = [0.0] * len(p_values)
     running = 0.0

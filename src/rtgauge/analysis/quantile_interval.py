@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A quantile of one run with bounds that allow for serial dependence.
 
-The standard error of the share of samples above the quantile comes from its slow changes over the windows: the mean square of the first cosine
-transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR inference: recommendations for practice, 2018). Dependence over several windows is
-in these. The quantiles at the bounds of the share are the bounds of the quantile (Woodruff, Confidence intervals for medians and other position
+The standard error of the share of samples above the quantile comes from its slow changes over the windows:
+the mean square of the first cosine
+transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR inference: recommendations for practice,
+2018). Dependence over several windows is
+in these. The quantiles at the bounds of the share are the bounds of the quantile (Woodruff, Confidence
+intervals for medians and other position
 measures, 1952). Where the run has too little independent information beyond a quantile, the bound is endless.
 """
 
@@ -37,7 +40,8 @@ ENDLESS_NS = 2**60
 class WindowCounts:
     """A run by windows: `counts[i, j]` samples of window i have the value `values_ns[j]` (rising).
 
-    Such a sample lies within `low_ns[j]` and `high_ns[j]`, the ends of its bin; ENDLESS_NS where it has no upper end.
+    Such a sample lies within `low_ns[j]` and `high_ns[j]`, the ends of its bin; ENDLESS_NS where it has no
+    upper end.
     """
 
     values_ns: IntArray
@@ -73,11 +77,18 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
     beyond = math.floor((1 - share) * samples)
     if beyond >= LEAST_BEYOND:
         return None
-    return f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, at least {LEAST_BEYOND} are needed"
+    return (
+        f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, at least {LEAST_BEYOND} "
+        "are needed"
+    )
 
 
 def cosine_terms(windows: int) -> int:
-    """How many cosine transforms are averaged, which are the degrees of freedom: 0.4 n^(2/3), the recommendation of Lazarus et al. (2018)."""
+    """How many cosine transforms are averaged, which are the degrees of freedom: 0.4 n^(2/3), the
+    recommendation of Lazarus et al.
+
+    (2018).
+    """
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
@@ -102,8 +113,13 @@ class RunQuantile:
         self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
 
     def bounds(self, errors: float) -> tuple[int, int]:
-        """The bounds (ns) so many standard errors of the share away; -ENDLESS_NS and ENDLESS_NS where the run has no sample there."""
-        low, high = math.floor(self._rank - errors * self._error), math.ceil(self._rank + errors * self._error)
+        """The bounds (ns) so many standard errors of the share away; -ENDLESS_NS and ENDLESS_NS where the run
+        has no sample there.
+        """
+        low, high = (
+            math.floor(self._rank - errors * self._error),
+            math.ceil(self._rank + errors * self._error),
+        )
         run = self._run
         return (
             int(run.low_ns[run.at_rank(low)]) if low >= 1 else -ENDLESS_NS,

@@ -28,7 +28,8 @@ def _made(record: Record) -> tuple[str, str] | None:
 def record_names(records: Sequence[Record]) -> list[str]:
     """A short name of each record that tells it from the others.
 
-    The one that the user gave, numbered where several have it; else, if its folder was renamed, the folder; else when it was begun: the time, with the date
+    The one that the user gave, numbered where several have it; else, if its folder was renamed, the folder;
+    else when it was begun: the time, with the date
     if the days differ.
     """
     made = [_made(record) for record in records]
@@ -41,7 +42,10 @@ def record_names(records: Sequence[Record]) -> list[str]:
         else:
             names.append(record.label or (moment[1] if one_day else " ".join(moment)))
     labels = [record.label for record in records]
-    names = [f"{name} {labels[:i].count(name) + 1}" if name and labels.count(name) > 1 else name for i, name in enumerate(names)]
+    names = [
+        f"{name} {labels[:i].count(name) + 1}" if name and labels.count(name) > 1 else name
+        for i, name in enumerate(names)
+    ]
     for distinct in (names, folders):
         if len(set(distinct)) == len(distinct):
             return distinct
@@ -49,15 +53,21 @@ def record_names(records: Sequence[Record]) -> list[str]:
 
 
 def system_name(record: Record, step: Step) -> str:
-    """Host and kernel, as Garre et al. (2014) name their systems by their kernels, and the co-kernel where one was measured."""
+    """Host and kernel, as Garre et al.
+
+    (2014) name their systems by their kernels, and the co-kernel where one was measured.
+    """
     target = next(iter(step.key.targets.values()), "local")
     facts = brief(record.system(target))
     cokernel = COKERNELS.get(step.key.rt)
-    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}" + ("" if cokernel is None else f", {cokernel}")
+    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}" + (
+        "" if cokernel is None else f", {cokernel}"
+    )
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
-    """For each record what the system of each of its steps (by its id) is called: what the user called the record, else `system_name`.
+    """For each record what the system of each of its steps (by its id) is called: what the user called the
+    record, else `system_name`.
 
     Where the name of a system is that of several records, each has the record's name too.
     """
@@ -65,9 +75,14 @@ def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
     named = any(record.label for record in records)
     names = [{step.id: system_name(record, step) for step in record.steps} for record in records]
     if named:
-        cokernels = [{step.id: COKERNELS.get(step.key.rt, "Linux") for step in record.steps} for record in records]
+        cokernels = [
+            {step.id: COKERNELS.get(step.key.rt, "Linux") for step in record.steps} for record in records
+        ]
         return [
-            {step: f"{name}, {kernel}" if len(set(of_record.values())) > 1 else name for step, kernel in of_record.items()}
+            {
+                step: f"{name}, {kernel}" if len(set(of_record.values())) > 1 else name
+                for step, kernel in of_record.items()
+            }
             for name, of_record in zip(short, cokernels, strict=True)
         ]
     owners = [name for of_record in names for name in set(of_record.values())]

@@ -18,7 +18,9 @@ MOST_COMMANDS = 2
 
 
 def _words(record: Record) -> list[str]:
-    """The command that made the record, without what it said of repeats; `rtgauge run` for an imported one."""
+    """The command that made the record, without what it said of repeats; `rtgauge run` for an imported
+    one.
+    """
     command = record.run.command
     if command[1:2] not in (["run"], ["probe"], ["watch"]):
         return ["rtgauge", "run"]
@@ -35,7 +37,8 @@ def _words(record: Record) -> list[str]:
 def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     """What to run so that every side has several runs; None where each has, or where no command is known.
 
-    The repeats of one record are measured by turns. Several records are made again by turns, and get one label a side.
+    The repeats of one record are measured by turns. Several records are made again by turns, and get one
+    label a side.
     """
     single = {side.record.path: side.record for pair in pairs for side in pair if len(side.runs) < 2}
     if not single:
@@ -47,4 +50,7 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
         return shlex.join([*words, "--repeats", str(REPEATS)]) if words[1] == "run" else None
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
-    return f"on each, {REPEATS} times by turns: {again}; then, with one NAME for all records of a side: rtgauge compare --label NAME=RECORD ..."
+    return (
+        f"on each, {REPEATS} times by turns: {again}; then, with one NAME for all records of a side: "
+        "rtgauge compare --label NAME=RECORD ..."
+    )

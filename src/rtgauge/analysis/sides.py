@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The sides of a comparison: each condition of each record is one side, with its repeats as runs; so are the records of one label."""
+"""The sides of a comparison: each condition of each record is one side, with its repeats as runs; so are the
+records of one label.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ UNIPROCESSOR = "Single"
 
 @dataclass(frozen=True, eq=False)
 class SideRun:
-    """One run of a side: a repeat, or of a side of several records one record with its repeats. Missed activations are filled in."""
+    """One run of a side: a repeat, or of a side of several records one record with its repeats.
+
+    Missed activations are filled in.
+    """
 
     figures: Distribution
     bins: npt.NDArray[np.int64]
@@ -66,7 +71,9 @@ class Side:
     steps: tuple[Step, ...]
     traits: dict[str, str]
     windows: pl.DataFrame
-    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together, `run` the runs."""
+    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together,
+    `run` the runs.
+    """
     merged: Merged
     resolution_ns: int
     quantity: str = "latency"
@@ -99,15 +106,27 @@ class Side:
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; imported samples that are in no bin count where their range begins."""
+        """Bins and counts, missed activations filled in; imported samples that are in no bin count where
+        their range begins.
+        """
         return _histogram(self.merged)
 
     @cached_property
     def runs(self) -> list[SideRun]:
         """Its runs in which something was measured, in their order."""
         numbers = self.windows["run"].unique(maintain_order=True).to_list()
-        parts = [self.merged] if len(numbers) == 1 else [merge(self.windows.filter(pl.col("run") == number), limits_ns=self.limits_ns) for number in numbers]
-        every = [SideRun(filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part)) for part in parts]
+        parts = (
+            [self.merged]
+            if len(numbers) == 1
+            else [
+                merge(self.windows.filter(pl.col("run") == number), limits_ns=self.limits_ns)
+                for number in numbers
+            ]
+        )
+        every = [
+            SideRun(filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part))
+            for part in parts
+        ]
         return [run for run in every if run.figures.count]
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -125,7 +144,9 @@ class Side:
         number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
         together = -(-number // MOST_WINDOWS) if number else 1
         parts = [
-            self.windows.select(stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts)
+            self.windows.select(
+                stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts
+            )
             .filter(pl.col("bin").list.len() > 0)
             .explode("bin", "count")
             for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
@@ -133,7 +154,11 @@ class Side:
         long = pl.concat(parts)
         bins = np.unique(long["bin"].to_numpy()).astype(np.int64)
         counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
-        np.add.at(counts, (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())), long["count"].cast(pl.Int64).to_numpy())
+        np.add.at(
+            counts,
+            (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())),
+            long["count"].cast(pl.Int64).to_numpy(),
+        )
         low = lower_ns(bins) // self.resolution_ns * self.resolution_ns
         high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, self.values_ns(bins) + self.resolution_ns - 1)
         if self.filled.max_ns is not None and "max_ns" not in self.filled.lower_bounds:
@@ -157,7 +182,11 @@ class Side:
         rows = (
             self.windows.select("stretch", "run", "min_ns", "max_ns", "count", "missed")
             .group_by("stretch")
-            .agg(pl.col("run").first(), largest.max().alias("max_ns"), (pl.col("count") + pl.col("missed")).sum().alias("n"))
+            .agg(
+                pl.col("run").first(),
+                largest.max().alias("max_ns"),
+                (pl.col("count") + pl.col("missed")).sum().alias("n"),
+            )
             .sort("stretch")
             .drop_nulls()
         )
@@ -168,8 +197,12 @@ class Side:
 def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     outside = [(int(signed_bin_of(group.from_ns)), group.count) for group in merged.unplaced]
     return add_bins(
-        np.concatenate([merged.bins, merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]),
-        np.concatenate([merged.counts, merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]),
+        np.concatenate(
+            [merged.bins, merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]
+        ),
+        np.concatenate(
+            [merged.counts, merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]
+        ),
     )
 
 
@@ -182,18 +215,24 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     leaves: dict[tuple[str, ...], Any] = {}
     for name, value in parameters.items():
         if isinstance(value, Mapping):
-            leaves |= {(name, *rest): leaf for rest, leaf in _leaves(cast("Mapping[str, Any]", value)).items()}
+            leaves |= {
+                (name, *rest): leaf for rest, leaf in _leaves(cast("Mapping[str, Any]", value)).items()
+            }
         else:
             leaves[name,] = value
     return leaves
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """The parameters of a step that tell it from others: of explaining whether it was, and then the events that it cost; earlier versions had no such key."""
+    """The parameters of a step that tell it from others: of explaining whether it was, and then the events
+    that it cost; earlier versions had no such key.
+    """
     leaves = _leaves(step.key.parameters)
     explained = leaves.get(EXPLAIN) is True
     known = {
-        path: value for path, value in leaves.items() if not path[0].startswith("explain") or (explained and path == EXPLAIN_EVENTS and value != "default")
+        path: value
+        for path, value in leaves.items()
+        if not path[0].startswith("explain") or (explained and path == EXPLAIN_EVENTS and value != "default")
     }
     return known | {EXPLAIN: explained, RT: step.key.rt}
 
@@ -209,12 +248,20 @@ def _parameter(name: str, value: Any) -> str:
         return words if value else f"no {words}"
     if isinstance(value, (list, tuple)):
         parts = cast("Sequence[object]", value)
-        return f"{words} {len(parts)}" if any(isinstance(part, (Mapping, list, tuple)) for part in parts) else f"{words} {'+'.join(map(str, parts))}"
+        return (
+            f"{words} {len(parts)}"
+            if any(isinstance(part, (Mapping, list, tuple)) for part in parts)
+            else f"{words} {'+'.join(map(str, parts))}"
+        )
     return f"{words} {value}"
 
 
-def _traits(record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]) -> dict[str, str]:
-    """`different`: parameters that differ between sides, by their path of names; the others would only make labels long."""
+def _traits(
+    record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]
+) -> dict[str, str]:
+    """`different`: parameters that differ between sides, by their path of names; the others would only make
+    labels long.
+    """
     facts = brief(record.system(target))
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
@@ -226,7 +273,9 @@ def _traits(record: Record, step: Step, target: str, different: Collection[tuple
         "deployment": step.key.deployment,
         "tool": step.key.tool,
         "space": f"{step.key.space} space",
-        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in own) if different else "default parameters",
+        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in own)
+        if different
+        else "default parameters",
     }
 
 
@@ -236,16 +285,30 @@ def _identity(step: Step) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by their path of names, that are not the same in all steps; the context in all that have one."""
+    """The parameters, by their path of names, that are not the same in all steps; the context in all that
+    have one.
+    """
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
-    leaves = [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
-    paths = {path for of_step in leaves for path in of_step} - {("space",), ("window_ns",)}  # how the record is cut is no difference in what was measured
-    return {path for path in paths if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1}
+    leaves = (
+        [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
+    )
+    paths = {path for of_step in leaves for path in of_step} - {
+        ("space",),
+        ("window_ns",),
+    }  # how the record is cut is no difference in what was measured
+    return {
+        path
+        for path in paths
+        if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1
+    }
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame:
-    """The windows of the steps, one after another. The run is what is repeated as a whole: the record where there are several, else the step."""
+    """The windows of the steps, one after another.
+
+    The run is what is repeated as a whole: the record where there are several, else the step.
+    """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     frames: list[pl.DataFrame] = []
     offset = 0
@@ -266,18 +329,31 @@ def _limits(step: Step) -> dict[int, int]:
 
 
 def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
-    """A label of each side: the traits that differ, after the record's name where these are not enough or (`named`) the user named the records."""
+    """A label of each side: the traits that differ, after the record's name where these are not enough or
+    (`named`) the user named the records.
+    """
 
     def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
 
     different = differ(traits)
     if named:  # what differs between two records, their names say
-        different = {name for record in dict.fromkeys(records) for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])}
+        different = {
+            name
+            for record in dict.fromkeys(records)
+            for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])
+        }
         without = different - {"parameters"}  # where the rest is enough, they would only make labels long
-        if len({(record, *(side[name] for name in sorted(without))) for side, record in zip(traits, records, strict=True)}) == len(records):
+        if len(
+            {
+                (record, *(side[name] for name in sorted(without)))
+                for side, record in zip(traits, records, strict=True)
+            }
+        ) == len(records):
             different = without
-    labels = [", ".join(side[name] for name in traits[0] if name in different and side[name]) for side in traits]
+    labels = [
+        ", ".join(side[name] for name in traits[0] if name in different and side[name]) for side in traits
+    ]
     if not named and len(set(labels)) == len(labels) and all(labels):
         return labels
     return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
@@ -300,22 +376,35 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """A condition for each of a record, or of the records of one label, idle first. Raises InputError for a record without any."""
+    """A condition for each of a record, or of the records of one label, idle first.
+
+    Raises InputError for a record without any.
+    """
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
         groups = by_name.setdefault(record.label or name, {})
         steps = [step for step in record.steps if scope.has(step)]
         if not steps and scope is EVERYTHING:
-            raise InputError(f"{record.path} has no finished step with latencies: there is nothing to compare in it")
+            raise InputError(
+                f"{record.path} has no finished step with latencies: there is nothing to compare in it"
+            )
         for step in steps:
             groups.setdefault(_identity(step), []).append((record, step))
-    return [_Condition(name, steps) for name, groups in by_name.items() for steps in sorted(groups.values(), key=lambda steps: steps[0][1].key.load != "idle")]
+    return [
+        _Condition(name, steps)
+        for name, groups in by_name.items()
+        for steps in sorted(groups.values(), key=lambda steps: steps[0][1].key.load != "idle")
+    ]
 
 
-def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True) -> list[Side]:
-    """A side for each condition that is in the scope, of each record or of the records of one label together; idle first within these.
+def sides_of(
+    records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True
+) -> list[Side]:
+    """A side for each condition that is in the scope, of each record or of the records of one label together;
+    idle first within these.
 
-    `force`: also emulated machines beside others. `alike` False: also steps that were measured at different intervals, for tables that compare
+    `force`: also emulated machines beside others. `alike` False: also steps that were measured at different
+    intervals, for tables that compare
     nothing. Raises InputError where two cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
@@ -324,19 +413,38 @@ def sides_of(records: Sequence[Record], scope: Scope = EVERYTHING, *, force: boo
     if not conditions:
         return []
     different = _different([condition.step for condition in conditions])
-    traits = [_traits(of.record, of.step, next(iter(of.step.key.targets.values()), "local"), different) for of in conditions]
-    labels = _labels(traits, [condition.name for condition in conditions], named=any(record.label for record in records))
+    traits = [
+        _traits(of.record, of.step, next(iter(of.step.key.targets.values()), "local"), different)
+        for of in conditions
+    ]
+    labels = _labels(
+        traits, [condition.name for condition in conditions], named=any(record.label for record in records)
+    )
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
     if alike and scope.operation is None:
-        check_comparable([(label, condition.step) for label, condition in zip(labels, conditions, strict=True)])
+        check_comparable(
+            [(label, condition.step) for label, condition in zip(labels, conditions, strict=True)]
+        )
     sides: list[Side] = []
     for label, trait, condition in zip(labels, traits, conditions, strict=True):
         windows, step, limits = _windows(condition.steps, scope), condition.step, _limits(condition.step)
         of_side = tuple({record.path: record for record, _ in condition.steps}.values())
         resolution = int(step.parameters.get("resolution_ns") or 1)
         steps = tuple(step for _, step in condition.steps)
-        sides.append(Side(label, of_side, steps, trait, windows, merge(windows, limits_ns=limits), resolution, scope.quantity(step), limits))
+        sides.append(
+            Side(
+                label,
+                of_side,
+                steps,
+                trait,
+                windows,
+                merge(windows, limits_ns=limits),
+                resolution,
+                scope.quantity(step),
+                limits,
+            )
+        )
     return sides
 
 
@@ -346,13 +454,16 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     others = [label for label in sides if label not in emulated]
     if emulated and others:
         raise InputError(
-            f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of '{others[0]}' is not, and the times of an emulated machine "
+            f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of "
+            f"'{others[0]}' is not, and the times of an emulated machine "
             "are not those of a real one; --force compares them anyway"
         )
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two sides that differ in it."""
+    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two
+    sides that differ in it.
+    """
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -374,25 +485,34 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
         ):
             if of_first != of_other:
                 raise InputError(
-                    f"these cannot be compared: the {name} is {of_first} in '{first_label}' and {of_other} in '{label}'; measure both in the same way"
+                    f"these cannot be compared: the {name} is {of_first} in '{first_label}' and "
+                    f"{of_other} in '{label}'; measure both in the same way"
                 )
 
 
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
     """(side, its baseline) for every side that is not a baseline itself.
 
-    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). Without one: the deployment Single where there
-    is one, else the first record, in one record the first machine, of one machine user space, else the first side. Where it names several sides, each
-    other side is compared with the one under the same load, deployment and so on. Raises InputError where that is none or more than one.
+    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel).
+    Without one: the deployment Single where there
+    is one, else the first record, in one record the first machine, of one machine user space, else the first
+    side. Where it names several sides, each
+    other side is compared with the one under the same load, deployment and so on. Raises InputError where
+    that is none or more than one.
     """
     if not sides:
         raise InputError("no record has a finished step with these latencies: there is nothing to compare")
     if len(sides) < 2:
-        raise InputError(f"there is only one side, '{sides[0].label}': name a second record, or one with several loads or deployments")
+        raise InputError(
+            f"there is only one side, '{sides[0].label}': name a second record, or one with several "
+            "loads or deployments"
+        )
     chosen = _candidates(sides, baseline)
     others = [side for side in sides if side not in chosen]
     if not others:
-        raise InputError(f"--baseline {baseline} names every side: name one of {', '.join(side.label for side in sides)}")
+        raise InputError(
+            f"--baseline {baseline} names every side: name one of {', '.join(side.label for side in sides)}"
+        )
     return [(side, _partner(side, chosen)) for side in others]
 
 
@@ -409,12 +529,18 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
         return first if 0 < len(first) < len(sides) else [sides[0]]
     exact = [side for side in sides if side.label == baseline]
-    of_record = [side for side in sides if any(baseline.rstrip("/") in _record_words(record) for record in side.records)]
+    of_record = [
+        side
+        for side in sides
+        if any(baseline.rstrip("/") in _record_words(record) for record in side.records)
+    ]
     by_trait = [side for side in sides if baseline in side.traits.values()]
     for candidates in (exact, of_record, by_trait):
         if candidates:
             return candidates
-    raise InputError(f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}")
+    raise InputError(
+        f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}"
+    )
 
 
 def _record_words(record: Record) -> set[str | None]:
@@ -423,7 +549,9 @@ def _record_words(record: Record) -> set[str | None]:
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """The words of its parameters, and what comes before a colon in one: two loops are more alike than a loop and a wire."""
+    """The words of its parameters, and what comes before a colon in one: two loops are more alike than a loop
+    and a wire.
+    """
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 
@@ -433,7 +561,14 @@ def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     for trait in ("load", "deployment", "space", "tool", "parameters", "kernel", "host"):
         alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
     nearest_by = max(len(_parameter_words(side) & _parameter_words(candidate)) for candidate in alike)
-    alike = [candidate for candidate in alike if len(_parameter_words(side) & _parameter_words(candidate)) == nearest_by]
+    alike = [
+        candidate
+        for candidate in alike
+        if len(_parameter_words(side) & _parameter_words(candidate)) == nearest_by
+    ]
     if len(alike) > 1:
-        raise InputError(f"'{side.label}' could be compared with {', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline")
+        raise InputError(
+            f"'{side.label}' could be compared with "
+            f"{', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline"
+        )
     return alike[0]

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Result, Step
 
 FAR = 3
-"""How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at the same time, as they are released together."""
+"""How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at
+the same time, as they are released together.
+"""
 
 
 @dataclass(frozen=True)
 class Spike:
-    """One outlier: from its release to its end, on one CPU; `uncertain_ns`: how far its times may be off those of other CPUs."""
+    """One outlier: from its release to its end, on one CPU; `uncertain_ns`: how far its times may be off
+    those of other CPUs.
+    """
 
     cpu: int
     start_ns: int
@@ -61,7 +65,11 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events"; None where there is nothing to join: one CPU, or no two at one time. `who`: what has the numbers."""
+    """ "19 outliers on 16 CPUs are 2 events"; None where there is nothing to join: one CPU, or no two at one
+    time.
+
+    `who`: what has the numbers.
+    """
     spikes = [spike for event in events for spike in event.spikes]
     places = {spike.cpu for spike in spikes}
     shared = sum(len(event.cpus) > 1 for event in events)
@@ -72,7 +80,9 @@ def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
 
 
 def step_words(step: Step) -> str | None:
-    """The spikes of a step joined on their time, in words; None: nothing to join. They are the overflow cycles that cyclictest listed, or else the outliers far
+    """The spikes of a step joined on their time, in words; None: nothing to join.
+
+    They are the overflow cycles that cyclictest listed, or else the outliers far
     above the rest, if at least half of them were on several CPUs at once: some meet by chance.
     """
     listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
@@ -81,15 +91,28 @@ def step_words(step: Step) -> str | None:
     p99 = None if step.total is None else step.total.p99_ns
     if p99 is None:
         return None
-    far = [outlier for outlier in step.outliers if outlier.cpu is not None and outlier.value_ns > FAR * max(p99, 1)]
-    events = joint_events(Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far)
+    far = [
+        outlier
+        for outlier in step.outliers
+        if outlier.cpu is not None and outlier.value_ns > FAR * max(p99, 1)
+    ]
+    events = joint_events(
+        Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far
+    )
     shared = sum(len(event.spikes) for event in events if len(event.cpus) > 1)
     return joint_words(events) if 2 * shared >= len(far) else None
 
 
 def _listed(result: Result) -> list[Spike]:
-    """The overflow cycles of one thread. A cycle's time is known to the cycle only: threads do not start together."""
-    thread, interval, text = result.labels.get("thread"), result.values.get("interval_ns"), result.values.get("cycles")
+    """The overflow cycles of one thread.
+
+    A cycle's time is known to the cycle only: threads do not start together.
+    """
+    thread, interval, text = (
+        result.labels.get("thread"),
+        result.values.get("interval_ns"),
+        result.values.get("cycles"),
+    )
     if not isinstance(thread, int) or not isinstance(text, str):
         return []
     length = interval if isinstance(interval, int) and interval > 0 else 1_000_000

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated.
+"""The highest frequency that is sustained (Adam et al.
 
-A period at which the master of `response` itself was late is not sustained either, since it tested the slave by fewer stimuli; that it was the master is said.
+2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated.
+
+A period at which the master of `response` itself was late is not sustained either, since it tested the slave
+by fewer stimuli; that it was the master is said.
 """
 
 from __future__ import annotations
@@ -44,7 +47,11 @@ class Point(Model):
     cycles: int = Field(description="measured and lost")
     lost: int = Field(description="activations missed, or stimuli without an answer")
     not_made: int = Field(
-        default=0, description="response: stimuli that the master came too late to make; the slave was not tested by them, and has not lost them"
+        default=0,
+        description=(
+            "response: stimuli that the master came too late to make; the slave was not tested by "
+            "them, and has not lost them"
+        ),
     )
     over_half: int = Field(description="later than half a period, the lost ones included")
     long: int = Field(description="later than 1 ms, answers that never came included")
@@ -57,15 +64,26 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period at which, and above which, every stimulus was made and nothing was lost; None: none of those measured"
+        description="the shortest period at which, and above which, every stimulus was made and nothing was "
+        "lost; None: none of those measured"
     )
-    failing_ns: int | None = Field(description="the next shorter period, at which something was lost or not made; None: none was measured")
-    by_master: bool = Field(default=False, description="at that period only the master was late: nothing was lost, and the slave may sustain it")
+    failing_ns: int | None = Field(
+        description="the next shorter period, at which something was lost or not made; None: "
+        "none was measured"
+    )
+    by_master: bool = Field(
+        default=False,
+        description="at that period only the master was late: nothing was lost, and the slave may sustain it",
+    )
 
     @property
     def complete(self) -> bool:
         """Whether the search is over: the two are near enough, or one of them does not exist."""
-        return self.sustained_ns is None or self.failing_ns is None or self.sustained_ns <= self.failing_ns * RESOLUTION
+        return (
+            self.sustained_ns is None
+            or self.failing_ns is None
+            or self.sustained_ns <= self.failing_ns * RESOLUTION
+        )
 
 
 class Curve(Model):
@@ -78,10 +96,19 @@ class Curve(Model):
     cycles: int = Field(description="the fewest that a point of it has")
     points: list[Point] = Field(description="the longest period first")
     found: list[RepeatResult]
-    sustained_ns: int | None = Field(description="the longest of the repeats' shortest periods: all of them sustained it; None: not all found one")
+    sustained_ns: int | None = Field(
+        description="the longest of the repeats' shortest periods: all of them sustained it; None: not all "
+        "found one"
+    )
     spread_ns: tuple[int, int] | None = Field(description="the least and the largest that the repeats found")
-    coverage: float = Field(description="the probability with which the spread holds the median of many more repeats")
-    loss_at_most: float | None = Field(description="the share of cycles that may be lost at the sustained period and is not ruled out, at 95 % confidence")
+    coverage: float = Field(
+        description="the probability with which the spread holds the median of many more repeats"
+    )
+    loss_at_most: float | None = Field(
+        description="the share of cycles that may be lost at the sustained period and is not "
+        "ruled out, at 95 "
+        "% confidence"
+    )
     no_end: bool = Field(description="nothing was lost at the shortest period either: it may be shorter")
 
     @property
@@ -100,7 +127,10 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """The stimuli that a late master did not make; 0 for other probes. Records from before it was told apart have them in what was missed."""
+    """The stimuli that a late master did not make; 0 for other probes.
+
+    Records from before it was told apart have them in what was missed.
+    """
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 
@@ -131,7 +161,9 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of one repeat: from the longest period down, until something is lost, or the master cannot make every stimulus."""
+    """The result of one repeat: from the longest period down, until something is lost, or the master cannot
+    make every stimulus.
+    """
     lost: dict[int, int] = {}
     unmade: dict[int, int] = {}
     for point in points:
@@ -141,7 +173,9 @@ def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
     sustained: int | None = None
     for period in sorted(lost, reverse=True):
         if lost[period] or unmade[period]:
-            return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=period, by_master=not lost[period])
+            return RepeatResult(
+                repeat=repeat, sustained_ns=sustained, failing_ns=period, by_master=not lost[period]
+            )
         sustained = period
     return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=None)
 
@@ -157,12 +191,19 @@ def next_period(result: RepeatResult) -> int | None:
 def same_but_period(step: Step) -> str:
     """Equal for steps that differ only in their period and their repeat."""
     pace = probe_of(step).pace
-    parameters = {key: value for key, value in step.key.parameters.items() if pace is None or key != pace.period}
-    return json.dumps([step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool], sort_keys=True)
+    parameters = {
+        key: value for key, value in step.key.parameters.items() if pace is None or key != pace.period
+    }
+    return json.dumps(
+        [step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool],
+        sort_keys=True,
+    )
 
 
 def period_series(record: Record) -> list[list[Step]]:
-    """The record's steps in groups that differ only in period and repeat, of at least LEAST_PERIODS different periods each."""
+    """The record's steps in groups that differ only in period and repeat, of at least LEAST_PERIODS different
+    periods each.
+    """
     groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:
@@ -171,18 +212,26 @@ def period_series(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """The record with only the longest period of each search: its other steps are so many that each says little by itself."""
+    """The record with only the longest period of each search: its other steps are so many that each says
+    little by itself.
+    """
     searched: set[str] = set()
     for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
         longest = max(periods.values())
         if len(set(periods.values())) >= SEARCH_PERIODS:
             searched |= {step_id for step_id, period in periods.items() if period < longest}
-    return replace(record, steps=[step for step in record.steps if step.id not in searched]) if searched else record
+    return (
+        replace(record, steps=[step for step in record.steps if step.id not in searched])
+        if searched
+        else record
+    )
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of these steps, which differ only in period and repeat; None where none of them has a point."""
+    """The curve of these steps, which differ only in period and repeat; None where none of them has a
+    point.
+    """
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
         return None
@@ -211,7 +260,10 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
 def curves(records: Sequence[Record]) -> list[Curve]:
     """Every curve of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
-    labels = [[steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])] for record, steps in series]
+    labels = [
+        [steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])]
+        for record, steps in series
+    ]
     paths = [str(steps[0].key.parameters.get("path", "")) for _, steps in series]
     several = len(set(paths)) > 1
     drawn = [

@@ -12,18 +12,40 @@ from rtgauge.cli.options import Json
 
 
 def advise(
-    require: Annotated[str, typer.Option(metavar="TEXT", help='The task\'s requirement, e.g. "period=1ms response<=200us hardness=100%".')],
-    records: Annotated[list[Path] | None, typer.Argument(metavar="[RECORD...]", help="Records to use as evidence, e.g. one per kernel.")] = None,
-    chart: Annotated[str, typer.Option(metavar="NAME|FILE.toml", help="today, brown2010 (the paper's own), or your own flowchart.")] = "today",
-    black: Annotated[float | None, typer.Option(metavar="X", help="Clearly met up to X times the bound; default 0.8.")] = None,
-    marginal: Annotated[float | None, typer.Option(metavar="X", help="Marginal up to X times the bound; default 2.")] = None,
-    trouble: Annotated[float | None, typer.Option(metavar="X", help="In trouble up to X times the bound, off the map above; default 20.")] = None,
+    require: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help='The task\'s requirement, e.g. "period=1ms response<=200us hardness=100%".'
+        ),
+    ],
+    records: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RECORD...]", help="Records to use as evidence, e.g. one per kernel."),
+    ] = None,
+    chart: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE.toml", help="today, brown2010 (the paper's own), or your own flowchart."
+        ),
+    ] = "today",
+    black: Annotated[
+        float | None, typer.Option(metavar="X", help="Clearly met up to X times the bound; default 0.8.")
+    ] = None,
+    marginal: Annotated[
+        float | None, typer.Option(metavar="X", help="Marginal up to X times the bound; default 2.")
+    ] = None,
+    trouble: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="In trouble up to X times the bound, off the map above; default 20."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Recommend how to implement a real-time task.
 
-    In user space, with PREEMPT_RT, as a kernel module, with Xenomai or in hardware. Follows the flowchart of Brown & Martin (2010) with measured
-    values: each decision with its evidence, missing measurements that could change the answer, what the choice costs, what has changed since 2010,
+    In user space, with PREEMPT_RT, as a kernel module, with Xenomai or in hardware. Follows the flowchart of
+    Brown & Martin (2010) with measured
+    values: each decision with its evidence, missing measurements that could change the answer, what the
+    choice costs, what has changed since 2010,
     and the next measurement as a command. Not for safety-critical systems.
 
     \b
@@ -57,7 +79,9 @@ def advise(
     paths = list(records or [])
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a record is named twice; name it once")
-    advice = follow_flowchart(requirement, [open_record(path) for path in paths], flowchart, chosen, thresholds)
+    advice = follow_flowchart(
+        requirement, [open_record(path) for path in paths], flowchart, chosen, thresholds
+    )
     if json:
         typer.echo(advice.model_dump_json(indent=1))
     else:

@@ -35,7 +35,9 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
     bar = Progress(console=console, transient=True)
     task = bar.add_task("reading", total=None)
     bar.start()
-    return (lambda activity, done, total: bar.update(task, description=activity, completed=done, total=total)), bar.stop
+    return (
+        lambda activity, done, total: bar.update(task, description=activity, completed=done, total=total)
+    ), bar.stop
 
 
 def _print_operations(benchmarks: Microbenchmarks) -> None:
@@ -54,13 +56,23 @@ def _print_operations(benchmarks: Microbenchmarks) -> None:
     print_grids(terminal_grids(benchmarks, console.width), console)
 
 
-def _operation_chapters(benchmarks: Microbenchmarks, records: Sequence[Record], scopes: Sequence[Scope], baseline: str | None, *, force: bool) -> list[Chapter]:
+def _operation_chapters(
+    benchmarks: Microbenchmarks,
+    records: Sequence[Record],
+    scopes: Sequence[Scope],
+    baseline: str | None,
+    *,
+    force: bool,
+) -> list[Chapter]:
     """The tables of the operations and the figures of each."""
     from rtgauge.analysis.sides import pairs, sides_of
     from rtgauge.report.compare.chapters import operation_chapters
 
     sides = [(scope, sides_of(records, scope, force=force)) for scope in scopes]
-    return operation_chapters(benchmarks, [(scope, group, pairs(group, baseline) if len(group) > 1 else []) for scope, group in sides])
+    return operation_chapters(
+        benchmarks,
+        [(scope, group, pairs(group, baseline) if len(group) > 1 else []) for scope, group in sides],
+    )
 
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
@@ -74,43 +86,99 @@ def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
 
 def compare(
     records: Annotated[
-        list[Path] | None, typer.Argument(metavar="RECORD", help="Record folders, or latest; one is enough if it has several loads or deployments.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="RECORD",
+            help="Record folders, or latest; one is enough if it has several loads or deployments.",
+        ),
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=RECORD", help="A record, and what to call it. Records of one NAME are runs of one side.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=RECORD",
+            help="A record, and what to call it. Records of one NAME are runs of one side.",
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="RECORD|LABEL", help="What the others are compared with: a record, label, deployment, load or kernel; default: Single."),
+        typer.Option(
+            metavar="RECORD|LABEL",
+            help=(
+                "What the others are compared with: a record, label, deployment, load or kernel; "
+                "default: Single."
+            ),
+        ),
     ] = None,
-    within: Annotated[str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")] = "2us",
-    alpha: Annotated[float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")] = 0.05,
-    scale: Annotated[str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")] = "percent",
-    intervals: Annotated[bool, typer.Option("--intervals/--no-intervals", help="Estimate confidence intervals of the differences.")] = True,
-    tails: Annotated[bool, typer.Option("--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = False,
+    within: Annotated[
+        str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")
+    ] = "2us",
+    alpha: Annotated[
+        float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")
+    ] = 0.05,
+    scale: Annotated[
+        str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")
+    ] = "percent",
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals/--no-intervals", help="Estimate confidence intervals of the differences."),
+    ] = True,
+    tails: Annotated[
+        bool,
+        typer.Option(
+            "--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less."
+        ),
+    ] = True,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow comparing emulated with real machines.")
+    ] = False,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Metric of task sets: response (default), latency, response-from-start, period, absolute-jitter, execution."),
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "Metric of task sets: response (default), latency, response-from-start, period, "
+                "absolute-jitter, execution."
+            ),
+        ),
     ] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,
     require: Annotated[
-        str | None, typer.Option(metavar="TEXT", help='Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".')
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help='Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".',
+        ),
     ] = None,
     fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit status 1 if repeated runs show a side to be worse, 4 if they cannot tell; for CI.")
+        bool,
+        typer.Option(
+            "--fail-if-worse",
+            help="Exit status 1 if repeated runs show a side to be worse, 4 if they cannot tell; for CI.",
+        ),
     ] = False,
-    details: Annotated[bool, typer.Option("--details", help="Also print the chi-square tests and every setting that differs.")] = False,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Also print the chi-square tests and every setting that differs."),
+    ] = False,
     json: Json = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures."),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+    ] = None,
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    The first line says what is shown. The run is the unit: a repeat of a step, or each record of one label. Single runs show what they measured, and
-    nothing of others. Then quantile differences with confidence intervals, statistics and tails; with --details the papers'
-    selection and the settings that differ. What has no common scale is compared separately: each probe, each operation of microbenchmarks, each task.
+    The first line says what is shown. The run is the unit: a repeat of a step, or each record of one label.
+    Single runs show what they measured, and
+    nothing of others. Then quantile differences with confidence intervals, statistics and tails; with
+    --details the papers'
+    selection and the settings that differ. What has no common scale is compared separately: each probe, each
+    operation of microbenchmarks, each task.
 
     \b
     Examples:
@@ -158,7 +226,10 @@ def compare(
     verdicts = (
         {}
         if requirement is None
-        else {name: judge_run(requirement, record, step_labels(record), blame_of)[0] for name, record in zip(record_names(opened), opened, strict=True)}
+        else {
+            name: judge_run(requirement, record, step_labels(record), blame_of)[0]
+            for name, record in zip(record_names(opened), opened, strict=True)
+        }
     )
     benchmarks = microbenchmarks(opened) if has_several_operations(opened) else None
     compared: list[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]] = []
@@ -171,16 +242,31 @@ def compare(
                 typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
         elif len(groups) > 1:
             sides_of(opened, force=force)  # raises the error that names what differs
-        for part, sides in comparable if comparable or benchmarks is not None else groups:  # for a single side `pairs` raises the error that says what to do
+        for part, sides in (
+            comparable if comparable or benchmarks is not None else groups
+        ):  # for a single side `pairs` raises the error that says what to do
             compared_pairs = pairs(sides, baseline)
-            result = compare_sides(sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress)
-            compared.append((part, result.model_copy(update={"task": part.task, "title": part.title, "verdicts": verdicts}), sides, compared_pairs))
+            result = compare_sides(
+                sides, compared_pairs, Options(alpha, within_ns, Scale(scale), intervals, tails), progress
+            )
+            compared.append(
+                (
+                    part,
+                    result.model_copy(update={"task": part.task, "title": part.title, "verdicts": verdicts}),
+                    sides,
+                    compared_pairs,
+                )
+            )
     finally:
         end()
     if json:
         if benchmarks is not None:  # whose document has no place for them
             _print_verdicts(verdicts, as_json=True)
-        typer.echo(compared_document(benchmarks, [result for _, result, _, _ in compared], one=parts == [EVERYTHING]).model_dump_json(indent=1))
+        typer.echo(
+            compared_document(
+                benchmarks, [result for _, result, _, _ in compared], one=parts == [EVERYTHING]
+            ).model_dump_json(indent=1)
+        )
     else:
         _print_verdicts(verdicts, as_json=False)
         if benchmarks is not None:
@@ -192,11 +278,17 @@ def compare(
 
         operations = [part for part in parts if part.operation is not None]
         chapters = [
-            *([] if benchmarks is None else _operation_chapters(benchmarks, opened, operations, baseline, force=force)),
+            *(
+                []
+                if benchmarks is None
+                else _operation_chapters(benchmarks, opened, operations, baseline, force=force)
+            ),
             *(chapter_of(result, sides, chosen, part.title) for part, result, sides, chosen in compared),
             *_timing(opened, timing_options),
         ]
-        write(chapters, opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+        write(
+            chapters, opened, verdicts, page=out, figures=figures, say=lambda line: typer.echo(line, err=json)
+        )
     raise typer.Exit(_status(verdicts, [result for _, result, _, _ in compared] if fail_if_worse else None))
 
 
@@ -210,11 +302,19 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 
     console = Console(stderr=as_json)
     for name, verdict in verdicts.items():
-        console.print(Text.assemble((verdict.word.value.upper(), STYLE[verdict.word]), f"  {printable(name)}: {printable(verdict.reason)}"))
+        console.print(
+            Text.assemble(
+                (verdict.word.value.upper(), STYLE[verdict.word]),
+                f"  {printable(name)}: {printable(verdict.reason)}",
+            )
+        )
 
 
 def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
-    """The exit status: that of the worst verdict, 0 where nothing was required. `comparisons`: none of them may show a side that is worse."""
+    """The exit status: that of the worst verdict, 0 where nothing was required.
+
+    `comparisons`: none of them may show a side that is worse.
+    """
     from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS
     from rtgauge.verdict.worst import exit_status
 
@@ -227,12 +327,19 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
         return EXIT_FAILS
     if not_told or not comparisons:
         whose = f"{'; '.join(not_told)}: " if not_told else ""
-        typer.echo(f"--fail-if-worse cannot tell: {whose}there are no two runs a side with enough samples", err=True)
+        typer.echo(
+            f"--fail-if-worse cannot tell: {whose}there are no two runs a side with enough samples", err=True
+        )
         return EXIT_CANNOT_TELL
     return required
 
 
-def _print(compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]], *, details: bool, after: bool) -> None:
+def _print(
+    compared: Sequence[tuple[Scope, Comparison, list[Side], list[tuple[Side, Side]]]],
+    *,
+    details: bool,
+    after: bool,
+) -> None:
     """Each comparison with its title; `after`: something else was printed before."""
     from rich.text import Text
 

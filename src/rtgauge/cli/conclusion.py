@@ -31,7 +31,9 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
 
 
 def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
-    """Judge the record at `path` and write its page; gives the record, and the error if the page could not be written."""
+    """Judge the record at `path` and write its page; gives the record, and the error if the page could not be
+    written.
+    """
     writer = RecordWriter(path, run.id)
     record = writer.record()
     if run.requirement is not None:
@@ -41,7 +43,9 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 
 
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
-    """The record with the verdicts on another requirement, or as it is without one. Raises InputError for what is no requirement.
+    """The record with the verdicts on another requirement, or as it is without one.
+
+    Raises InputError for what is no requirement.
 
     `allow_left_out`: by `require`, or the record's own requirement, although something was left out.
     """
@@ -88,18 +92,27 @@ def _cut_off(record: Record) -> list[str]:
     from rtgauge.runner.context import STOPPED_EARLY
 
     return [
-        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it is then measured again from its beginning, in place of that."
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it "
+        "is then measured again from its beginning, in place of that."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]
 
 
 def status(record: Record, problem: RtgaugeError | None) -> int:
-    """The exit status of a record; if it was interrupted, prints how to resume. Raises MeasureError if the page could not be written."""
+    """The exit status of a record; if it was interrupted, prints how to resume.
+
+    Raises MeasureError if the page could not be written.
+    """
     if problem is not None:
-        raise MeasureError(f"{problem}; the record is complete; write the page with: rtgauge report {shlex.quote(str(record.path))} -o FILE.html")
+        raise MeasureError(
+            f"{problem}; the record is complete; write the page with: rtgauge report "
+            f"{shlex.quote(str(record.path))} -o FILE.html"
+        )
     if record.run.state == "interrupted":
-        typer.echo(f"Stopped early. Continue with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True)
+        typer.echo(
+            f"Stopped early. Continue with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True
+        )
         for line in _cut_off(record):
             typer.echo(line, err=True)
         return EXIT_INTERRUPTED

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The console that tables and progress are printed to: its own colours reach the terminal, escape sequences in the text do not."""
+"""The console that tables and progress are printed to: its own colours reach the terminal, escape sequences
+in the text do not.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Console(rich.console.Console):
         stream = sys.stderr if stderr else sys.stdout
         super().__init__(file=getattr(stream, "unescaped", stream), stderr=stderr)
 
-    def render(self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Like rich.console.Console.render, which everything that is printed goes through."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escaped(segment.text), segment.style)

@@ -43,10 +43,17 @@ Examples:
       measure in each of them; restored afterwards
 """,
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="CHM, HM, HMI, M, MI, Single, or settings (see `rtgauge deploy --help`).")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="CHM, HM, HMI, M, MI, Single, or settings (see `rtgauge deploy --help`)."
+    ),
+]
 
 
-def _machine(read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False) -> tuple[Machine, Held | None]:
+def _machine(
+    read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False
+) -> tuple[Machine, Held | None]:
     """(machine state, applied deployment or None). `read`: the engine's verb on that machine."""
     from rtgauge.system.deployment.apply import read_files
     from rtgauge.system.deployment.current import read_held
@@ -64,7 +71,12 @@ def _on(target: str) -> str:
 
 @app.command()
 def show(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what this deployment would change; default: list all six.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Show what this deployment would change; default: list all six."
+        ),
+    ] = None,
     target: Target = "local",
 ) -> None:
     """Show supported deployments, or what one would change. Changes nothing.
@@ -88,7 +100,9 @@ def show(
         print_deployments({named: why_not(named, machine) for named in NAMED.values()}, held, Console())
     else:
         cannot = why_not(deployment, machine)
-        print_settings(deployment, cannot, [] if cannot is not None else preview(deployment, machine), Console())
+        print_settings(
+            deployment, cannot, [] if cannot is not None else preview(deployment, machine), Console()
+        )
 
 
 @app.command()
@@ -113,18 +127,27 @@ def apply(name: Name, target: Target = "local") -> None:
 
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
-        raise InputError(f"as-is changes nothing; to undo an applied deployment: rtgauge restore --applied{_on(target)}")
+        raise InputError(
+            f"as-is changes nothing; to undo an applied deployment: rtgauge restore --applied{_on(target)}"
+        )
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
         machine, held = _machine(opened.read)
         if held is not None:
-            raise MeasureError(f"deployment {held.name} is already applied; undo it first: rtgauge restore --applied{_on(target)}")
+            raise MeasureError(
+                f"deployment {held.name} is already applied; undo it first: rtgauge restore "
+                f"--applied{_on(target)}"
+            )
         cannot = why_not(deployment, machine)
         if cannot is not None:
-            raise MeasureError(f"this machine does not support {deployment.name}: {cannot.reason}; {cannot.remedy}")
+            raise MeasureError(
+                f"this machine does not support {deployment.name}: {cannot.reason}; {cannot.remedy}"
+            )
         try:
             applied = apply_deployment(deployment, opened, held=True)
         except Refused as error:
-            raise MeasureError(f"this machine does not support {deployment.name}: {error}; nothing was changed") from None
+            raise MeasureError(
+                f"this machine does not support {deployment.name}: {error}; nothing was changed"
+            ) from None
     print_applied(applied, Console(), _on(target))
 
 
@@ -138,11 +161,21 @@ def _put_back(target: str, *options: str) -> None:
 
     with open_target(target, "restore", "rtgauge restore") as opened:
         # locking the machine has already restored what dead runs left
-        answers = [*opened.restored_before, *(answer for answer in (opened.agent("restore", *options) if options else []) if answer.get("type") == "restore")]
+        answers = [
+            *opened.restored_before,
+            *(
+                answer
+                for answer in (opened.agent("restore", *options) if options else [])
+                if answer.get("type") == "restore"
+            ),
+        ]
         held = read_held(opened.read)
     failed = print_put_back(answers, Console())
     if held is not None:
-        typer.echo(f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore --applied{_on(target)}")
+        typer.echo(
+            f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore "
+            f"--applied{_on(target)}"
+        )
     if failed:
         raise typer.Exit(EXIT_CANNOT_MEASURE)
 
@@ -150,11 +183,18 @@ def _put_back(target: str, *options: str) -> None:
 def restore(
     target: Target = "local",
     applied: Annotated[bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply`.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="First end a run on the target whose host is gone, instead of waiting for its lease.")] = False,
+    release: Annotated[
+        bool,
+        typer.Option(
+            "--release",
+            help="First end a run on the target whose host is gone, instead of waiting for its lease.",
+        ),
+    ] = False,
 ) -> None:
     """Restore settings that a killed run left changed.
 
-    Also after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you add --applied.
+    Also after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you add
+    --applied.
 
     \b
     Examples:
@@ -203,10 +243,22 @@ def cmdline(name: Name, target: Target = "local") -> None:
     kernel = facts["kernel"]
     xenomai = kernel["extension"].get("name") == "Xenomai Cobalt"
     tickless = knows_nohz_full(files)
-    typer.echo(" ".join(command_line(deployment, machine, architecture=str(kernel["architecture"]), xenomai=xenomai, tickless=tickless)))
+    typer.echo(
+        " ".join(
+            command_line(
+                deployment,
+                machine,
+                architecture=str(kernel["architecture"]),
+                xenomai=xenomai,
+                tickless=tickless,
+            )
+        )
+    )
     cannot = why_not(deployment, machine)
     no_tickless = "nohz_full= is left out: this kernel was built without it (CONFIG_NO_HZ_FULL)"
     hints = [no_tickless] if deployment.isolates and not tickless else []
-    hints += [f"as booted now, this machine does not support it: {cannot.reason}"] if cannot is not None else []
+    hints += (
+        [f"as booted now, this machine does not support it: {cannot.reason}"] if cannot is not None else []
+    )
     for hint in [*hints, *not_by_boot(deployment)]:
         typer.echo(hint, file=sys.stderr)

@@ -12,7 +12,9 @@ from rtgauge.cli.options import Json, RecordArgument
 
 def explain(
     record: RecordArgument,
-    step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what each of the largest latencies was spent on: one sentence and its sum, the largest first.

@@ -19,22 +19,38 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, openmetrics, perfetto, tap or trace.dat.",
+            help=(
+                "csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, "
+                "openmetrics, perfetto, tap or trace.dat."
+            ),
         ),
     ] = "csv",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: standard output (not for parquet and trace.dat).")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write; default: standard output (not for parquet and trace.dat).",
+        ),
     ] = None,
-    step: Annotated[str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")] = None,
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")
+    ] = None,
     require: Require = None,
     allow_left_out: AllowLeftOut = False,
-    windows: Annotated[bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")] = False,
+    windows: Annotated[
+        bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")
+    ] = False,
 ) -> None:
     """Export the statistics of a record for other tools.
 
-    csv, parquet: one row per step and CPU, with what was measured, how, and all statistics. json: the whole document. hdr: an HdrHistogram log. junit,
-    tap: a test case a step. openmetrics: for node_exporter's textfile collector. markdown, latex: tables. kcidb, lava: results for a test lab.
-    cyclictest: the histogram that its scripts read. trace.dat, perfetto: the kernel's events around the largest latencies of one explained step, for
+    csv, parquet: one row per step and CPU, with what was measured, how, and all statistics. json: the whole
+    document. hdr: an HdrHistogram log. junit,
+    tap: a test case a step. openmetrics: for node_exporter's textfile collector. markdown, latex: tables.
+    kcidb, lava: results for a test lab.
+    cyclictest: the histogram that its scripts read. trace.dat, perfetto: the kernel's events around the
+    largest latencies of one explained step, for
     trace-cmd and KernelShark, or ui.perfetto.dev.
 
     \b
@@ -69,5 +85,9 @@ def export(
     if text is not None:
         typer.echo(text, nl=False)
     if require is not None or allow_left_out:
-        verdicts = source.run.verdicts if step is None else [verdict for verdict in source.run.verdicts if verdict.step == step]
+        verdicts = (
+            source.run.verdicts
+            if step is None
+            else [verdict for verdict in source.run.verdicts if verdict.step == step]
+        )
         raise typer.Exit(exit_status(verdicts, source.steps))

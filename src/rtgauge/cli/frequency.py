@@ -12,17 +12,31 @@ from rtgauge.cli.options import Fraction, Json, Marker
 
 
 def frequency(
-    records: Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Records with wakeup, response or periodic steps, or latest.")],
+    records: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORD...", help="Records with wakeup, response or periodic steps, or latest."
+        ),
+    ],
     fraction: Fraction = "0.5",
-    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of each one-sided bound.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="Confidence of each one-sided bound.")
+    ] = 0.95,
     marker: Marker = None,
     json: Json = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures."),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+    ] = None,
 ) -> None:
     """Compute the highest frequency at which a task can run.
 
-    The frequency at which the measured latency stays within a fraction of the period, for 95 % and for 100 % of the samples: the tables and
+    The frequency at which the measured latency stays within a fraction of the period, for 95 % and for 100 %
+    of the samples: the tables and
     figures of Brown & Martin (2010), for wakeup, response and periodic steps of any records.
 
     \b
@@ -46,9 +60,15 @@ def frequency(
     frequencies, searched = gather(opened, timing_options.options), curves(opened)
     if not frequencies and not searched:
         names = ", ".join(str(record) for record in records)
-        raise InputError(f"{names}: no finished step of wakeup, response or periodic; measure one, e.g. rtgauge run quick")
+        raise InputError(
+            f"{names}: no finished step of wakeup, response or periodic; measure one, e.g. rtgauge run quick"
+        )
     if json:
-        typer.echo(FrequencyDocument(tables=[entry.table for entry in frequencies], sustained=searched).model_dump_json(indent=1))
+        typer.echo(
+            FrequencyDocument(
+                tables=[entry.table for entry in frequencies], sustained=searched
+            ).model_dump_json(indent=1)
+        )
     else:
         from rich.text import Text
 
@@ -59,16 +79,29 @@ def frequency(
         from rtgauge.report.text import printable
 
         console = Console()
-        for sentence in (*map(sustained_tables.sustained_sentence, searched), conclusion([entry.table for entry in frequencies])):
+        for sentence in (
+            *map(sustained_tables.sustained_sentence, searched),
+            conclusion([entry.table for entry in frequencies]),
+        ):
             if sentence is not None:
                 console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
         print_grids(
-            [*grids([entry.table for entry in frequencies]), *frequency_grids(opened, console.width), *sustained_tables.grids(searched)],
+            [
+                *grids([entry.table for entry in frequencies]),
+                *frequency_grids(opened, console.width),
+                *sustained_tables.grids(searched),
+            ],
             console,
         )
     if out is not None or figures is not None:
         from rtgauge.report.compare.chapters import timing_chapter
         from rtgauge.report.compare.files import write
 
-        write([timing_chapter(opened, frequencies, timing_options.markers)], opened, page=out, figures=figures, say=lambda line: typer.echo(line, err=json))
+        write(
+            [timing_chapter(opened, frequencies, timing_options.markers)],
+            opened,
+            page=out,
+            figures=figures,
+            say=lambda line: typer.echo(line, err=json),
+        )

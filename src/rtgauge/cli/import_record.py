@@ -43,19 +43,39 @@ def _imports() -> None:  # pyright: ignore[reportUnusedFunction]
 
 @app.command("files")
 def files(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help="Outputs of other tools; each becomes a record.")] = None,
-    form: Annotated[str | None, typer.Option("--as", metavar="FORMAT", help="Its format, where it is not recognised; 'list' prints all.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
-    interval: Annotated[str | None, typer.Option(metavar="TIME", help="The tool's interval, if the file does not contain it, e.g. 200us.")] = None,
-    nanoseconds: Annotated[bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N).")] = False,
-    microseconds: Annotated[bool, typer.Option("--us", help="Latencies in a text of cyclictest are in us.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Outputs of other tools; each becomes a record."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="FORMAT", help="Its format, where it is not recognised; 'list' prints all."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="The tool's interval, if the file does not contain it, e.g. 200us."
+        ),
+    ] = None,
+    nanoseconds: Annotated[
+        bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N).")
+    ] = False,
+    microseconds: Annotated[
+        bool, typer.Option("--us", help="Latencies in a text of cyclictest are in us.")
+    ] = False,
     require: Require = None,
     details: Details = False,
     json: Json = False,
 ) -> None:
     """Import results of other tools; their format is recognised.
 
-    cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA.
+    cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's
+    latency, EVL's latmus, stress-ng --cyclic, LAVA.
     What a tool leaves out or mixes up becomes a mark of the record.
 
     \b
@@ -99,31 +119,90 @@ def files(
             typer.echo(f"rtgauge: {one_line(str(error))}", err=True)
             failed += 1
             continue
-        status = max(status, finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details))
+        status = max(
+            status,
+            finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details),
+        )
     if failed:
-        raise InputError(f"{failed} of {len(files)} files could not be imported, see above" + ("; the others are" if failed < len(files) else ""))
+        raise InputError(
+            f"{failed} of {len(files)} files could not be imported, see above"
+            + ("; the others are" if failed < len(files) else "")
+        )
     raise typer.Exit(status)
 
 
 @app.command("edges")
 def edges(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of an oscilloscope or a logic analyser, or VCD.")],
-    stimulus: Annotated[
-        str, typer.Option("--stimulus", metavar="CHANNEL", help="Channel of the stimulus, or of the line that is toggled: its name, or its number from 1 on.")
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV of an oscilloscope or a logic analyser, or VCD.")
     ],
-    answer: Annotated[str | None, typer.Option("--answer", metavar="CHANNEL", help="Channel of the answer: measures from stimulus to answer.")] = None,
-    period: Annotated[str | None, typer.Option("--period", metavar="TIME", help="Nominal period of the line, e.g. 30ms: measures its half-periods.")] = None,
-    edge: Annotated[str, typer.Option("--edges", metavar="both|rising|falling", help="Edges that are stimuli, or whose distances are measured.")] = "both",
-    any_edge: Annotated[
-        bool, typer.Option("--any-edge", help="Any edge answers, not only one to the level of the stimulus: for an answer that is toggled.")
-    ] = False,
-    threshold: Annotated[float | None, typer.Option(metavar="VOLTS", help="Level of an edge. [default: halfway between the least and the largest]")] = None,
-    hysteresis: Annotated[
-        float | None, typer.Option(metavar="VOLTS", help="Distance of the two levels that an edge has to pass. [default: a fifth of the swing]")
+    stimulus: Annotated[
+        str,
+        typer.Option(
+            "--stimulus",
+            metavar="CHANNEL",
+            help=(
+                "Channel of the stimulus, or of the line that is toggled: its name, or its number from 1 on."
+            ),
+        ),
+    ],
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer", metavar="CHANNEL", help="Channel of the answer: measures from stimulus to answer."
+        ),
     ] = None,
-    time_unit: Annotated[str | None, typer.Option("--time-unit", metavar="s|ms|us|ns", help="Unit of the times, where the file does not say it.")] = None,
-    sample_rate: Annotated[float | None, typer.Option("--sample-rate", metavar="HZ", help="Samples a second, where the file does not say it.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
+    period: Annotated[
+        str | None,
+        typer.Option(
+            "--period",
+            metavar="TIME",
+            help="Nominal period of the line, e.g. 30ms: measures its half-periods.",
+        ),
+    ] = None,
+    edge: Annotated[
+        str,
+        typer.Option(
+            "--edges",
+            metavar="both|rising|falling",
+            help="Edges that are stimuli, or whose distances are measured.",
+        ),
+    ] = "both",
+    any_edge: Annotated[
+        bool,
+        typer.Option(
+            "--any-edge",
+            help=(
+                "Any edge answers, not only one to the level of the stimulus: for an answer that is toggled."
+            ),
+        ),
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="VOLTS", help="Level of an edge. [default: halfway between the least and the largest]"
+        ),
+    ] = None,
+    hysteresis: Annotated[
+        float | None,
+        typer.Option(
+            metavar="VOLTS",
+            help="Distance of the two levels that an edge has to pass. [default: a fifth of the swing]",
+        ),
+    ] = None,
+    time_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--time-unit", metavar="s|ms|us|ns", help="Unit of the times, where the file does not say it."
+        ),
+    ] = None,
+    sample_rate: Annotated[
+        float | None,
+        typer.Option("--sample-rate", metavar="HZ", help="Samples a second, where the file does not say it."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
     require: Require = None,
     details: Details = False,
     json: Json = False,
@@ -152,7 +231,19 @@ def edges(
         raise InputError(f"--edges '{edge}' is none of both, rising and falling")
     check_requirement(require)
     period_ns = None if period is None else duration_option("--period", period)
-    options = EdgeOptions(stimulus, answer, period_ns, Edges[edge.upper()], any_edge, threshold, hysteresis, time_unit, sample_rate)
+    options = EdgeOptions(
+        stimulus,
+        answer,
+        period_ns,
+        Edges[edge.upper()],
+        any_edge,
+        threshold,
+        hysteresis,
+        time_unit,
+        sample_rate,
+    )
     with file_progress(f"reading {file.name}") as progress:
         path = import_edges(file, out, options, command=["rtgauge", *sys.argv[1:]], progress=progress)
-    raise typer.Exit(finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details))
+    raise typer.Exit(
+        finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details)
+    )

@@ -24,10 +24,17 @@ Examples:
   rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
   rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
 """
-NONE_HERE = "No instrument is plugged in. A new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+NONE_HERE = (
+    "No instrument is plugged in. A new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+)
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
-Address = Annotated[str, typer.Argument(metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: where only one is plugged in.")]
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: where only one is plugged in."
+    ),
+]
 
 
 def _print_json(document: object) -> None:
@@ -51,7 +58,12 @@ def list_instruments(json: Json = False) -> None:
 
     listed: list[dict[str, Any]] = []
     for port in link.list_instruments():
-        known: dict[str, Any] = {"address": f"serial:{port.path}", "id": port.unique_id, "firmware": None, "problem": None}
+        known: dict[str, Any] = {
+            "address": f"serial:{port.path}",
+            "id": port.unique_id,
+            "firmware": None,
+            "problem": None,
+        }
         try:
             with Session.open(known["address"]) as session:
                 known |= {"id": session.identity.unique_id, "firmware": session.identity.text}
@@ -73,12 +85,19 @@ def list_instruments(json: Json = False) -> None:
 @app.command("selftest")
 def selftest(
     address: Address = "serial:",
-    wire: Annotated[bool, typer.Option("--wire", help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), in place of inside.")] = False,
+    wire: Annotated[
+        bool,
+        typer.Option(
+            "--wire",
+            help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), in place of inside.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Let the instrument measure itself: its resolution, and its offset or that of the wires.
 
-    Takes a second. With --wire put a wire, or the wires of your set-up, between GP2 and GP3; what it finds is for --wire-offset.
+    Takes a second. With --wire put a wire, or the wires of your set-up, between GP2 and GP3; what it finds is
+    for --wire-offset.
 
     \b
     Examples:
@@ -95,15 +114,41 @@ def selftest(
     state = loopback.state
     if json:
         offset = None if loopback.offset_ns is None else list(loopback.offset_ns)
-        counts = {"stimuli": state.stimuli, "answers": state.answers, "missed": state.missed, "glitches": state.glitches}
-        _print_json({"id": identity.unique_id, "firmware": identity.text, "wire": wire, "resolution_ns": loopback.resolution_ns, "offset_ns": offset, **counts})
+        counts = {
+            "stimuli": state.stimuli,
+            "answers": state.answers,
+            "missed": state.missed,
+            "glitches": state.glitches,
+        }
+        _print_json(
+            {
+                "id": identity.unique_id,
+                "firmware": identity.text,
+                "wire": wire,
+                "resolution_ns": loopback.resolution_ns,
+                "offset_ns": offset,
+                **counts,
+            }
+        )
     elif loopback.offset_ns is not None and not state.missed:
-        typer.echo(f"{'passed' if wire or loopback.offset_ns == (0, 0) else 'failed'}: {_offset(loopback)} over {'the wire' if wire else 'its inside'}")
-        typer.echo(f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, steps of {loopback.resolution_ns:g} ns, {state.glitches} glitches")
+        typer.echo(
+            f"{'passed' if wire or loopback.offset_ns == (0, 0) else 'failed'}: {_offset(loopback)} "
+            f"over {'the wire' if wire else 'its inside'}"
+        )
+        typer.echo(
+            f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, steps of "
+            f"{loopback.resolution_ns:g} ns, {state.glitches} glitches"
+        )
     if state.missed and wire:
-        raise MeasureError(f"{state.missed} of {state.stimuli} stimuli did not come back: is a wire between GP2 (pin 4) and GP3 (pin 5)?")
+        raise MeasureError(
+            f"{state.missed} of {state.stimuli} stimuli did not come back: is a wire between GP2 "
+            "(pin 4) and GP3 (pin 5)?"
+        )
     if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
-        raise MeasureError(f"the instrument does not see its own edges as it makes them: {state.missed} of {state.stimuli} missed; do not measure with it")
+        raise MeasureError(
+            f"the instrument does not see its own edges as it makes them: {state.missed} of "
+            f"{state.stimuli} missed; do not measure with it"
+        )
 
 
 def _offset(loopback: Loopback) -> str:
@@ -113,15 +158,31 @@ def _offset(loopback: Loopback) -> str:
 
 @app.command("flash")
 def flash_firmware(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Firmware: build-firmware/rtgauge-instrument.uf2 of `make firmware`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Firmware: build-firmware/rtgauge-instrument.uf2 of `make firmware`."
+        ),
+    ],
     address: Annotated[
-        str | None, typer.Option("--instrument", metavar="ADDRESS", help="An instrument with older firmware, which is restarted for it.")
+        str | None,
+        typer.Option(
+            "--instrument",
+            metavar="ADDRESS",
+            help="An instrument with older firmware, which is restarted for it.",
+        ),
     ] = None,
-    drive: Annotated[Path | None, typer.Option("--drive", metavar="DIR", help="Where the board's drive RPI-RP2 is mounted. [default: found]")] = None,
+    drive: Annotated[
+        Path | None,
+        typer.Option(
+            "--drive", metavar="DIR", help="Where the board's drive RPI-RP2 is mounted. [default: found]"
+        ),
+    ] = None,
 ) -> None:
     """Load firmware onto a board.
 
-    A board is ready for it when it was plugged in with BOOTSEL held; one that has rtgauge's firmware is restarted with --instrument.
+    A board is ready for it when it was plugged in with BOOTSEL held; one that has rtgauge's firmware is
+    restarted with --instrument.
 
     \b
     Examples:
@@ -139,4 +200,6 @@ def flash_firmware(
         Session.open(address).bootloader()
     target = drive or flash.wait_for_drive()
     flash.flash(file, target)
-    typer.echo(f"{file.name} is on the board at {target}; it starts by itself. Look with: rtgauge instrument list")
+    typer.echo(
+        f"{file.name} is on the board at {target}; it starts by itself. Look with: rtgauge instrument list"
+    )

@@ -30,7 +30,12 @@ Latencies of an emulated guest are not those of a real machine; they never lead 
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="debian, debian-rt, debian-arm64, debian-rt-arm64, or a guest of your own.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="debian, debian-rt, debian-arm64, debian-rt-arm64, or a guest of your own."
+    ),
+]
 
 
 def _say(text: str) -> None:
@@ -77,13 +82,18 @@ def list_guests(json: Json = False) -> None:
         if running is not None:
             how = "emulated" if running.accelerator == "tcg" else "KVM"
             how += ", instruction clock" if running.icount else ""
-            state = f"running, {how}, {'serial line at' if running.serial else 'ssh'} port {running.port}" + (f", {running.append}" if running.append else "")
+            state = f"running, {how}, {'serial line at' if running.serial else 'ssh'} port {running.port}" + (
+                f", {running.append}" if running.append else ""
+            )
         table.add_row(guest.name, guest.about, image.release if image is not None else "", state)
     Console().print(table)
 
 
 @app.command()
-def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild with Debian's newest packages.")] = False) -> None:
+def build(
+    name: Name,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild with Debian's newest packages.")] = False,
+) -> None:
     """Build a guest's image from Debian packages.
 
     An existing image is kept; --fresh rebuilds it.
@@ -103,16 +113,38 @@ def build(name: Name, fresh: Annotated[bool, typer.Option("--fresh", help="Rebui
 @app.command()
 def boot(
     name: Name,
-    append: Annotated[str, typer.Option(metavar="TEXT", help="Kernel parameters to append, e.g. 'isolcpus=3 nosmt'.")] = "",
-    smp: Annotated[str | None, typer.Option(metavar="TEXT", help="CPUs, as for QEMU's -smp; default 4,cores=2,threads=2 (x86-64) or 4 (arm64).")] = None,
+    append: Annotated[
+        str, typer.Option(metavar="TEXT", help="Kernel parameters to append, e.g. 'isolcpus=3 nosmt'.")
+    ] = "",
+    smp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="CPUs, as for QEMU's -smp; default 4,cores=2,threads=2 (x86-64) or 4 (arm64).",
+        ),
+    ] = None,
     memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="Memory in MiB.")] = 1024,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, metavar="N", help="Port for ssh on the loopback interface; default: a free one.")] = None,
-    accel: Annotated[str, typer.Option(metavar="NAME", help="tcg (emulation), kvm, or auto: KVM if a trial boot succeeds.")] = "auto",
-    icount: Annotated[bool, typer.Option("--icount", help="A clock that counts instructions, of one CPU or --smp: calmer, slower on a busy host.")] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, metavar="N", help="Port for ssh on the loopback interface; default: a free one."
+        ),
+    ] = None,
+    accel: Annotated[
+        str, typer.Option(metavar="NAME", help="tcg (emulation), kvm, or auto: KVM if a trial boot succeeds.")
+    ] = "auto",
+    icount: Annotated[
+        bool,
+        typer.Option(
+            "--icount",
+            help="A clock that counts instructions, of one CPU or --smp: calmer, slower on a busy host.",
+        ),
+    ] = False,
 ) -> None:
     """Boot a guest and wait until ssh answers.
 
-    Builds the image first if necessary. With --icount the guest's time goes on with its instructions, not with the host's clock,
+    Builds the image first if necessary. With --icount the guest's time goes on with its instructions, not
+    with the host's clock,
     so that a busy host does not show in its latencies.
 
     \b
@@ -136,18 +168,26 @@ def boot(
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
-    how = "emulated: its latencies are not those of a real machine" if running.accelerator == "tcg" else "with KVM"
+    how = (
+        "emulated: its latencies are not those of a real machine"
+        if running.accelerator == "tcg"
+        else "with KVM"
+    )
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 
 
-def _options(append: str, smp: str | None, memory: int, port: int | None, accel: str, *, icount: bool) -> BootOptions:
+def _options(
+    append: str, smp: str | None, memory: int, port: int | None, accel: str, *, icount: bool
+) -> BootOptions:
     from rtgauge.errors import InputError
     from rtgauge.lab.qemu import BootOptions
 
     accelerators: dict[str, Accelerator | None] = {"auto": None, "tcg": "tcg", "kvm": "kvm"}
     if accel not in accelerators:
         raise InputError(f"--accel {accel[:40]}: give auto, tcg or kvm")
-    return BootOptions(append=append, smp=smp, memory_mib=memory, port=port, accelerator=accelerators[accel], icount=icount)
+    return BootOptions(
+        append=append, smp=smp, memory_mib=memory, port=port, accelerator=accelerators[accel], icount=icount
+    )
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -219,16 +259,30 @@ def remove(name: Name) -> None:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new guest.")],
-    kernel: Annotated[Path, typer.Option(metavar="FILE", help="Kernel: a bzImage (x86-64) or an Image (arm64).")],
-    modules: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of modules (.ko); all of them are loaded at boot.")] = None,
-    overlay: Annotated[Path | None, typer.Option(metavar="DIR", help="Files to add: DIR/etc/x becomes /etc/x in the guest.")] = None,
+    kernel: Annotated[
+        Path, typer.Option(metavar="FILE", help="Kernel: a bzImage (x86-64) or an Image (arm64).")
+    ],
+    modules: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of modules (.ko); all of them are loaded at boot."),
+    ] = None,
+    overlay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Files to add: DIR/etc/x becomes /etc/x in the guest.")
+    ] = None,
     append: Annotated[str, typer.Option(metavar="TEXT", help="Kernel parameters for every boot.")] = "",
     arm64: Annotated[bool, typer.Option("--arm64", help="The kernel is for arm64.")] = False,
-    serial: Annotated[bool, typer.Option("--serial", help="A guest without disk and network: it is reached over a serial line, and keeps nothing.")] = False,
+    serial: Annotated[
+        bool,
+        typer.Option(
+            "--serial",
+            help="A guest without disk and network: it is reached over a serial line, and keeps nothing.",
+        ),
+    ] = False,
 ) -> None:
     """Add a guest with your own kernel.
 
-    The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial console.
+    The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an
+    initial RAM disk and a serial console.
     With --serial: devtmpfs, an initial RAM disk, pseudo terminals and two 8250 serial lines, all built in.
 
     \b
@@ -252,14 +306,18 @@ def add(
     )
     replaces = name in guests()
     add_guest(guest)
-    _say(f"lab:{name} added{', replacing the guest of that name' if replaces else ''}; next: rtgauge lab boot {name}")
+    _say(
+        f"lab:{name} added{', replacing the guest of that name' if replaces else ''}; next: rtgauge "
+        f"lab boot {name}"
+    )
 
 
 @app.command()
 def doctor(name: Name, json: Json = False) -> None:
     """Say whether a guest has what measuring on a co-kernel needs, and what is missing.
 
-    The guest is booted if it does not run. Exit status 0: all is there for one of the co-kernels, 1 otherwise.
+    The guest is booted if it does not run. Exit status 0: all is there for one of the co-kernels, 1
+    otherwise.
 
     \b
     Examples:
@@ -272,7 +330,11 @@ def doctor(name: Name, json: Json = False) -> None:
 
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         found = needs(read(PATHS))
-    able = [cokernel for cokernel in ("cobalt", "rtai") if all(need.met or need.only_for is not None for need in found if need.cokernel == cokernel)]
+    able = [
+        cokernel
+        for cokernel in ("cobalt", "rtai")
+        if all(need.met or need.only_for is not None for need in found if need.cokernel == cokernel)
+    ]
     if json:
         from dataclasses import asdict
         from json import dumps

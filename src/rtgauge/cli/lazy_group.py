@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A group whose commands are imported and made when they are asked for: a command does not pay for the others."""
+"""A group whose commands are imported and made when they are asked for: a command does not pay for the
+others.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class LazyGroup(TyperGroup):
         """The command; None if there is no such one."""
         names = self.names()
         if cmd_name not in names:
-            self.commands.update({name: self.get_command(ctx, name) for name in names})  # among which typer looks for one of a like name
+            self.commands.update(
+                {name: self.get_command(ctx, name) for name in names}
+            )  # among which typer looks for one of a like name
             return None
         if cmd_name not in self.commands:
             alone = typer.Typer(rich_markup_mode=None, add_completion=False)

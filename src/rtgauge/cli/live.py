@@ -20,9 +20,19 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
 """What may follow --live: no plan has such a name. Whether it is right is told where it is read."""
-Live = Annotated[bool, typer.Option("--live", help="Serve a page that shows the measurement as it goes; ADDRESS:PORT may follow.")]
+Live = Annotated[
+    bool,
+    typer.Option(
+        "--live", help="Serve a page that shows the measurement as it goes; ADDRESS:PORT may follow."
+    ),
+]
 LiveAt = Annotated[
-    str | None, typer.Option("--live-at", metavar="ADDRESS:PORT", help="The same at this address; one that others reach, e.g. 0.0.0.0:8377, has a token.")
+    str | None,
+    typer.Option(
+        "--live-at",
+        metavar="ADDRESS:PORT",
+        help="The same at this address; one that others reach, e.g. 0.0.0.0:8377, has a token.",
+    ),
 ]
 
 
@@ -88,17 +98,24 @@ def where_live(*, live: bool, live_at: str | None) -> str | None:
 
 
 def with_addresses(arguments: Sequence[str]) -> list[str]:
-    """The command line with `--live ADDRESS:PORT` as `--live-at`, since an option takes either a value or none: `--live quick` is a plan."""
+    """The command line with `--live ADDRESS:PORT` as `--live-at`, since an option takes either a value or
+    none: `--live quick` is a plan.
+    """
     result: list[str] = []
     for argument in arguments:
         if result and result[-1] == "--live" and ADDRESS.fullmatch(argument):
             result[-1] = "--live-at"
-        result += ["--live-at", argument.removeprefix("--live=")] if argument.startswith("--live=") else [argument]
+        result += (
+            ["--live-at", argument.removeprefix("--live=")] if argument.startswith("--live=") else [argument]
+        )
     return result
 
 
 def _motion(key: StepKey) -> Motion:
-    """Whether a step has frames. A target over SSH keeps what its engine says in a file, which frames would fill."""
+    """Whether a step has frames.
+
+    A target over SSH keeps what its engine says in a file, which frames would fill.
+    """
     from rtgauge.probe import registry as probes
     from rtgauge.target.address import LOCAL
 
@@ -109,7 +126,8 @@ def _motion(key: StepKey) -> Motion:
 
 @contextmanager
 def listening(display: Display, live_at: str | None) -> Generator[Progress]:
-    """What the runner tells its progress to: the display, and with an address (empty: the default one) the live page too, while this is entered.
+    """What the runner tells its progress to: the display, and with an address (empty: the default one) the
+    live page too, while this is entered.
 
     Raises InputError where the address is wrong or taken.
     """

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The command `rtgauge`. Each command is a module, imported when it is called; slow imports are made inside the command that needs them."""
+"""The command `rtgauge`.
+
+Each command is a module, imported when it is called; slow imports are made inside the command that needs
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ atexit.register(gc.freeze)
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a wrong command line; which module it is from depends on typer's version."""
 
-HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does not.
+HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does
+not.
 
 \b
 First steps:
@@ -107,7 +112,11 @@ def _version(requested: bool) -> None:
 
 
 @app.callback()
-def _top(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version.")) -> None:  # pyright: ignore[reportUnusedFunction]
+def _top(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:  # pyright: ignore[reportUnusedFunction]
     """Options of all commands."""
 
 
@@ -152,7 +161,9 @@ def main() -> None:
     make_patient()
     try:
         # As a library typer returns the status in place of ending the process, and lets errors through.
-        status: int | None = app(with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False)
+        status: int | None = app(
+            with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
+        )
         sys.stdout.flush()
     except RtgaugeError as error:
         status = _fail(str(error), error.status)

@@ -16,17 +16,54 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
-Target = Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port] or lab:NAME.")]
-RecordArgument = Annotated[
-    Path, typer.Argument(metavar="RECORD", help="A record: its folder, its name in rtgauge-runs as `rtgauge list` prints it, or latest.")
+Target = Annotated[
+    str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port] or lab:NAME.")
 ]
-Require = Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')]
-AllowLeftOut = Annotated[bool, typer.Option("--allow-left-out", help="A load or a step that could not be measured does not keep the requirement from holding.")]
-Details = Annotated[bool, typer.Option("--details", help="Print every CPU, thread, part and mark, not only a row a load.")]
-WaitForLock = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for a machine that another run holds; default: not at all.")]
+RecordArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RECORD",
+        help="A record: its folder, its name in rtgauge-runs as `rtgauge list` prints it, or latest.",
+    ),
+]
+Require = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".'
+    ),
+]
+AllowLeftOut = Annotated[
+    bool,
+    typer.Option(
+        "--allow-left-out",
+        help="A load or a step that could not be measured does not keep the requirement from holding.",
+    ),
+]
+Details = Annotated[
+    bool, typer.Option("--details", help="Print every CPU, thread, part and mark, not only a row a load.")
+]
+WaitForLock = Annotated[
+    str,
+    typer.Option(
+        "--wait",
+        metavar="TIME",
+        help="How long to wait for a machine that another run holds; default: not at all.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Fraction = Annotated[str, typer.Option(metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%.")]
-Marker = Annotated[list[str] | None, typer.Option(metavar="NAME=TIME", help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.')]
+Fraction = Annotated[
+    str,
+    typer.Option(
+        metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%."
+    ),
+]
+Marker = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=TIME",
+        help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.',
+    ),
+]
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
@@ -49,7 +86,10 @@ def wait_s(text: str) -> float:
 
 
 def duration_option(option: str, text: str) -> int:
-    """A duration such as `2us` in ns. Raises InputError, which names the option, if it is no duration or negative."""
+    """A duration such as `2us` in ns.
+
+    Raises InputError, which names the option, if it is no duration or negative.
+    """
     try:
         value_ns = parse_duration_ns(text)
     except ValueError as error:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME`: one probe, no plan. The commands are made from the probes' descriptors on first use."""
+"""`rtgauge probe NAME`: one probe, no plan.
+
+The commands are made from the probes' descriptors on first use.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step; its record is kept with --save."""
+"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step; its
+record is kept with --save.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
-SEARCH_HELP = "Search for the largest size that keeps every deadline, for each solver and number of threads (comma-separated lists)."
+SEARCH_HELP = (
+    "Search for the largest size that keeps every deadline, for each solver and number of threads "
+    "(comma-separated lists)."
+)
 REPEATS_HELP = "With --search: number of bisections, and of runs that confirm the result."
 AFTERWARDS = ("rtgauge.cli.conclusion", "rtgauge.verdict.run_verdict")
 """Modules that a probe's command needs once it has measured: the second with --require."""
@@ -86,7 +91,11 @@ def _default(field: FieldInfo, metavar: str) -> str:
 def _range(field: FieldInfo) -> str:
     minimum = next((str(bound.ge) for bound in field.metadata if isinstance(bound, Ge)), None)
     maximum = next((str(bound.le) for bound in field.metadata if isinstance(bound, Le)), None)
-    return f", {minimum} to {maximum}" if minimum is not None and maximum is not None and len(maximum) < 4 else ""
+    return (
+        f", {minimum} to {maximum}"
+        if minimum is not None and maximum is not None and len(maximum) < 4
+        else ""
+    )
 
 
 def _option(field: FieldInfo) -> Any:
@@ -94,7 +103,9 @@ def _option(field: FieldInfo) -> Any:
     name, text = f"--{field.alias}", str(field.description)
     metavar = _metavar(field)
     if not metavar:
-        return Annotated[bool | None, typer.Option(name, help=f"{text[:1].upper()}{text[1:]}.", show_default=False)]
+        return Annotated[
+            bool | None, typer.Option(name, help=f"{text[:1].upper()}{text[1:]}.", show_default=False)
+        ]
     help_text = f"{text[:1].upper()}{text[1:]}{_range(field)}.{_default(field, metavar)}"
     kind = int | None if metavar == "N" else str | None
     return Annotated[kind, typer.Option(name, metavar=metavar, help=help_text)]
@@ -103,7 +114,12 @@ def _option(field: FieldInfo) -> Any:
 def _fields(probe: Probe) -> dict[str, FieldInfo]:
     """Every parameter that has an option: the probe's own first, then the shared ones."""
     fields = probe.parameters.model_fields
-    ordered = [name for model in probe.parameters.__mro__ for name in inspect.get_annotations(model) if name in fields]
+    ordered = [
+        name
+        for model in probe.parameters.__mro__
+        for name in inspect.get_annotations(model)
+        if name in fields
+    ]
     hidden = {SAMPLES, *probe.files, *probe.in_plans_only}
     return {name: fields[name] for name in dict.fromkeys(ordered) if fields[name].alias not in hidden}
 
@@ -119,14 +135,32 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
     if probe.takes_load:
         options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
     for name, help_text in _files(probe).items():
-        options[name] = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)], None
+        options[name] = (
+            Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)],
+            None,
+        )
     if probe.searches:
         options["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
-        options["repeats"] = Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)], None
+        options["repeats"] = (
+            Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)],
+            None,
+        )
     if probe.takes_requirement:
-        options["require"] = Annotated[str | None, typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))], None
-    options["save"] = Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")], False
-    options["out"] = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")], RECORDS
+        options["require"] = (
+            Annotated[
+                str | None,
+                typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds)),
+            ],
+            None,
+        )
+    options["save"] = (
+        Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")],
+        False,
+    )
+    options["out"] = (
+        Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")],
+        RECORDS,
+    )
     options["wait"] = WaitForLock, "0"
     options["live"] = Live, False
     options["live_at"] = LiveAt, None
@@ -138,7 +172,14 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
 
 def _example(command: str) -> str:
     """Indented, and continued where it has no room in 80 columns."""
-    lines = textwrap.wrap(command, 76, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        command,
+        76,
+        initial_indent="  ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return " \\\n".join(lines)
 
 
@@ -152,16 +193,25 @@ def make_command(probe: Probe) -> Callable[..., None]:
     fields, common = _fields(probe), _common(probe)
 
     def command(**given: Any) -> None:
-        values = {str(fields[name].alias): value for name, value in given.items() if name in fields and value is not None}
+        values = {
+            str(fields[name].alias): value
+            for name, value in given.items()
+            if name in fields and value is not None
+        }
         values |= {name: True for name in _files(probe) if given[name] is not None}
         load = given.get("load", "idle")
         if given.get("search"):
             from rtgauge.cli.tire_search import tire_search
 
             if given.get("require") is not None:
-                raise InputError("--require cannot be combined with --search, which finds the size that keeps every deadline; leave it out")
+                raise InputError(
+                    "--require cannot be combined with --search, which finds the size that keeps "
+                    "every deadline; leave it out"
+                )
             if given["save"]:
-                raise InputError("--save cannot be combined with --search; rtgauge run tire-search keeps its record")
+                raise InputError(
+                    "--save cannot be combined with --search; rtgauge run tire-search keeps its record"
+                )
             shared = {name: given[name] for name in ("target", "repeats", "details", "wait")}
             raise typer.Exit(tire_search(values, load=load, as_json=given["json"], **shared))
         if given.get("repeats") is not None:
@@ -186,11 +236,19 @@ def make_command(probe: Probe) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for name, field in fields.items():
         if field.alias == probe.argument:
-            kind, default = Annotated[str, typer.Argument(metavar=probe.argument_metavar, help=f"{field.description}.")], inspect.Parameter.empty
+            kind, default = (
+                Annotated[str, typer.Argument(metavar=probe.argument_metavar, help=f"{field.description}.")],
+                inspect.Parameter.empty,
+            )
         else:
             kind, default = _option(field), None
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, (kind, default) in common.items()]
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        )
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in common.items()
+    ]
     function = cast("Any", command)
     function.__name__, function.__doc__ = probe.name, _help(probe)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -217,8 +275,10 @@ def measure_probe(
 ) -> int:
     """Measure, print, and return the exit status.
 
-    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files to write; `save`: where to keep the
-    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live page, None: there is none; `details`: print all.
+    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files
+    to write; `save`: where to keep the
+    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live
+    page, None: there is none; `details`: print all.
     `program`: starts the one that is watched (`start_run`).
     """
     from rtgauge.cli.options import wait_s
@@ -272,7 +332,11 @@ def measure_probe(
         else:
             judged(record, require)
             _print(record, name, as_json=as_json, details=details)
-            status = EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)
+            status = (
+                EXIT_INTERRUPTED
+                if run.state == "interrupted"
+                else exit_status(record.run.verdicts, record.steps)
+            )
         if record.steps:
             _export_files(record, samples, state, display.say)
     return status
@@ -290,7 +354,9 @@ def _check_files(samples: Path | None, state: Path | None) -> None:
         check_samples_path(state, "--state")
 
 
-def _export_files(record: Record, samples: Path | None, state: Path | None, say: Callable[[str], None]) -> None:
+def _export_files(
+    record: Record, samples: Path | None, state: Path | None, say: Callable[[str], None]
+) -> None:
     """Write the files that are asked for, and say where. Raises InputError, MeasureError, RecordError."""
     if samples is not None:
         from rtgauge.exporters.samples_export import export_samples
@@ -312,7 +378,11 @@ def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
     from rtgauge.report.terminal import print_conclusion, print_summary
 
     if as_json:
-        typer.echo(RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=None).model_dump_json(indent=1))
+        typer.echo(
+            RunDocument(
+                run=record.run, steps=record.steps, systems=record.systems, record=None
+            ).model_dump_json(indent=1)
+        )
     elif record.steps and probes.get(name).prints_alone and not any(step.series for step in record.steps):
         console = Console()
         print_conclusion(record, console)

@@ -31,7 +31,8 @@ class LiveDisplay(Display):
             TextColumn("{task.fields[worst]}"),
             console=console,
             transient=True,
-            auto_refresh=False,  # drawn once a second with the windows: a refresh thread would disturb the measurement
+            # drawn once a second with the windows: a refresh thread would disturb the measurement
+            auto_refresh=False,
         )
         self.task: TaskID | None = None
         self.done_s = 0.0
@@ -68,7 +69,10 @@ class LiveDisplay(Display):
         """Name the step at the bar."""
         super().step_begins(number, key)
         if self.task is not None:
-            self.bar.update(self.task, description=f"{self.before + number + 1}/{self.before + len(self.steps)} {self.title(key)}")
+            self.bar.update(
+                self.task,
+                description=f"{self.before + number + 1}/{self.before + len(self.steps)} {self.title(key)}",
+            )
         self._update()
 
     def step_ends(self, step: Step) -> None:
@@ -94,7 +98,9 @@ class LiveDisplay(Display):
         self.bar.update(
             self.task,
             completed=self.done_s + min(elapsed_s, self.expected_s[self.number]),
-            left=f"{format_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left",
+            left=(
+                f"{format_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left"
+            ),
             worst=self.phase_text if worst is None else f"max {format_time(worst)}",
             refresh=True,
         )
@@ -108,11 +114,20 @@ def live_display() -> LiveDisplay | None:
 
 @contextmanager
 def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
-    """A bar over a file that is read, where standard error is a terminal. Gives what is to be told the bytes that were read, and those of the file."""
+    """A bar over a file that is read, where standard error is a terminal.
+
+    Gives what is to be told the bytes that were read, and those of the file.
+    """
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
         yield lambda _done, _size: None
         return
-    with Progress(TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
         task = bar.add_task(Text(text).plain, total=None)
         yield lambda done, size: bar.update(task, completed=done, total=size)

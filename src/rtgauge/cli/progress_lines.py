@@ -28,7 +28,9 @@ class Display:
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
         self.later_s: LaterS | None = None
-        """Of a study, which chooses more steps after those that are known: about how long these take; None: it is none."""
+        """Of a study, which chooses more steps after those that are known: about how long these take; None:
+        it is none.
+        """
         self.known: list[StepKey] = []
         """The steps of all rounds so far."""
         self.rest_s: float | None = 0.0
@@ -39,7 +41,8 @@ class Display:
         """Steps of the earlier rounds of a study."""
         self.began_s = time.monotonic()
         self.late_s: dict[bool, list[float]] = {False: [], True: []}
-        """By how much each finished step took longer than expected: those without a load, and those with one."""
+        """By how much each finished step took longer than expected: those without a load, and those with one.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +75,11 @@ class Display:
         if self.rest_s is None:
             more = ", then those that the study chooses from them" if not self.before else ""
         else:
-            more = f", then about {format_span(self.rest_s)} for those that the study chooses from them" if self.rest_s else ""
+            more = (
+                f", then about {format_span(self.rest_s)} for those that the study chooses from them"
+                if self.rest_s
+                else ""
+            )
         self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
@@ -80,7 +87,9 @@ class Display:
         return self.labels.get(key.model_dump_json(), key.load)
 
     def left_s(self, number: int) -> float:
-        """About how long the steps from `number` on take, by how late the finished ones of their kind were (else all), and what a study adds to them."""
+        """About how long the steps from `number` on take, by how late the finished ones of their kind were
+        (else all), and what a study adds to them.
+        """
         late_s = 0.0
         for key in self.steps[number:]:
             like = self.late_s[key.load != "idle"] or [*self.late_s[False], *self.late_s[True]]
@@ -97,7 +106,10 @@ class Display:
         self.number = number
         self.worst_ns = {}
         self.began_s = time.monotonic()
-        self.say(f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, {format_span(self.left_s(number))} left")
+        self.say(
+            f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, "
+            f"{format_span(self.left_s(number))} left"
+        )
 
     def waits(self, reason: str) -> None:
         """Another run holds a machine."""
@@ -123,11 +135,14 @@ class Display:
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
-        self.late_s[step.key.load != "idle"].append(time.monotonic() - self.began_s - self.expected_s[self.number])
+        self.late_s[step.key.load != "idle"].append(
+            time.monotonic() - self.began_s - self.expected_s[self.number]
+        )
         if step.total is not None and step.total.count:
             marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
             self.say(
-                f"      min {format_time(step.total.min_ns)}, mean {format_time(step.total.mean_ns)}, max {format_time(step.total.max_ns)}"
+                f"      min {format_time(step.total.min_ns)}, mean "
+                f"{format_time(step.total.mean_ns)}, max {format_time(step.total.max_ns)}"
                 + (f", {step.total.missed} missed" if step.total.missed else "")
                 + (f"  ({marks})" if marks else "")
             )

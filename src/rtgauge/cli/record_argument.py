@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Records as a command names them: a folder, a name as `rtgauge list` prints it, `latest`, or `NAME=RECORD`."""
+"""Records as a command names them: a folder, a name as `rtgauge list` prints it, `latest`, or
+`NAME=RECORD`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def open_record(named: Path) -> Record:
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:
-    """Every record, those of `labelled` (NAME=RECORD) with their names, several of which may be the same; one that is named in both ways is there once.
+    """Every record, those of `labelled` (NAME=RECORD) with their names, several of which may be the same; one
+    that is named in both ways is there once.
 
     Raises InputError for no record, or a label without a name, RecordError for a damaged record.
     """
@@ -34,7 +37,10 @@ def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]
     folders = [find_record(folder) for folder in named]
     known = {folder.resolve(): name for folder, name in labels.items()}
     present = {folder.resolve() for folder in folders}
-    records = [Record.open(folder) for folder in (*folders, *(folder for folder in labels if folder.resolve() not in present))]
+    records = [
+        Record.open(folder)
+        for folder in (*folders, *(folder for folder in labels if folder.resolve() not in present))
+    ]
     if not records:
         raise InputError("name a record: rtgauge compare RECORD..., or latest")
     return [replace(record, label=known.get(record.path.resolve())) for record in records]

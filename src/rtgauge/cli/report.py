@@ -16,8 +16,16 @@ def report(
     record: RecordArgument,
     require: Require = None,
     allow_left_out: AllowLeftOut = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.html", help="Page to write; default: report.html in the record."
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+    ] = None,
     fraction: Fraction = "0.5",
     marker: Marker = None,
 ) -> None:
@@ -39,7 +47,16 @@ def report(
         gc.enable()
 
 
-def _write(record: Path, require: str | None, out: Path | None, figures: Path | None, fraction: str, marker: list[str] | None, *, allow_left_out: bool) -> None:
+def _write(
+    record: Path,
+    require: str | None,
+    out: Path | None,
+    figures: Path | None,
+    fraction: str,
+    marker: list[str] | None,
+    *,
+    allow_left_out: bool,
+) -> None:
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
     from rtgauge.cli.options import timing

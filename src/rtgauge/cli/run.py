@@ -51,13 +51,21 @@ def _overrides(
         key, sign, value = setting.partition("=")
         if not sign or not key:
             raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
-        parameters[key.strip()] = int(value) if value.strip().isdigit() else {"true": True, "false": False}.get(value.strip(), value.strip())
+        parameters[key.strip()] = (
+            int(value)
+            if value.strip().isdigit()
+            else {"true": True, "false": False}.get(value.strip(), value.strip())
+        )
     for name, value in direct.items():
         if value is not None and name in parameters:
             raise InputError(f"--{name} and --set {name}= together; give one of them")
         if value is not None:
             parameters[name] = value
-    ways: dict[str | None, Literal["settings", "boot"] | None] = {None: None, "settings": "settings", "boot": "boot"}
+    ways: dict[str | None, Literal["settings", "boot"] | None] = {
+        None: None,
+        "settings": "settings",
+        "boot": "boot",
+    }
     if deployments_by not in ways:
         raise InputError(f"--deployments-by {deployments_by}: give settings or boot (lab guests only)")
     if duration is not None:
@@ -96,11 +104,17 @@ def _refuse_with_resume(options: dict[str, object]) -> None:
 
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"{name} cannot be combined with --resume: the record already has its plan; leave it out, or start a new run")
+            raise InputError(
+                f"{name} cannot be combined with --resume: the record already has its plan; leave "
+                "it out, or start a new run"
+            )
 
 
 def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | None, details: bool) -> int:
-    """Continue the record named, the newest one of a study, or the newest unfinished one. Gives the exit status."""
+    """Continue the record named, the newest one of a study, or the newest unfinished one.
+
+    Gives the exit status.
+    """
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
     from rtgauge.plan.study_state import newest_record
@@ -110,7 +124,13 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
 
-    folder = newest_record(options.out, plan) if plan in registry.STUDIES else find_partial(options.out) if plan == DEFAULT_PLAN else find_record(Path(plan))
+    folder = (
+        newest_record(options.out, plan)
+        if plan in registry.STUDIES
+        else find_partial(options.out)
+        if plan == DEFAULT_PLAN
+        else find_record(Path(plan))
+    )
     record = Record.open(folder)
     study = registry.study_of_record(record.run)
     if study is not None and study.study.name == DELGADO2020:
@@ -133,60 +153,142 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
 def run(
     plan: Annotated[
         str,
-        typer.Argument(metavar="PLAN", help="A preset or a study (see above), or a TOML file; with --resume, a record."),
+        typer.Argument(
+            metavar="PLAN", help="A preset or a study (see above), or a TOML file; with --resume, a record."
+        ),
     ] = DEFAULT_PLAN,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Machine to measure: local, ssh://[user@]host[:port] or lab:NAME. Repeatable; run one after the other."),
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME. Repeatable; run one "
+                "after the other."
+            ),
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order.")] = None,
-    load: Annotated[str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network."),
+    ] = None,
     deployment: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated by , or ;"),
+        typer.Option(
+            metavar="NAMES",
+            help=(
+                "CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated "
+                "by , or ;"
+            ),
+        ),
     ] = None,
     deployments_by: Annotated[
         str | None,
-        typer.Option(metavar="HOW", help="settings: change the running machine (default); boot: reboot the lab guest for each deployment."),
+        typer.Option(
+            metavar="HOW",
+            help=(
+                "settings: change the running machine (default); boot: reboot the lab guest for each "
+                "deployment."
+            ),
+        ),
     ] = None,
-    require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".')] = None,
+    require: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".'
+        ),
+    ] = None,
     allow_left_out: AllowLeftOut = False,
     cross_check: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, xenomai-switchtest; rtai-latency, rtai-switches.",
+            help=(
+                "Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, "
+                "xenomai-switchtest; rtai-latency, rtai-switches."
+            ),
         ),
     ] = None,
-    controller: Annotated[bool, typer.Option("--controller", help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.")] = False,
-    raised: Annotated[list[str] | None, typer.Option("--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT).")] = None,
-    cpu: Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones.")] = None,
-    interval: Annotated[str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")] = None,
-    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")] = None,
-    priority: Annotated[int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")] = None,
+    controller: Annotated[
+        bool,
+        typer.Option(
+            "--controller",
+            help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.",
+        ),
+    ] = False,
+    raised: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT)."
+        ),
+    ] = None,
+    cpu: Annotated[
+        str | None,
+        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones."),
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")
+    ] = None,
     explain: Annotated[
         bool | None,
-        typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events; default: as the plan says.", show_default=False),
+        typer.Option(
+            "--explain/--no-explain",
+            help="Explain the largest latencies by the kernel's events; default: as the plan says.",
+            show_default=False,
+        ),
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
+    ] = None,
     wait: WaitForLock = "0",
     hold: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long a remote machine that lost the connection waits for --resume, beyond its longest step; default: as long again, 1 to 15 min.",
+            help=(
+                "How long a remote machine that lost the connection waits for --resume, beyond its "
+                "longest step; default: as long again, 1 to 15 min."
+            ),
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue PLAN (a .partial record or a study), by default the newest unfinished record in --out.")
+        bool,
+        typer.Option(
+            "--resume",
+            help=(
+                "Continue PLAN (a .partial record or a study), by default the newest unfinished record "
+                "in --out."
+            ),
+        ),
     ] = False,
     live: Live = False,
     live_at: LiveAt = None,
     details: Details = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
+    ] = False,
 ) -> None:
     """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
 
@@ -257,8 +359,12 @@ def run(
     if require is not None:
         parse_requirement(require)
     live_address = where_live(live=live, live_at=live_at)
-    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait))
-    direct: dict[str, str | int | None] = dict(zip(DIRECT, (cpu, interval, policy, priority, explain), strict=True))
+    options = RunOptions(
+        out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait)
+    )
+    direct: dict[str, str | int | None] = dict(
+        zip(DIRECT, (cpu, interval, policy, priority, explain), strict=True)
+    )
     overrides = _overrides(
         duration=duration,
         load=load,
@@ -303,7 +409,11 @@ def run(
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if explain and all(step.space == "kernel" for step in chosen.steps):
-        typer.echo("--explain explains nothing here: it is of tasks in user space, and all steps of this plan are in kernel space", err=True)
+        typer.echo(
+            "--explain explains nothing here: it is of tasks in user space, and all steps of this "
+            "plan are in kernel space",
+            err=True,
+        )
     if study is not None and plan == DELGADO2020:
         from rtgauge.cli.study import measure_study
 

@@ -15,19 +15,57 @@ if TYPE_CHECKING:
 
 
 def sched(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Task set in TOML: a [[task]] with name, period and execution per task.")] = None,
-    json: Json = False,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline, or the curve of --random: .svg, .png, .pdf or .html.")] = None,
-    jitter_from: Annotated[Path | None, typer.Option(metavar="RECORD", help="Take release jitter from a record: the largest latency of the CPU.")] = None,
-    execution_from: Annotated[
-        Path | None, typer.Option(metavar="RECORD", help="Take execution times from a record of the taskset probe: the largest of each task.")
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="Task set in TOML: a [[task]] with name, period and execution per task."
+        ),
     ] = None,
-    random: Annotated[int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Instead of a file: N random task sets at each utilisation.")] = None,
+    json: Json = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the timeline, or the curve of --random: .svg, .png, .pdf or .html."
+        ),
+    ] = None,
+    jitter_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECORD", help="Take release jitter from a record: the largest latency of the CPU."
+        ),
+    ] = None,
+    execution_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECORD",
+            help="Take execution times from a record of the taskset probe: the largest of each task.",
+        ),
+    ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Instead of a file: N random task sets at each utilisation.",
+        ),
+    ] = None,
     tasks: Annotated[int, typer.Option(min=1, max=99, metavar="N", help="Tasks in each random set.")] = 20,
-    utilisation: Annotated[str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Utilisations of the random sets.")] = "0.5:1.0",
-    periods: Annotated[str, typer.Option(metavar="LOW:HIGH", help="Periods of the random sets, log-uniform.")] = "10ms:1s",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random sets, to reproduce them.")] = 1,
-    growth: Annotated[bool, typer.Option("--growth", help="Also compute by how much the execution times of the random sets could grow.")] = False,
+    utilisation: Annotated[
+        str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Utilisations of the random sets.")
+    ] = "0.5:1.0",
+    periods: Annotated[
+        str, typer.Option(metavar="LOW:HIGH", help="Periods of the random sets, log-uniform.")
+    ] = "10ms:1s",
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the random sets, to reproduce them.")
+    ] = 1,
+    growth: Annotated[
+        bool,
+        typer.Option(
+            "--growth", help="Also compute by how much the execution times of the random sets could grow."
+        ),
+    ] = False,
 ) -> None:
     """Check whether a periodic task set meets its deadlines.
 
@@ -52,12 +90,16 @@ def sched(
     if file is not None:
         raise typer.Exit(_analyse_file(file, jitter_from, execution_from, figure, as_json=json))
     if jitter_from is not None or execution_from is not None:
-        raise InputError("--jitter-from and --execution-from need a task set file; they do not work with --random")
+        raise InputError(
+            "--jitter-from and --execution-from need a task set file; they do not work with --random"
+        )
     assert random is not None  # noqa: S101 - one of the two, see above
     _analyse_random(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
 
 
-def _analyse_file(file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool) -> int:
+def _analyse_file(
+    file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool
+) -> int:
     from rtgauge.schedulability.analysis.analyse import analyse
     from rtgauge.schedulability.model.task_set_file import read_task_set
 
@@ -98,10 +140,24 @@ def _status(result: SetResult) -> int:
     from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
     from rtgauge.schedulability.analysis.analysis_document import Answer
 
-    return {Answer.SCHEDULABLE: EXIT_OK, Answer.NOT_SCHEDULABLE: EXIT_FAILS, Answer.CANNOT_TELL: EXIT_CANNOT_TELL}[result.answer]
+    return {
+        Answer.SCHEDULABLE: EXIT_OK,
+        Answer.NOT_SCHEDULABLE: EXIT_FAILS,
+        Answer.CANNOT_TELL: EXIT_CANNOT_TELL,
+    }[result.answer]
 
 
-def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed: int, figure: Path | None, *, growth: bool, as_json: bool) -> None:
+def _analyse_random(
+    sets: int,
+    tasks: int,
+    utilisation: str,
+    periods: str,
+    seed: int,
+    figure: Path | None,
+    *,
+    growth: bool,
+    as_json: bool,
+) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from rtgauge.cli.console import Console
@@ -111,10 +167,23 @@ def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed:
 
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)
     terminal = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.completed:.0f}/{task.total:.0f} sets"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} sets"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         bar = progress.add_task("random sets", total=sets * len(shares))
-        result = schedulability_ratio(sets, tasks, shares, periods_ns=periods_ns, seed=seed, growth=growth, progress=lambda done: progress.advance(bar, done))
+        result = schedulability_ratio(
+            sets,
+            tasks,
+            shares,
+            periods_ns=periods_ns,
+            seed=seed,
+            growth=growth,
+            progress=lambda done: progress.advance(bar, done),
+        )
     if as_json:
         typer.echo(result.model_dump_json(indent=1))
     else:
@@ -123,4 +192,9 @@ def _analyse_random(sets: int, tasks: int, utilisation: str, periods: str, seed:
         from rtgauge.report.figures.file import write_figure
         from rtgauge.schedulability.page.schedule_figure import ratio_figure
 
-        write_figure(ratio_figure(result), figure, f"UUniFast, periods {periods}, rate-monotonic, seed {seed}; vertical lines: 95 % confidence interval")
+        write_figure(
+            ratio_figure(result),
+            figure,
+            f"UUniFast, periods {periods}, rate-monotonic, seed {seed}; vertical lines: 95 % "
+            "confidence interval",
+        )

@@ -20,7 +20,9 @@ ABOVE_SHARE = 0.3
 """Of a stall's length: latencies above it are explained."""
 LEAST_LENGTH_NS = 100_000
 STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
-"""How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200 a step are kept."""
+"""How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200
+a step are kept.
+"""
 THROTTLED_S = 8
 """Throttling comes once a second (sched_rt_period_us)."""
 WATCHED = ("fault", "catch-up")
@@ -34,27 +36,57 @@ def selftest(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="hog, from-idle, two-cpus, catch-up, softirq, timers, throttle, fault, idle, irqs-off, preempt-off, stopped; default: all but stopped.",
+            help=(
+                "hog, from-idle, two-cpus, catch-up, softirq, timers, throttle, fault, idle, irqs-off, "
+                "preempt-off, stopped; default: all but stopped."
+            ),
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option(min=4, max=10_000, metavar="N", help="Stalls to inject, about; throttling comes once a second and is not counted.")
+        int,
+        typer.Option(
+            min=4,
+            max=10_000,
+            metavar="N",
+            help="Stalls to inject, about; throttling comes once a second and is not counted.",
+        ),
     ] = 300,
-    length: Annotated[str, typer.Option(metavar="TIME", help="How long a stall is, about: 100us to 20ms; longer than the machine's own delays.")] = "1ms",
-    cpu: Annotated[int | None, typer.Option(min=0, max=65_535, metavar="N", help="CPU to stall and to measure; by default the last one.")] = None,
-    target: Annotated[str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME.")] = "local",
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path("rtgauge-runs"),
+    length: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="How long a stall is, about: 100us to 20ms; longer than the machine's own delays.",
+        ),
+    ] = "1ms",
+    cpu: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65_535, metavar="N", help="CPU to stall and to measure; by default the last one."
+        ),
+    ] = None,
+    target: Annotated[
+        str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME.")
+    ] = "local",
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
     wait: WaitForLock = "0",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
+    ] = False,
 ) -> None:
     """Stall a CPU in known ways, measure beside it, and compare the explanations with what was done.
 
-    hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU has one too. catch-up: a late loop's own work.
-    softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler gives lower tasks their share. fault: a program's
+    hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU
+    has one too. catch-up: a late loop's own work.
+    softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler
+    gives lower tasks their share. fault: a program's
     loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
-    irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What is not possible is said and left out.
+    irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What
+    is not possible is said and left out.
     stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
-    Nothing of the machine's settings is changed; for about three quarters of a minute one of its CPUs is busy.
+    Nothing of the machine's settings is changed; for about three quarters of a minute one of its CPUs is
+    busy.
 
     \b
     Examples:
@@ -109,15 +141,28 @@ def selftest(
         raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")
     where = max(os.sched_getaffinity(0)) if cpu is None else cpu
     display = make_display()
-    plan = make_plan({"name": "selftest", "order": "as-written", "step": _steps(chosen, count, where, length_ns)}, "selftest", Overrides(targets=[target]))
-    with Interrupt(display.stopping) as interrupt, display, stopped_now_and_then(guest, STOPPED_S) if guest and OUTSIDE in chosen else nullcontext() as stops:
-        path, run, _ = start_run(plan, RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait)), display, interrupt)
+    plan = make_plan(
+        {"name": "selftest", "order": "as-written", "step": _steps(chosen, count, where, length_ns)},
+        "selftest",
+        Overrides(targets=[target]),
+    )
+    with (
+        Interrupt(display.stopping) as interrupt,
+        display,
+        stopped_now_and_then(guest, STOPPED_S) if guest and OUTSIDE in chosen else nullcontext() as stops,
+    ):
+        path, run, _ = start_run(
+            plan, RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait)), display, interrupt
+        )
     if guest and stops is not None:
         _write_stops(path, run, guest, stops)
     record, problem = settle(path, run)
     result = self_test(record)
     if result is None and run.state != "interrupted":
-        raise MeasureError("nothing could be explained here: the kernel's events cannot be recorded (see the marks: rtgauge show latest)")
+        raise MeasureError(
+            "nothing could be explained here: the kernel's events cannot be recorded (see the "
+            "marks: rtgauge show latest)"
+        )
     if json:
         typer.echo(selftest_document(str(path), result).model_dump_json(indent=1))
     elif result is not None:
@@ -140,7 +185,10 @@ def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]])
 
     running = find_running(guest)
     offset_ns = 0 if running is None else clock_offset_ns(running)
-    lines = [dumps({"kind": OUTSIDE, "cpu": ALL_CPUS, "start_ns": start + offset_ns, "end_ns": end + offset_ns}) for start, end in stops]
+    lines = [
+        dumps({"kind": OUTSIDE, "cpu": ALL_CPUS, "start_ns": start + offset_ns, "end_ns": end + offset_ns})
+        for start, end in stops
+    ]
     RecordWriter(path, run.id).write_log(OUTSIDE_LOG, "".join(f"{line}\n" for line in lines).encode())
 
 
@@ -151,15 +199,29 @@ def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[
 
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
-        return [{"probe": "wakeup", "interval": "2ms", "duration": f"{seconds:.1f}s", "explain": True, "explain-above": f"{STOPPED_S / 2 * 1000:.0f}ms"}]
+        return [
+            {
+                "probe": "wakeup",
+                "interval": "2ms",
+                "duration": f"{seconds:.1f}s",
+                "explain": True,
+                "explain-above": f"{STOPPED_S / 2 * 1000:.0f}ms",
+            }
+        ]
     length = "" if length_ns == LENGTH_US * 1000 else f":{length_ns // 1000}"
     quick = [kind for kind in kinds if kind != "throttle"]
     each = -(-count // max(len(quick), 1))
     steps: list[dict[str, object]] = []
     for kind in kinds:
         parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
-        seconds = THROTTLED_S if kind == "throttle" else each / parts * (SECONDS_A_STALL + 2 * length_ns / 1e9)
-        step: dict[str, object] = {"load": f"stall:{kind}:{cpu}{length}", "duration": f"{seconds:.1f}s", "explain": True}
+        seconds = (
+            THROTTLED_S if kind == "throttle" else each / parts * (SECONDS_A_STALL + 2 * length_ns / 1e9)
+        )
+        step: dict[str, object] = {
+            "load": f"stall:{kind}:{cpu}{length}",
+            "duration": f"{seconds:.1f}s",
+            "explain": True,
+        }
         step["explain-above"] = f"{length_ns * ABOVE_SHARE:.0f}ns"
         wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": f"{length_ns // 5}ns"}
         match kind:

@@ -11,7 +11,13 @@ import typer
 from rtgauge.cli.options import AllowLeftOut, Details, Json, RecordArgument, Require
 
 
-def show(record: RecordArgument, require: Require = None, allow_left_out: AllowLeftOut = False, details: Details = False, json: Json = False) -> None:
+def show(
+    record: RecordArgument,
+    require: Require = None,
+    allow_left_out: AllowLeftOut = False,
+    details: Details = False,
+    json: Json = False,
+) -> None:
     """Print the summary of a record, or check it against a requirement.
 
     \b
@@ -38,7 +44,10 @@ def show(record: RecordArgument, require: Require = None, allow_left_out: AllowL
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
-def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = Path("rtgauge-runs"), json: Json = False) -> None:
+def list_records(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = Path("rtgauge-runs"),
+    json: Json = False,
+) -> None:
     """List the records in a folder, the oldest first.
 
     \b
@@ -65,7 +74,18 @@ def list_records(out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder
         except RecordError as error:
             typer.echo(f"rtgauge: left out: {error}", err=True)
     if json:
-        typer.echo(dumps([{"record": str(record.path), **record.run.model_dump(mode="json", exclude={"planned", "plan"})} for record in records], indent=1))
+        typer.echo(
+            dumps(
+                [
+                    {
+                        "record": str(record.path),
+                        **record.run.model_dump(mode="json", exclude={"planned", "plan"}),
+                    }
+                    for record in records
+                ],
+                indent=1,
+            )
+        )
     elif not records:
         typer.echo(f"no records in {out}")
     else:

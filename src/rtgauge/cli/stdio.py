@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Standard output and error: their reader may go away (`| head -1` or a closed terminal must not end a measurement), and all text is escaped."""
+"""Standard output and error: their reader may go away (`| head -1` or a closed terminal must not end a
+measurement), and all text is escaped.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ class _Patient(io.FileIO):
 
 
 class Escaping(io.TextIOWrapper):
-    """Text for standard output or error; what could command a terminal in it is escaped. `unescaped` is for who does that himself (cli/console.py)."""
+    """Text for standard output or error; what could command a terminal in it is escaped.
+
+    `unescaped` is for who does that himself (cli/console.py).
+    """
 
     unescaped: TextIO
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge run delgado2020`: shows the choice of a deployment before it is measured under load, and keeps the comparison beside the page."""
+"""`rtgauge run delgado2020`: shows the choice of a deployment before it is measured under load, and keeps the
+comparison beside the page.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ COMPARISON_PAGE = "compare.html"
 
 
 class StudyDocument(BaseModel):
-    """The one document that `--json` prints: the record; the comparison and the choice are None where the study was stopped before."""
+    """The one document that `--json` prints: the record; the comparison and the choice are None where the
+    study was stopped before.
+    """
 
     study: str
     runs: list[RunDocument] = []
@@ -72,7 +76,10 @@ def measure_study(
     live_at: str | None = None,
     details: bool = False,
 ) -> int:
-    """Measure the study delgado2020, or what is left of it where `resumed` is its record. Gives the exit status. Raises InputError, MeasureError."""
+    """Measure the study delgado2020, or what is left of it where `resumed` is its record.
+
+    Gives the exit status. Raises InputError, MeasureError.
+    """
     display = make_display(later_s=study.later_s)
 
     def next_steps(record: Record) -> Sequence[StepKey]:
@@ -93,7 +100,10 @@ def measure_study(
     except MeasureError as error:
         no_choice = error
     if compared is not None and compared.comparison is not None:
-        text = html([chapter_of(compared.comparison, compared.sides, compared.pairs)], [side.record for side in compared.sides])
+        text = html(
+            [chapter_of(compared.comparison, compared.sides, compared.pairs)],
+            [side.record for side in compared.sides],
+        )
         write_page(record.folder, COMPARISON_PAGE, text)
     if as_json:
         study_document = StudyDocument(study=study.study.name, runs=[document(record)])

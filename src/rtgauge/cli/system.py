@@ -36,17 +36,31 @@ def system(target: Target = "local", json: Json = False) -> None:
 
 
 def audit(
-    for_: Annotated[str | None, typer.Option("--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; default: the running kernel.")] = None,
-    rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own rules, instead of rtgauge's.")] = None,
-    details: Annotated[bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")] = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")] = False,
-    script: Annotated[bool, typer.Option("--script", help="Print the remedies as a shell script, to read and to run.")] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="KERNEL", help="xenomai, preempt-rt or stock; default: the running kernel."
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your own rules, instead of rtgauge's.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")
+    ] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")
+    ] = False,
+    script: Annotated[
+        bool, typer.Option("--script", help="Print the remedies as a shell script, to read and to run.")
+    ] = False,
     target: Target = "local",
     json: Json = False,
 ) -> None:
     """Check the machine's settings for real-time use.
 
-    Compares kernel, boot and run-time settings with rules from the papers and the kernel's documentation. Exit status 1: a serious finding.
+    Compares kernel, boot and run-time settings with rules from the papers and the kernel's documentation.
+    Exit status 1: a serious finding.
     """
     from rtgauge import __version__
     from rtgauge.errors import InputError

@@ -39,8 +39,20 @@ class SearchDocument(BaseModel):
     systems: dict[str, dict[str, Any]]
 
 
-def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: int | None, as_json: bool, details: bool, wait: str = "0") -> int:
-    """Search, print, and return the exit status. `parameters`: as in a plan; `wait`: for a machine that another run holds."""
+def tire_search(
+    parameters: dict[str, Any],
+    *,
+    load: str,
+    target: str,
+    repeats: int | None,
+    as_json: bool,
+    details: bool,
+    wait: str = "0",
+) -> int:
+    """Search, print, and return the exit status.
+
+    `parameters`: as in a plan; `wait`: for a machine that another run holds.
+    """
     for name in DECIDED:
         if name in parameters:
             raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
@@ -50,11 +62,17 @@ def tire_search(parameters: dict[str, Any], *, load: str, target: str, repeats: 
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
-            options = RunOptions(Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False, wait_s=wait_s(wait))
+            options = RunOptions(
+                Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False, wait_s=wait_s(wait)
+            )
             path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)
         if as_json:
-            typer.echo(SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(indent=1))
+            typer.echo(
+                SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(
+                    indent=1
+                )
+            )
         else:
             print_summary(record, Console(), kept=False, details=details)
     return EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)

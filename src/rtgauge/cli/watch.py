@@ -47,7 +47,10 @@ def _started(command: list[str], target: str) -> AbstractContextManager[int]:
 
 @contextmanager
 def _started_here(command: list[str]) -> Generator[int]:
-    """The program, which has begun its threads; it is ended with this. What it prints goes to standard error. Raises InputError, MeasureError."""
+    """The program, which has begun its threads; it is ended with this.
+
+    What it prints goes to standard error. Raises InputError, MeasureError.
+    """
     from rtgauge.errors import InputError, MeasureError
 
     try:
@@ -59,7 +62,9 @@ def _started_here(command: list[str]) -> Generator[int]:
         while time.monotonic() < end_s and process.poll() is None and not _has_real_time(process.pid):
             time.sleep(0.02)
         if process.poll() is not None:
-            raise MeasureError(f"{command[0]} ended at once, with status {process.returncode}: there is nothing to watch")
+            raise MeasureError(
+                f"{command[0]} ended at once, with status {process.returncode}: there is nothing to watch"
+            )
         yield process.pid
     finally:
         process.terminate()
@@ -72,30 +77,76 @@ def _started_here(command: list[str]) -> Generator[int]:
 
 def watch(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- CMD", help="A program to start on the target and to watch; it is ended afterwards.")
+        list[str] | None,
+        typer.Argument(
+            metavar="-- CMD", help="A program to start on the target and to watch; it is ended afterwards."
+        ),
     ] = None,
-    pid: Annotated[int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")] = None,
-    program: Annotated[str | None, typer.Option(metavar="NAME", help="The same by its name, as in /proc/PID/comm, where one program has it.")] = None,
+    pid: Annotated[
+        int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The same by its name, as in /proc/PID/comm, where one program has it."
+        ),
+    ] = None,
     threads: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Names of its threads, with commas between; default: those with a real-time policy, or else all.")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=(
+                "Names of its threads, with commas between; default: those with a real-time policy, or "
+                "else all."
+            ),
+        ),
     ] = None,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Watched time, e.g. 10s, 10min; default: 10s.")] = None,
-    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events.")] = True,
-    explain_above: Annotated[str | None, typer.Option(metavar="TIME", help="Explain each latency above this too, e.g. 100us.")] = None,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Watched time, e.g. 10s, 10min; default: 10s.")
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events."),
+    ] = True,
+    explain_above: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Explain each latency above this too, e.g. 100us.")
+    ] = None,
     dma_latency: Annotated[
-        str | None, typer.Option(metavar="US", help="Keep CPUs out of C-states that take more us to leave; off (default): as the program has them.")
+        str | None,
+        typer.Option(
+            metavar="US",
+            help=(
+                "Keep CPUs out of C-states that take more us to leave; off (default): as the program "
+                "has them."
+            ),
+        ),
     ] = None,
-    require: Annotated[str | None, typer.Option(metavar="TEXT", help='Requirement to check, e.g. "latency<=100us" or "response<=500us".')] = None,
+    require: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help='Requirement to check, e.g. "latency<=100us" or "response<=500us".'
+        ),
+    ] = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")] = Path("rtgauge-runs"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")
+    ] = Path("rtgauge-runs"),
     wait: WaitForLock = "0",
-    target: Annotated[str, typer.Option("--target", metavar="NAME", help="Machine with the program: local, ssh://[user@]host[:port] or lab:NAME.")] = "local",
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="Machine with the program: local, ssh://[user@]host[:port] or lab:NAME.",
+        ),
+    ] = "local",
     details: Details = False,
     json: Json = False,
 ) -> None:
     """Watch the threads of a program of your own.
 
-    How late each thread runs after it is woken, how long until it sleeps again, its period, who wakes it and who preempts it; and what delayed it most.
+    How late each thread runs after it is woken, how long until it sleeps again, its period, who wakes it and
+    who preempts it; and what delayed it most.
     Nothing is linked into the program. It needs root and a kernel with tracefs.
 
     \b
@@ -115,8 +166,16 @@ def watch(
     from rtgauge.target.address import parse_address
 
     if sum((pid is not None, program is not None, bool(command))) != 1:
-        raise InputError("give a program that runs, by --pid PID or --program NAME, or a command to start: rtgauge watch -- CMD")
-    if command and parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
+        raise InputError(
+            "give a program that runs, by --pid PID or --program NAME, or a command to start: "
+            "rtgauge watch -- CMD"
+        )
+    if (
+        command
+        and parse_address(target) is None
+        and shutil.which(command[0]) is None
+        and not Path(command[0]).exists()
+    ):
         raise InputError(f"{command[0]} cannot be started: No such file or directory")
     given = {
         "pid": pid,

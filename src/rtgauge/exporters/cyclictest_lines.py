@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's result lines (`t0-max-latency pass 54 us`).
+"""What scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's result lines
+(`t0-max-latency pass 54 us`).
 
-Latencies are cut to whole us in the histogram, as cyclictest does. It has no place for missed activations: a comment gives their number."""
+Latencies are cut to whole us in the histogram, as cyclictest does. It has no place for missed activations: a
+comment gives their number.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,15 @@ LIMIT_US = 10_000
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """The steps that measured what cyclictest measures, with the series of their threads. Raises InputError where there is none."""
-    steps = [(step, step.main_series) for step in record.steps if step.total is not None and step.total.metric == "latency"]
+    """The steps that measured what cyclictest measures, with the series of their threads.
+
+    Raises InputError where there is none.
+    """
+    steps = [
+        (step, step.main_series)
+        for step in record.steps
+        if step.total is not None and step.total.metric == "latency"
+    ]
     if not steps:
         raise InputError(f"{record.path} has no step with latencies, which is what cyclictest measures")
     return steps
@@ -39,7 +49,9 @@ def _counts(windows: pl.DataFrame, series: int | None) -> npt.NDArray[np.int64]:
     part = windows.filter((windows["phase"] == "measure") & (windows["series"] == series))
     for bins, counts in part.select("bins", "counts").iter_rows():
         if bins and bins[0] < 0:
-            raise InputError("cyclictest's histogram has no place for early activations, and this step has some")
+            raise InputError(
+                "cyclictest's histogram has no place for early activations, and this step has some"
+            )
         us = lower_ns(bins) // 1000
         inside = us < LIMIT_US
         np.add.at(result, us[inside], np.asarray(counts, dtype=np.int64)[inside])
@@ -47,16 +59,30 @@ def _counts(windows: pl.DataFrame, series: int | None) -> npt.NDArray[np.int64]:
 
 
 def cyclictest(record: Record) -> bytes:
-    """The histogram of the record's one step with latencies. Raises InputError where it has none or several."""
+    """The histogram of the record's one step with latencies.
+
+    Raises InputError where it has none or several.
+    """
     steps = _wakeups(record)
     if len(steps) > 1:
-        raise InputError(f"cyclictest's text is of one step, this record has {len(steps)} ({', '.join(step.id for step, _ in steps)}): choose one with --step")
+        raise InputError(
+            f"cyclictest's text is of one step, this record has {len(steps)} "
+            f"({', '.join(step.id for step, _ in steps)}): choose one with --step"
+        )
     step, threads = steps[0]
     windows = record.windows(step)
     columns = [_counts(windows, series.series) for series in threads]
     rows = max((int(np.flatnonzero(column)[-1]) + 1 for column in columns if column.any()), default=1)
-    lines = [f"# rtgauge: {step_name(step)}; missed activations, which are not in the histogram: {' '.join(missed_text(step, series) for series in threads)}"]
-    lines += ["# Histogram", *(f"{us:06d} " + "\t".join(f"{column[us]:06d}" for column in columns) for us in range(rows))]
+    lines = [
+        (
+            f"# rtgauge: {step_name(step)}; missed activations, which are not in the histogram: "
+            f"{' '.join(missed_text(step, series) for series in threads)}"
+        )
+    ]
+    lines += [
+        "# Histogram",
+        *(f"{us:06d} " + "\t".join(f"{column[us]:06d}" for column in columns) for us in range(rows)),
+    ]
     totals = [int(column.sum()) for column in columns]
 
     def row(name: str, values: list[Any], width: int = 5) -> str:
@@ -66,13 +92,23 @@ def cyclictest(record: Record) -> bytes:
     lines.append(row("Min Latencies", [(series.min_ns or 0) // 1000 for series in threads]))
     lines.append(row("Avg Latencies", [int(series.mean_ns or 0) // 1000 for series in threads]))
     lines.append(row("Max Latencies", [(series.max_ns or 0) // 1000 for series in threads]))
-    lines.append(row("Histogram Overflows", [series.count - total for series, total in zip(threads, totals, strict=True)]))
-    lines += ["# Histogram Overflow at cycle number:", *(f"# Thread {number}:" for number in range(len(threads)))]
+    lines.append(
+        row(
+            "Histogram Overflows",
+            [series.count - total for series, total in zip(threads, totals, strict=True)],
+        )
+    )
+    lines += [
+        "# Histogram Overflow at cycle number:",
+        *(f"# Thread {number}:" for number in range(len(threads))),
+    ]
     return ("\n".join(lines) + "\n").encode()
 
 
 def lava(record: Record) -> bytes:
-    """LAVA's lines; with several steps their names begin with the step's. A step that does not pass its requirement fails in its maxima.
+    """LAVA's lines; with several steps their names begin with the step's.
+
+    A step that does not pass its requirement fails in its maxima.
 
     What the whole run has to pass has lines of its own."""
     steps = _wakeups(record)
@@ -83,9 +119,16 @@ def lava(record: Record) -> bytes:
         for number, series in enumerate(threads):
             for name, value in (("min", series.min_ns), ("avg", series.mean_ns), ("max", series.max_ns)):
                 if value is not None:
-                    lines.append(f"{prefix}t{number}-{name}-latency {result if name == 'max' else 'pass'} {value / 1000:.3f} us")
+                    lines.append(
+                        f"{prefix}t{number}-{name}-latency {result if name == 'max' else 'pass'} "
+                        f"{value / 1000:.3f} us"
+                    )
             if (missed := missed_of(step, series)) is not None:
                 lines.append(f"{prefix}t{number}-missed {result if missed else 'pass'} {missed} activations")
     for number, check in enumerate(run_checks(record)):
-        lines.append(f"run-{number}-{clean_name(check.name)} {'fail' if check.failure is not None else 'pass' if check.skipped is None else 'skip'} 1 checks")
+        lines.append(
+            f"run-{number}-{clean_name(check.name)} "
+            f"{'fail' if check.failure is not None else 'pass' if check.skipped is None else 'skip'} "
+            "1 checks"
+        )
     return ("\n".join(lines) + "\n").encode()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables for documents: GitHub's Markdown for a pull request, and LaTeX with booktabs as papers have them; one a quantity, times in us."""
+"""Tables for documents: GitHub's Markdown for a pull request, and LaTeX with booktabs as papers have them;
+one a quantity, times in us.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
 _FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")
 _LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''",
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': "''",
 }  # fmt: skip
 
 
@@ -51,7 +55,11 @@ def _tables(record: Record) -> dict[str, list[Row]]:
         mark = "" if step.worst is None else "*"
         rows.append(Row(step_name(step) + mark, part=False, cells=_cells(step, step.total)))
         if len(step.series) > 1:
-            rows += [Row(series_name(series), part=True, cells=_cells(step, series)) for series in step.series if series.metric == step.total.metric]
+            rows += [
+                Row(series_name(series), part=True, cells=_cells(step, series))
+                for series in step.series
+                if series.metric == step.total.metric
+            ]
     return tables
 
 
@@ -65,32 +73,58 @@ def markdown(record: Record) -> bytes:
     lines: list[str] = [f"### rtgauge: {_markdown_text(record.run.id)}", ""]
     for step in record.steps:
         if (verdict := verdict_of(record, step)) is not None:
-            what = ": ".join(_markdown_text(part) for part in (step_name(step), verdict.requirement, verdict.reason))
+            what = ": ".join(
+                _markdown_text(part) for part in (step_name(step), verdict.requirement, verdict.reason)
+            )
             lines += [f"- **{verdict.word.value}**: {what}"]
     for quantity, rows in _tables(record).items():
-        lines += ["", f"| {_markdown_text(quantity)}, us | " + " | ".join(HEADINGS[1:]) + " |", "|---" + "|---:" * (len(HEADINGS) - 1) + "|"]
+        lines += [
+            "",
+            f"| {_markdown_text(quantity)}, us | " + " | ".join(HEADINGS[1:]) + " |",
+            "|---" + "|---:" * (len(HEADINGS) - 1) + "|",
+        ]
         for row in rows:
-            name = f"&nbsp;&nbsp;{_markdown_text(row.name)}" if row.part else f"**{_markdown_text(row.name)}**"
-            lines.append(f"| {name} | " + " | ".join(f"≥{text}" if bound else text for text, bound in row.cells) + " |")
-    marks = {f"{mark.severity.value}: {mark.name}: {mark.detail}" for step in record.steps for mark in step.marks}
+            name = (
+                f"&nbsp;&nbsp;{_markdown_text(row.name)}" if row.part else f"**{_markdown_text(row.name)}**"
+            )
+            lines.append(
+                f"| {name} | " + " | ".join(f"≥{text}" if bound else text for text, bound in row.cells) + " |"
+            )
+    marks = {
+        f"{mark.severity.value}: {mark.name}: {mark.detail}" for step in record.steps for mark in step.marks
+    }
     lines += ["", *(f"- {_markdown_text(mark)}" for mark in sorted(marks))]
     return ("\n".join(lines).rstrip() + "\n").encode()
 
 
 def _latex_text(text: str) -> str:
     """Text as LaTeX prints it; what its fonts may not have becomes a question mark."""
-    return "".join(_LATEX.get(character, character if character.isascii() else "?") for character in one_line(text))
+    return "".join(
+        _LATEX.get(character, character if character.isascii() else "?") for character in one_line(text)
+    )
 
 
 def latex(record: Record) -> bytes:
     """The tables, for a document with `\\usepackage{booktabs}`."""
     lines = [f"% rtgauge: {_latex_text(record.run.id)}", r"% needs \usepackage{booktabs}"]
     for quantity, rows in _tables(record).items():
-        lines += [r"\begin{table}", r"\centering", rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}"]
+        lines += [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}",
+        ]
         lines.append(r"\small\setlength{\tabcolsep}{4pt}")  # nine columns fit into an article's page
-        lines += [rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}", r"\toprule", " & ".join(HEADINGS) + r" \\", r"\midrule"]
+        lines += [
+            rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}",
+            r"\toprule",
+            " & ".join(HEADINGS) + r" \\",
+            r"\midrule",
+        ]
         for row in rows:
             name = rf"\quad {_latex_text(row.name)}" if row.part else _latex_text(row.name)
-            lines.append(" & ".join([name, *(rf"$\geq${text}" if bound else text for text, bound in row.cells)]) + r" \\")
+            lines.append(
+                " & ".join([name, *(rf"$\geq${text}" if bound else text for text, bound in row.cells)])
+                + r" \\"
+            )
         lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
     return ("\n".join(lines) + "\n").encode()

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a line for each window of each series, with a tag each; values in ns.
+"""A log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a line for each window of each series,
+with a tag each; values in ns.
 
-A bin of a record counts as its largest value, as in its quantiles, at most the window's maximum. The format has no place for values below 0 (early
-activations are in series with the tag `early`, without their sign), for samples above an imported histogram (only the largest is in the log) and for
+A bin of a record counts as its largest value, as in its quantiles, at most the window's maximum. The format
+has no place for values below 0 (early
+activations are in series with the tag `early`, without their sign), for samples above an imported histogram
+(only the largest is in the log) and for
 missed activations: comments give their numbers."""
 
 from __future__ import annotations
@@ -57,20 +60,39 @@ def hdr_log(record: Record) -> bytes:
         windows = windows.filter(windows["phase"] == "measure")
         start_ns = int(cast("Any", windows["start_ns"].min()) or 0) if windows.height else 0
         lines += [
-            f"#{_tag(step.id, series.series, early=False)}: {step_name(step)}: {series.metric}: {series_name(series)}: missed {missed_text(step, series)}"
+            f"#{_tag(step.id, series.series, early=False)}: {step_name(step)}: {series.metric}: "
+            f"{series_name(series)}: missed {missed_text(step, series)}"
             for series in step.series
         ]
         outside = at_least = 0
         for row in windows.iter_rows(named=True):
-            values = [(int(value), count) for value, count in zip(upper_ns(row["bins"]).tolist(), row["counts"], strict=True)]
+            values = [
+                (int(value), count)
+                for value, count in zip(upper_ns(row["bins"]).tolist(), row["counts"], strict=True)
+            ]
             most = row["max_ns"]
-            late = [(value if most is None else min(value, most), count) for value, count in values if 0 <= value < OVERFLOW_NS]
-            early = [(-value if row["min_ns"] is None else min(-value, -row["min_ns"]), count) for value, count in values if -OVERFLOW_NS < value < 0]
+            late = [
+                (value if most is None else min(value, most), count)
+                for value, count in values
+                if 0 <= value < OVERFLOW_NS
+            ]
+            early = [
+                (-value if row["min_ns"] is None else min(-value, -row["min_ns"]), count)
+                for value, count in values
+                if -OVERFLOW_NS < value < 0
+            ]
             # What is 10 s or more away is in one bin: of these only the outermost is known.
-            beyond = [(side, count) for value, count in values for side in (late, early) if abs(value) >= OVERFLOW_NS and (value > 0) == (side is late)]
+            beyond = [
+                (side, count)
+                for value, count in values
+                for side in (late, early)
+                if abs(value) >= OVERFLOW_NS and (value > 0) == (side is late)
+            ]
             for side, count in beyond:
                 farthest = most if side is late else None if row["min_ns"] is None else -row["min_ns"]
-                side.extend([(OVERFLOW_NS, count)] if farthest is None else [(OVERFLOW_NS, count - 1), (farthest, 1)])
+                side.extend(
+                    [(OVERFLOW_NS, count)] if farthest is None else [(OVERFLOW_NS, count - 1), (farthest, 1)]
+                )
                 at_least += count - (farthest is not None)
             absent = row["count"] - sum(row["counts"])
             if absent and most is not None and most >= 0:
@@ -78,12 +100,18 @@ def hdr_log(record: Record) -> bytes:
                 absent -= 1
             outside += absent
             at, length = (row["start_ns"] - start_ns) / 1e9, (row["end_ns"] - row["start_ns"]) / 1e9
-            written = (_line(_tag(step.id, row["series"], early=is_early), at, length, part) for part, is_early in ((late, False), (early, True)))
+            written = (
+                _line(_tag(step.id, row["series"], early=is_early), at, length, part)
+                for part, is_early in ((late, False), (early, True))
+            )
             body += [line for line in written if line is not None]
         if outside:
             lines.append(f"#{clean_name(step.id)}: {outside} samples of unknown value are not in the log")
         if at_least:
-            lines.append(f"#{clean_name(step.id)}: {at_least} samples are 10 s or longer: they are in the log as 10 s, the longest of each window as it is")
+            lines.append(
+                f"#{clean_name(step.id)}: {at_least} samples are 10 s or longer: they are in the "
+                "log as 10 s, the longest of each window as it is"
+            )
     began_at = datetime.fromtimestamp(first or 0).astimezone()
     lines += [
         f"#[StartTime: {first or 0:.3f} (seconds since epoch), {began_at:%Y-%m-%d %H:%M:%S}]",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds, and one for each verdict and what was left out.
+"""A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds,
+and one for each verdict and what was left out.
 
 The origin is `rtgauge`, the build the kernel's release: who submits it puts their own in place of them."""
 
@@ -9,7 +10,15 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, missed_of, run_checks, series_name, shown_series, step_name, verdict_of
+from rtgauge.exporters.step_figures import (
+    failure_of,
+    missed_of,
+    run_checks,
+    series_name,
+    shown_series,
+    step_name,
+    verdict_of,
+)
 from rtgauge.record.facts import fact
 from rtgauge.record.files import clean_name
 
@@ -34,10 +43,32 @@ def kcidb(record: Record) -> bytes:
     tests: list[dict[str, Any]] = []
     for step in record.steps:
         path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
-        about = {"build_id": _build(record, step), "origin": ORIGIN, "start_time": step.started, "comment": step_name(step)}
-        misc = {"deployment": one_line(step.key.deployment), "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks]}
-        status = "FAIL" if failure_of(record, step) is not None else "DONE" if verdict_of(record, step) is None else "PASS"
-        tests.append({**about, "id": f"{ORIGIN}:{record.run.id}/{step.id}", "path": path, "status": status, "misc": misc})
+        about = {
+            "build_id": _build(record, step),
+            "origin": ORIGIN,
+            "start_time": step.started,
+            "comment": step_name(step),
+        }
+        misc = {
+            "deployment": one_line(step.key.deployment),
+            "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks],
+        }
+        status = (
+            "FAIL"
+            if failure_of(record, step) is not None
+            else "DONE"
+            if verdict_of(record, step) is None
+            else "PASS"
+        )
+        tests.append(
+            {
+                **about,
+                "id": f"{ORIGIN}:{record.run.id}/{step.id}",
+                "path": path,
+                "status": status,
+                "misc": misc,
+            }
+        )
         for series in shown_series(step):
             missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
             for figure in FIGURES:
@@ -63,7 +94,11 @@ def kcidb(record: Record) -> bytes:
                 "origin": ORIGIN,
                 "id": f"{ORIGIN}:{record.run.id}/run/{number}",
                 "path": "rtgauge.run",
-                "status": "FAIL" if check.failure is not None else "SKIP" if check.skipped is not None else "PASS",
+                "status": "FAIL"
+                if check.failure is not None
+                else "SKIP"
+                if check.skipped is not None
+                else "PASS",
                 "comment": check.name,
                 "misc": {"reason": check.failure or check.skipped or ""},
             }

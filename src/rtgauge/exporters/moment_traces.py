@@ -17,13 +17,21 @@ if TYPE_CHECKING:
 
 
 def trace_dat(record: Record) -> bytes:
-    """trace.dat of trace-cmd. Raises InputError where not exactly one step has a trace, RecordError for a damaged record."""
+    """trace.dat of trace-cmd.
+
+    Raises InputError where not exactly one step has a trace, RecordError for a damaged record.
+    """
     file = _one(record)
-    return trace_dat_file.trace_dat(TraceFormats.read(file.formats), (raw_pages(document.get("pages")) for document in file.moments()))
+    return trace_dat_file.trace_dat(
+        TraceFormats.read(file.formats), (raw_pages(document.get("pages")) for document in file.moments())
+    )
 
 
 def perfetto(record: Record) -> bytes:
-    """The trace event format of Perfetto. Raises InputError where not exactly one step has a trace, RecordError for a damaged record."""
+    """The trace event format of Perfetto.
+
+    Raises InputError where not exactly one step has a trace, RecordError for a damaged record.
+    """
     file = _one(record)
     formats = TraceFormats.read(file.formats)
     return perfetto_json.perfetto(formats, (read_moment(formats, document) for document in file.moments()))

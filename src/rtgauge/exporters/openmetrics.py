@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""OpenMetrics text: a file for the textfile collector of Prometheus' node_exporter. Times are seconds; lower bounds have the label `bound`.
+"""OpenMetrics text: a file for the textfile collector of Prometheus' node_exporter.
 
-The label of a quantile is `p`: `quantile` belongs to the type summary, which has a sum too (promtool check metrics)."""
+Times are seconds; lower bounds have the label `bound`.
+
+The label of a quantile is `p`: `quantile` belongs to the type summary, which has a sum too (promtool check
+metrics).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import QUANTILES, failure_of, missed_of, run_checks, shown_series, verdict_of
+from rtgauge.exporters.step_figures import (
+    QUANTILES,
+    failure_of,
+    missed_of,
+    run_checks,
+    shown_series,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step
@@ -21,7 +32,9 @@ FAMILIES = {
     "rtgauge_max_seconds": "Largest measured time.",
     "rtgauge_samples": "Measured activations.",
     "rtgauge_missed": "Missed activations.",
-    "rtgauge_passes": "1 if the step passes its requirement, 0 if it does not: fails, marginal, cannot tell, or invalid.",
+    "rtgauge_passes": (
+        "1 if the step passes its requirement, 0 if it does not: fails, marginal, cannot tell, or invalid."
+    ),
     "rtgauge_run_passes": "1 if the whole run passes, 0 if it exits with another status than 0.",
     "rtgauge_left_out": "Loads and steps of the plan that could not be measured.",
     "rtgauge_step_end_timestamp_seconds": "When the step ended.",
@@ -29,18 +42,28 @@ FAMILIES = {
 
 
 def _labels(labels: dict[str, str]) -> str:
-    escaped = {name: one_line(value).replace("\\", r"\\").replace('"', r"\"") for name, value in labels.items()}
+    escaped = {
+        name: one_line(value).replace("\\", r"\\").replace('"', r"\"") for name, value in labels.items()
+    }
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
 
 
 def _of_step(record: Record, step: Step) -> dict[str, str]:
     host = next(iter(step.key.targets.values()), "local")
-    return {"record": record.run.id, "step": step.id, "probe": step.key.probe, "load": step.key.load, "deployment": step.key.deployment, "target": host}
+    return {
+        "record": record.run.id,
+        "step": step.id,
+        "probe": step.key.probe,
+        "load": step.key.load,
+        "deployment": step.key.deployment,
+        "target": host,
+    }
 
 
 def _of_series(series: SeriesSummary) -> dict[str, str]:
     return {"metric": series.metric, "series": "all" if series.series is None else str(series.series)} | {
-        f"label_{''.join(c if c.isascii() and c.isalnum() else '_' for c in name)}": str(value) for name, value in series.labels.items()
+        f"label_{''.join(c if c.isascii() and c.isalnum() else '_' for c in name)}": str(value)
+        for name, value in series.labels.items()
     }
 
 
@@ -75,7 +98,9 @@ def openmetrics(record: Record) -> bytes:
         except (ValueError, OverflowError):
             continue
     about = {"record": record.run.id}
-    failures = [failure_of(record, step) for step in record.steps] + [check.failure for check in run_checks(record)]
+    failures = [failure_of(record, step) for step in record.steps] + [
+        check.failure for check in run_checks(record)
+    ]
     add("rtgauge_run_passes", about, int(not any(failures)))
     add("rtgauge_left_out", about, len(record.run.left_out))
     lines: list[str] = []

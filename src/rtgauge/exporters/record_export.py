@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Exports a record for other programs: a tidy table (CSV, Parquet), the whole document (JSON), or one of the formats of registry.py."""
+"""Exports a record for other programs: a tidy table (CSV, Parquet), the whole document (JSON), or one of the
+formats of registry.py.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,20 @@ def _figures(summary: SeriesSummary) -> dict[str, Any]:
         "cpu": summary.labels.get("cpu") if isinstance(summary.labels.get("cpu"), int) else None,
         "labels": json.dumps(summary.labels, sort_keys=True),
     }
-    row |= {name: value for name, value in summary.model_dump().items() if name not in _NESTED and name != "series"}
+    row |= {
+        name: value
+        for name, value in summary.model_dump().items()
+        if name not in _NESTED and name != "series"
+    }
     row["lower_bounds"] = ";".join(summary.lower_bounds)
-    row |= {f"filled_{name}": value for name, value in summary.filled.model_dump(exclude={"lower_bounds"}).items()}
+    row |= {
+        f"filled_{name}": value for name, value in summary.filled.model_dump(exclude={"lower_bounds"}).items()
+    }
     row["filled_lower_bounds"] = ";".join(summary.filled.lower_bounds)
     row |= {f"warm_up_{name}": value for name, value in summary.warm_up.model_dump().items()}
-    row |= {f"thread_{name}": value for name, value in (summary.thread or ThreadCounts()).model_dump().items()}
+    row |= {
+        f"thread_{name}": value for name, value in (summary.thread or ThreadCounts()).model_dump().items()
+    }
     return row
 
 
@@ -65,25 +75,51 @@ def _columns() -> dict[str, Any]:
     """Name -> polars type of every column: all records have the same columns."""
     import polars as pl
 
-    figures: dict[str, Any] = {name: pl.Float64 if name in {"mean_ns", "std_ns"} else pl.Int64 for name in Distribution.model_fields if name != "lower_bounds"}
+    figures: dict[str, Any] = {
+        name: pl.Float64 if name in {"mean_ns", "std_ns"} else pl.Int64
+        for name in Distribution.model_fields
+        if name != "lower_bounds"
+    }
     text, whole = pl.String, pl.Int64
     schema: dict[str, Any] = dict.fromkeys(("record", "step", "probe", "load", "deployment", "target"), text)
-    schema |= {"repeat": whole} | dict.fromkeys(("tool", "key_parameters", "parameters", "started", "marks", "worst_mark"), text)
-    schema |= {"series": whole, "all_cpus": pl.Boolean, "cpu": whole, "labels": text, "metric": text, "unit": text} | figures
-    schema |= {"lower_bounds": text, "missed": whole, "lost": whole, "impossible": whole, "exact_quantiles": pl.Boolean}
+    schema |= {"repeat": whole} | dict.fromkeys(
+        ("tool", "key_parameters", "parameters", "started", "marks", "worst_mark"), text
+    )
+    schema |= {
+        "series": whole,
+        "all_cpus": pl.Boolean,
+        "cpu": whole,
+        "labels": text,
+        "metric": text,
+        "unit": text,
+    } | figures
+    schema |= {
+        "lower_bounds": text,
+        "missed": whole,
+        "lost": whole,
+        "impossible": whole,
+        "exact_quantiles": pl.Boolean,
+    }
     schema |= {f"filled_{name}": kind for name, kind in figures.items()} | {"filled_lower_bounds": text}
-    schema |= {f"warm_up_{name}": whole for name in WarmUp.model_fields} | {f"thread_{name}": whole for name in ThreadCounts.model_fields}
+    schema |= {f"warm_up_{name}": whole for name in WarmUp.model_fields} | {
+        f"thread_{name}": whole for name in ThreadCounts.model_fields
+    }
     return schema
 
 
 def table(record: Record) -> pl.DataFrame:
-    """One row per step and series, and one per step for all CPUs together (`series` null, `all_cpus` true): all statistics and the step's key."""
+    """One row per step and series, and one per step for all CPUs together (`series` null, `all_cpus` true):
+    all statistics and the step's key.
+    """
     import polars as pl
 
     rows: list[dict[str, Any]] = []
     for step in record.steps:
         summaries = [*step.series, *([] if step.total is None else [step.total])]
-        rows += [_key(record.run.id, step) | _figures(summary) | {"missed": missed_of(step, summary)} for summary in summaries]
+        rows += [
+            _key(record.run.id, step) | _figures(summary) | {"missed": missed_of(step, summary)}
+            for summary in summaries
+        ]
     return pl.DataFrame(rows, schema=_columns())
 
 
@@ -91,8 +127,14 @@ def windows_table(record: Record) -> pl.LazyFrame:
     """The windows of all steps, with the step as first column. Raises RecordError."""
     import polars as pl
 
-    frames = [record.all_windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps]
-    return pl.concat(frames, how="vertical") if frames else pl.LazyFrame({"step": pl.Series([], dtype=pl.String)})
+    frames = [
+        record.all_windows(step).select(pl.lit(step.id).alias("step"), pl.all()) for step in record.steps
+    ]
+    return (
+        pl.concat(frames, how="vertical")
+        if frames
+        else pl.LazyFrame({"step": pl.Series([], dtype=pl.String)})
+    )
 
 
 def _write_windows(record: Record, out: Path) -> None:
@@ -104,7 +146,9 @@ def _write_windows(record: Record, out: Path) -> None:
             with for_polars(file) as writer:
                 windows_table(record).sink_parquet(writer)
         except pl.exceptions.PolarsError as error:
-            raise RecordError(f"the windows of {record.path} cannot be read ({error}): the record is damaged") from None
+            raise RecordError(
+                f"the windows of {record.path} cannot be read ({error}): the record is damaged"
+            ) from None
 
 
 def document(record: Record) -> RunDocument:
@@ -115,7 +159,8 @@ def document(record: Record) -> RunDocument:
 def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False) -> str | None:
     """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet and trace.dat).
 
-    `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or RecordError.
+    `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or
+    RecordError.
     """
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")

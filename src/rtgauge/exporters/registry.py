@@ -30,9 +30,13 @@ TEXTS: dict[str, Callable[[Record], bytes]] = {
     "openmetrics": openmetrics,
     "tap": tap,
 }
-"""Name -> what makes the file, UTF-8. Raise InputError where a record has nothing for the format, RecordError for a damaged record."""
+"""Name -> what makes the file, UTF-8.
+
+Raise InputError where a record has nothing for the format, RecordError for a damaged record.
+"""
 
 TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The same, of the one step of a record that was explained: the kernel's events around its largest latencies."""
+"""The same, of the one step of a record that was explained: the kernel's events around its largest latencies.
+"""
 BINARY = frozenset({"parquet", "trace.dat"})
 """Formats that are no text."""

@@ -30,13 +30,17 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise InputError(f"{option} {path}: nothing can be written in {path.parent} ({error.strerror})") from None
+        raise InputError(
+            f"{option} {path}: nothing can be written in {path.parent} ({error.strerror})"
+        ) from None
     if path.exists() and not os.access(path, os.W_OK):
         raise InputError(f"{option} {path} cannot be written; name another file")
 
 
 def samples_table(source: Source) -> pl.DataFrame:
-    """One row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; or time_ns, value_ns for samples without a release."""
+    """One row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; or time_ns,
+    value_ns for samples without a release.
+    """
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
     phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
@@ -47,7 +51,9 @@ def samples_table(source: Source) -> pl.DataFrame:
     return table.select(*([series] if header.timed else []), cpu, "phase", *names)
 
 
-def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _releases(
+    header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Release time (ns) of every sample, counting the activations missed before it."""
     missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
@@ -55,9 +61,11 @@ def _releases(header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[
 
 
 def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
-    """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files written.
+    """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files
+    written.
 
-    `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series: `out` itself for one
+    `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series:
+    `out` itself for one
     series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or MeasureError.
     """
     with clear_errors(out, option="--samples", kind="file"):
@@ -69,7 +77,10 @@ def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
                 else:
                     table.write_parquet(file)
             return [out]
-        targets = {series: out if len(files) == 1 else out.with_name(f"{out.stem}-{series}{out.suffix}") for series in sorted(files)}
+        targets = {
+            series: out if len(files) == 1 else out.with_name(f"{out.stem}-{series}{out.suffix}")
+            for series in sorted(files)
+        }
         for series, target in targets.items():
             with open_source(files[series]) as source, whole_file(target) as file:
                 shutil.copyfileobj(source, file)

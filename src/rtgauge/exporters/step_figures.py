@@ -19,7 +19,13 @@ QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0
 def step_name(step: Step) -> str:
     """Probe, load, deployment and what else tells steps apart: "wakeup, idle, as-is"."""
     key = step.key
-    parts = [key.probe, key.load, key.deployment, *([] if key.tool == "rtgauge" else [key.tool]), *([f"repeat {key.repeat}"] if key.repeat > 1 else [])]
+    parts = [
+        key.probe,
+        key.load,
+        key.deployment,
+        *([] if key.tool == "rtgauge" else [key.tool]),
+        *([f"repeat {key.repeat}"] if key.repeat > 1 else []),
+    ]
     return one_line(", ".join(parts))
 
 
@@ -35,7 +41,11 @@ def shown_series(step: Step) -> list[SeriesSummary]:
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
     """Missed activations of a series; None where its tool did not count them."""
-    return None if series.missed == 0 and any(mark.name == "missed-unknown" for mark in step.marks) else series.missed
+    return (
+        None
+        if series.missed == 0 and any(mark.name == "missed-unknown" for mark in step.marks)
+        else series.missed
+    )
 
 
 def missed_text(step: Step, series: SeriesSummary) -> str:
@@ -50,7 +60,9 @@ def verdict_of(record: Record, step: Step) -> Verdict | None:
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None where it passes, or was not judged."""
+    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None where it
+    passes, or was not judged.
+    """
     verdict = verdict_of(record, step)
     if verdict is not None and verdict.word is not VerdictWord.HOLDS:
         return one_line(f"{verdict.word.value}: {verdict.requirement}: {verdict.reason}")
@@ -59,15 +71,24 @@ def failure_of(record: Record, step: Step) -> str | None:
 
 
 def not_judged(record: Record, step: Step) -> str | None:
-    """Why nothing is said of a step although there is a requirement: it is about something else; None where the step was judged, or nothing was required."""
-    if not record.run.verdicts or verdict_of(record, step) is not None or failure_of(record, step) is not None:
+    """Why nothing is said of a step although there is a requirement: it is about something else; None where
+    the step was judged, or nothing was required.
+    """
+    if (
+        not record.run.verdicts
+        or verdict_of(record, step) is not None
+        or failure_of(record, step) is not None
+    ):
         return None
     return one_line(f"{record.run.verdicts[0].requirement} is not about what this step measured")
 
 
 @dataclass(frozen=True)
 class RunCheck:
-    """What a whole run has to pass beside its steps. `failure`: why it does not; `skipped`: why it was not done, where nothing was required."""
+    """What a whole run has to pass beside its steps.
+
+    `failure`: why it does not; `skipped`: why it was not done, where nothing was required.
+    """
 
     name: str
     failure: str | None = None
@@ -75,9 +96,11 @@ class RunCheck:
 
 
 def run_checks(record: Record) -> list[RunCheck]:
-    """The requirement on the whole run, what was left out, and whether the run came to its end: with the steps they all pass where the run exits with 0.
+    """The requirement on the whole run, what was left out, and whether the run came to its end: with the
+    steps they all pass where the run exits with 0.
 
-    What was left out fails where there is a requirement that does not allow it: else it is skipped. None where only some of the run's steps are exported.
+    What was left out fails where there is a requirement that does not allow it: else it is skipped. None
+    where only some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):
@@ -92,7 +115,12 @@ def run_checks(record: Record) -> list[RunCheck]:
         reason = one_line(f"left out: {item.reason}")
         checks.append(RunCheck(one_line(item.what), reason if needed else None, None if needed else reason))
     if run.state != "complete":
-        checks.append(RunCheck("the run is complete", f"{run.state}: {len(run.steps)} of {len(run.planned)} planned steps finished"))
+        checks.append(
+            RunCheck(
+                "the run is complete",
+                f"{run.state}: {len(run.steps)} of {len(run.planned)} planned steps finished",
+            )
+        )
     return checks
 
 

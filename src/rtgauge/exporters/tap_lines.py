@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The Test Anything Protocol, version 13: a test a step, and one each for the requirement and what was left out: all pass where the run exits with 0."""
+"""The Test Anything Protocol, version 13: a test a step, and one each for the requirement and what was left
+out: all pass where the run exits with 0.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ import json
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
-from rtgauge.exporters.step_figures import failure_of, microseconds, missed_of, not_judged, run_checks, series_name, shown_series, step_name
+from rtgauge.exporters.step_figures import (
+    failure_of,
+    microseconds,
+    missed_of,
+    not_judged,
+    run_checks,
+    series_name,
+    shown_series,
+    step_name,
+)
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -31,11 +42,15 @@ def tap(record: Record) -> bytes:
         if failure is not None:
             lines.append(f"  message: {json.dumps(failure)}")
         lines += [
-            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: {json.dumps(missed_of(step, series))}, "
+            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: "
+            f"{json.dumps(missed_of(step, series))}, "
             f"max_us: {json.dumps(microseconds(series.max_ns))}}}"
             for series in shown_series(step)
         ]
-        lines += [f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}" for mark in {mark.name: mark for mark in step.marks}.values()]
+        lines += [
+            f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}"
+            for mark in {mark.name: mark for mark in step.marks}.values()
+        ]
         lines.append("  ...")
     for at, check in enumerate(checks, start=number + 1):
         directive = f" # SKIP {_text(check.skipped)}" if check.skipped is not None else ""

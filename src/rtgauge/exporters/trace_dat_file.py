@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""trace.dat, version 6: the frozen pages of a step as trace-cmd and KernelShark open them (trace-cmd.dat.v6(5))."""
+"""trace.dat, version 6: the frozen pages of a step as trace-cmd and KernelShark open them
+(trace-cmd.dat.v6(5)).
+"""
 
 from __future__ import annotations
 
@@ -87,4 +89,10 @@ def _head(formats: TraceFormats, names: Mapping[int, str]) -> bytes:
 
 def _options(formats: TraceFormats) -> bytes:
     clock = f"[{formats.clock}]".encode() + b"\0"
-    return b"options  \0" + struct.pack("<HI", OPTION_CLOCK, len(clock)) + clock + struct.pack("<H", 0) + b"flyrecord\0"
+    return (
+        b"options  \0"
+        + struct.pack("<HI", OPTION_CLOCK, len(clock))
+        + clock
+        + struct.pack("<H", 0)
+        + b"flyrecord\0"
+    )

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Reads the text output of cyclictest and cyclicdeadline; their JSON is in rt_tests.py.
 
-Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first separator of a row is a space and the others are
-tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows
-without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the lines are repeated after
-cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was given is seen in the widths of a line `T:` only: %8ld of Act and Avg,
+Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first
+separator of a row is a space and the others are
+tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and
+Avg, and only with two threads or more; rows
+without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128
+others`; without -q the lines are repeated after
+cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was given is seen in the
+widths of a line `T:` only: %8ld of Act and Avg,
 with us %5ld."""
 
 from __future__ import annotations
@@ -42,11 +46,15 @@ def _has(command: str, short: str, long: str) -> bool:
 
 
 def interval_us(command: str, thread: int) -> int | None:
-    """The interval of a thread by its command line: the base interval and, without a histogram, `thread` times the distance.
+    """The interval of a thread by its command line: the base interval and, without a histogram, `thread`
+    times the distance.
 
     None if it does not use absolute release times (-r, -s, -x): no activation is missed then.
     """
-    if any(_has(command, short, long) for short, long in (("r", "relative"), ("s", "system"), ("x", "posix_timers"))):
+    if any(
+        _has(command, short, long)
+        for short, long in (("r", "relative"), ("s", "system"), ("x", "posix_timers"))
+    ):
         return None
     base = _number(command, "i", "interval") or DEFAULT_INTERVAL_US
     if histogram_limit(command) is not None:
@@ -67,7 +75,9 @@ def break_limit(command: str) -> int | None:
 
 
 def scheduling(command: str) -> dict[str, Any]:
-    """What a command line of cyclictest says of scheduling: priority, policy, dma_latency_us; without -p it measures at SCHED_OTHER."""
+    """What a command line of cyclictest says of scheduling: priority, policy, dma_latency_us; without -p it
+    measures at SCHED_OTHER.
+    """
     priority = _number(command, "p", "(?:priority|prio)") or 0
     policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
     free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
@@ -80,7 +90,10 @@ def scheduling(command: str) -> dict[str, Any]:
 
 
 _ROW = re.compile(r"([0-9]{1,12})((?:[ \t]+[0-9]{1,18})+)")
-_FIGURE = re.compile(r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows|SMIs)\s*:((?:\s+-?[0-9]{1,18})*)$")
+_FIGURE = re.compile(
+    r"#\s*(Total|Min Latencies|Avg Latencies|Max Latencies|Histogram "
+    r"Overflows|SMIs)\s*:((?:\s+-?[0-9]{1,18})*)$"
+)
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:((?:\s+[0-9]{1,12})*)(?:\s*#\s*([0-9]{1,12})\s+others)?")
 _LIVE = re.compile(
     r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
@@ -94,7 +107,8 @@ LEAST_PLAUSIBLE = 1000
 _SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
 _DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
 _RECOGNISED = re.compile(
-    r"^[ \t]*(?:#[ \t]*(?:Histogram[ \t]*$|Total:|Min Latencies:|Max Latencies:|Histogram Overflows)|T:[ \t]*[0-9]+[ \t]*\([ \t]*[0-9]+\)[ \t]*[PI]:"
+    r"^[ \t]*(?:#[ \t]*(?:Histogram[ \t]*$|Total:|Min Latencies:|Max Latencies:|Histogram "
+    r"Overflows)|T:[ \t]*[0-9]+[ \t]*\([ \t]*[0-9]+\)[ \t]*[PI]:"
     r"|[0-9]{1,6}:[ \t]+[0-9]{1,15}:[ \t]+-?[0-9]+[ \t]*$|[0-9]{6} [0-9]{6}(?:[ \t][0-9]{6,})*[ \t]*$)",
     re.MULTILINE,
 )
@@ -157,7 +171,9 @@ class ScreenText:
             self.deadline = self.deadline or match[2] is None
             self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
             if widths := _WIDTHS.search(line):
-                self.units_ns |= {unit for unit in (_unit_of(field) for field in widths.groups()) if unit is not None}
+                self.units_ns |= {
+                    unit for unit in (_unit_of(field) for field in widths.groups()) if unit is not None
+                }
             if smi := _SMI.search(line, match.end()):
                 self.smi[int(match[1])] = int(smi[1])
 
@@ -195,7 +211,9 @@ class ScreenText:
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
-        """The number of threads, from lines with one entry per thread, else from the rows, whose last column may be a sum."""
+        """The number of threads, from lines with one entry per thread, else from the rows, whose last column
+        may be a sum.
+        """
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -229,7 +247,10 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
     totals = text.column("Total", threads)
     for thread, total in enumerate(totals or []):
         if text.rows and sum(result[thread].values()) != total:
-            raise text.damaged(f"thread {thread}: the rows hold {sum(result[thread].values())} samples and 'Total' says {total}")
+            raise text.damaged(
+                f"thread {thread}: the rows hold {sum(result[thread].values())} samples and 'Total' "
+                f"says {total}"
+            )
     return result
 
 
@@ -269,7 +290,10 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
 
 
 def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """A series for each thread of the lines `T:`, by number: samples and extremes. Raises InputError for a negative latency."""
+    """A series for each thread of the lines `T:`, by number: samples and extremes.
+
+    Raises InputError for a negative latency.
+    """
     result: list[ImportedSeries] = []
     for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
         if cycles and minimum < 0:
@@ -307,18 +331,26 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
                 interval_ns=text.live[number][1] * 1000 if number in text.live else None,
             )
         )
-    return series, [doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")] if lost else []
+    return series, [
+        doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")
+    ] if lost else []
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
     """What is said of a measurement that ended with a latency above a limit (cyclictest's -b)."""
     by = "" if value_ns is None else f" of {format_time(value_ns)}"
-    return note("stopped-at-threshold", f"{tool} ended at a latency{by} above its limit (-b): without that its largest would be another")
+    return note(
+        "stopped-at-threshold",
+        f"{tool} ended at a latency{by} above its limit (-b): without that its largest would be another",
+    )
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:
     """System management interrupts that --smi counted, by thread."""
-    return [Result(name="smi", labels={"thread": thread}, values={"smi": count}) for thread, count in sorted(counts.items())]
+    return [
+        Result(name="smi", labels={"thread": thread}, values={"smi": count})
+        for thread, count in sorted(counts.items())
+    ]
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
@@ -327,7 +359,11 @@ def _overflow_cycles(text: ScreenText) -> list[Result]:
         Result(
             name=OVERFLOW_CYCLES,
             labels={"thread": thread},
-            values={"cycles": " ".join(map(str, cycles)), "others": others, "interval_ns": text.live[thread][1] * 1000 if thread in text.live else None},
+            values={
+                "cycles": " ".join(map(str, cycles)),
+                "others": others,
+                "interval_ns": text.live[thread][1] * 1000 if thread in text.live else None,
+            },
         )
         for thread, (cycles, others) in sorted(text.cycle_lists.items())
         if cycles
@@ -337,7 +373,8 @@ def _overflow_cycles(text: ScreenText) -> list[Result]:
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
     """The measurement in the lines of the file `name`.
 
-    `unit_ns` (1 with -N, else 1000) comes from the user, else from the widths of its lines, else it is 1000. Raises InputError if it is
+    `unit_ns` (1 with -N, else 1000) comes from the user, else from the widths of its lines, else it is 1000.
+    Raises InputError if it is
     not cyclictest's output or damaged, or if only ns fit.
     """
     text = ScreenText(name)
@@ -355,13 +392,21 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     elif text.live:
         series = live_series(text, unit)
     else:
-        raise InputError(f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'")
+        raise InputError(
+            f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, "
+            "--histfile) nor lines 'T: 0 ...'"
+        )
     least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
     if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
-        raise InputError(f"{name}: its least latency is {least // 1000}, which in us would be {format_time(least)}: is it in ns (-N)? Say --ns, or --us")
+        raise InputError(
+            f"{name}: its least latency is {least // 1000}, which in us would be "
+            f"{format_time(least)}: is it in ns (-N)? Say --ns, or --us"
+        )
     if text.stopped_by is not None:
         marks.append(stopped("cyclictest", text.stopped_by * unit))
-    parameters: dict[str, Any] = {} if text.dma_latency_us is None else {"dma_latency_us": text.dma_latency_us}
+    parameters: dict[str, Any] = (
+        {} if text.dma_latency_us is None else {"dma_latency_us": text.dma_latency_us}
+    )
     if text.deadline:
         parameters["policy"] = "deadline"
     elif text.live:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads other tools' files: regular files only, with bounded size, line length and depth, so that a damaged one costs a message and not the memory."""
+"""Reads other tools' files: regular files only, with bounded size, line length and depth, so that a damaged
+one costs a message and not the memory.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ def head(path: Path) -> bytes:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a text, from 1, without line ends; what clears or moves on a screen ends a line. Raises InputError where it is no text."""
+    """(number, line) of a text, from 1, without line ends; what clears or moves on a screen ends a line.
+
+    Raises InputError where it is no text.
+    """
     number = 0
     with open_file(path) as file:
         while line := file.readline(MAX_LINE_BYTES):
@@ -82,11 +87,14 @@ def _escaped(line: bytes) -> bytes:
     text = value.rstrip().removesuffix(b",").rstrip()
     if not colon or name.strip() not in {b'"cmdline', b'"cmdline:'} or not text.endswith(b'"'):
         return line
-    return name + colon + json.dumps(text[:-1].decode(errors="replace"))[1:-1].encode() + value[len(text) - 1 :]
+    return (
+        name + colon + json.dumps(text[:-1].decode(errors="replace"))[1:-1].encode() + value[len(text) - 1 :]
+    )
 
 
 def json_document(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; what is before it (lines of a screen) is skipped. rt-tests write their command line without escaping it: that is mended.
+    """The object in a JSON file; what is before it (lines of a screen) is skipped. rt-tests write their
+    command line without escaping it: that is mended.
 
     Raises InputError.
     """

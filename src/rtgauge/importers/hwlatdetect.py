@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Reads hwlatdetect's text: its summary and the samples above its threshold.
 
-A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first one; with --time-format the time is any text),
-`ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or three columns: time, inner, outer (oldest); I and O in us. N gaps above the threshold were in
-one window, and only the largest is told. There is no --json. The detector only looks for a part of the time (its width of each window): what happens
+A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first
+one; with --time-format the time is any text),
+`ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or three columns: time, inner, outer (oldest); I
+and O in us. N gaps above the threshold were in
+one window, and only the largest is told. There is no --json. The detector only looks for a part of the time
+(its width of each window): what happens
 beside that, it does not see."""
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ _FIELD = re.compile(r"([a-z]{1,20}):\s*+([0-9]{1,12})")
 _DELTA = re.compile(r"delta:\s*+(?:-?[0-9]{1,12}(?:\.[0-9]{1,9})?|nan)")
 _COLUMNS = re.compile(r"([0-9]{1,12})\.([0-9]{1,12})\s++([0-9]{1,12})\s++([0-9]{1,12})")
 _SETTING = re.compile(
-    r"(Latency threshold|Sample window|Sample width|Non-sampling period|Max Latency|Samples recorded|Samples exceeding threshold|SMIs during run)"
+    r"(Latency threshold|Sample window|Sample width|Non-sampling period|Max Latency|Samples "
+    r"recorded|Samples exceeding threshold|SMIs during run)"
     r":\s*(Below threshold|[0-9]{1,15})\s*(us)?"
 )
 _MTBF = re.compile(r"MTBF: ([0-9]{1,12}(?:\.[0-9]{1,6})?) seconds")
@@ -97,18 +101,44 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
-        marks.append(doubt("samples-missing", f"hwlatdetect recorded {recorded} samples, {found} are in the file"))
-    highest, largest = settings.get("Max Latency"), max((max(histogram) for histogram in gaps.values()), default=None)
+        marks.append(
+            doubt("samples-missing", f"hwlatdetect recorded {recorded} samples, {found} are in the file")
+        )
+    highest, largest = (
+        settings.get("Max Latency"),
+        max((max(histogram) for histogram in gaps.values()), default=None),
+    )
     if highest is not None and largest is not None and largest != highest:
-        marks.append(doubt("maximum-differs", f"hwlatdetect says that the largest is {highest} us; that of the samples is {largest} us"))
+        marks.append(
+            doubt(
+                "maximum-differs",
+                f"hwlatdetect says that the largest is {highest} us; that of the samples is {largest} us",
+            )
+        )
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        marks.append(note("duty-cycle", f"the detector looked for {share:.0f} % of the time: what happened beside that is not in it"))
+        marks.append(
+            note(
+                "duty-cycle",
+                f"the detector looked for {share:.0f} % of the time: what happened beside that is not in it",
+            )
+        )
     elif not window:
-        marks.append(note("duty-cycle", "how much of the time the detector looked is not in the file: by default half of it"))
+        marks.append(
+            note(
+                "duty-cycle",
+                "how much of the time the detector looked is not in the file: by default half of it",
+            )
+        )
     if more:
-        marks.append(doubt("samples-missing", f"{more} more gaps were above the threshold: of each window hwlatdetect tells the largest only"))
+        marks.append(
+            doubt(
+                "samples-missing",
+                f"{more} more gaps were above the threshold: of each window hwlatdetect tells the "
+                "largest only",
+            )
+        )
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(note("threshold", f"gaps of up to {threshold} us are not recorded"))
@@ -125,7 +155,11 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     ]
     if highest is not None and highest > (largest or 0):
         series.append(_not_listed(max((recorded or 0) - found, 1), highest, threshold or 0))
-    parameters: dict[str, Any] = {name: value * 1000 for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold)) if value}
+    parameters: dict[str, Any] = {
+        name: value * 1000
+        for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold))
+        if value
+    }
     result = Result(
         name="hwlatdetect",
         values={
@@ -152,7 +186,9 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
 
 
 def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
-    """The samples that are not in the file: of them all the largest is known, which hwlatdetect says itself."""
+    """The samples that are not in the file: of them all the largest is known, which hwlatdetect says
+    itself.
+    """
     return ImportedSeries(
         metric="gap",
         labels={"samples": "not in the file"},
@@ -171,7 +207,11 @@ def _utc(seconds: int | None) -> str | None:
         return None
 
 
-_HEAD = re.compile(r"^[ \t]*+(?:hwlatdetect:|ts:[^\n]{1,80}, ?(?:inner|delta):|[0-9]{9,12}\.[0-9]{9,12}[ \t]++[0-9]++[ \t]++[0-9]++[ \t]*+$)", re.MULTILINE)
+_HEAD = re.compile(
+    r"^[ \t]*+(?:hwlatdetect:|ts:[^\n]{1,80}, ?(?:inner|delta):|[0-9]{9,12}\.[0-9]{9,12}[ "
+    r"\t]++[0-9]++[ \t]++[0-9]++[ \t]*+$)",
+    re.MULTILINE,
+)
 
 
 def _recognises(head: str) -> bool:

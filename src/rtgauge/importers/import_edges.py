@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Imports the file of an oscilloscope or a logic analyser as a record: responses from stimulus to answer, or the half-periods of a line that is toggled."""
+"""Imports the file of an oscilloscope or a logic analyser as a record: responses from stimulus to answer, or
+the half-periods of a line that is toggled.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,10 @@ TOOL = "oscilloscope"
 class EdgeOptions:
     """What to make of a file's edges.
 
-    With `answer` (a channel): responses, from an edge of the channel `stimulus` to that one's. Without it the half-periods of `stimulus`, less half of
-    `period_ns`; with rising or falling `edges` whole periods. `threshold`, `hysteresis`: in volts (None: from the levels in the file).
+    With `answer` (a channel): responses, from an edge of the channel `stimulus` to that one's. Without it the
+    half-periods of `stimulus`, less half of
+    `period_ns`; with rising or falling `edges` whole periods. `threshold`, `hysteresis`: in volts (None: from
+    the levels in the file).
     """
 
     stimulus: str
@@ -53,7 +57,8 @@ class EdgeOptions:
         """Raises InputError for options that contradict each other."""
         if self.answer is None and self.period_ns is None:
             raise InputError(
-                "give --answer CHANNEL to measure from stimulus to answer, or --period TIME, the nominal period of the line, to measure its half-periods"
+                "give --answer CHANNEL to measure from stimulus to answer, or --period TIME, the "
+                "nominal period of the line, to measure its half-periods"
             )
         if self.answer is not None and self.period_ns is not None:
             raise InputError("--period is for the half-periods of one line: leave out --answer, or --period")
@@ -61,7 +66,11 @@ class EdgeOptions:
             raise InputError("--any-edge is about answers: it needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
             raise InputError("--period is between 2ns and a year")
-        for name, value in (("--threshold", self.threshold), ("--hysteresis", self.hysteresis), ("--sample-rate", self.sample_rate_hz)):
+        for name, value in (
+            ("--threshold", self.threshold),
+            ("--hysteresis", self.hysteresis),
+            ("--sample-rate", self.sample_rate_hz),
+        ):
             if value is not None and not math.isfinite(value):
                 raise InputError(f"{name} {value} is no number to work with")
         if self.sample_rate_hz is not None and self.sample_rate_hz <= 0:
@@ -78,7 +87,9 @@ class _Measured:
 
     def __init__(self, options: EdgeOptions) -> None:
         self._options = options
-        self._pairing = Pairing(options.edges, Answer.ANY_EDGE if options.any_edge_answers else Answer.FOLLOWS)
+        self._pairing = Pairing(
+            options.edges, Answer.ANY_EDGE if options.any_edge_answers else Answer.FOLLOWS
+        )
         self._distances = Distances(options.edges)
         self._builder: WindowBuilder | None = None
         self._first_ns = 0
@@ -96,10 +107,18 @@ class _Measured:
         self._last_ns = int(block.times_ns[-1])
         self._edges += len(block.times_ns)
         if self._last_ns - self._first_ns > LONGEST_NS:
-            raise InputError("the file's times span more than a year: is their unit another one? (--time-unit)")
+            raise InputError(
+                "the file's times span more than a year: is their unit another one? (--time-unit)"
+            )
         if self._options.answer is not None:
             responses = self._pairing.add(block)
-            self._take(self._builder, responses.stimulus_ns, responses.response_ns, responses.missed_ns, responses.unanswered_ns)
+            self._take(
+                self._builder,
+                responses.stimulus_ns,
+                responses.response_ns,
+                responses.missed_ns,
+                responses.unanswered_ns,
+            )
         else:
             times_ns, distances_ns = self._distances.add(block)
             self._take(self._builder, times_ns, distances_ns - self._options.nominal_ns)
@@ -112,11 +131,21 @@ class _Measured:
         """The samples, of which there are some. Raises InputError where there are none."""
         builder = self._builder
         if builder is None:
-            raise InputError(f"{name}: no edge was found on {'these channels' if self._options.answer else 'this channel'}; look at --threshold")
+            raise InputError(
+                f"{name}: no edge was found on "
+                f"{'these channels' if self._options.answer else 'this channel'}; look at "
+                "--threshold"
+            )
         totals = builder.totals()
         if totals.count == 0:
-            why = "no stimulus has an answer: are the two channels the other way round?" if self._options.answer else "fewer than two edges were found"
-            toggled = " An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
+            why = (
+                "no stimulus has an answer: are the two channels the other way round?"
+                if self._options.answer
+                else "fewer than two edges were found"
+            )
+            toggled = (
+                " An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
+            )
             raise InputError(f"{name}: {why}{toggled if self._pairing.opposite else ''}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
@@ -126,17 +155,29 @@ class _Measured:
         """What makes the figures doubtful."""
         marks: list[Mark] = []
         if unreadable:
-            detail = f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be missing there"
+            detail = (
+                f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be "
+                "missing there"
+            )
             marks.append(Mark(name="rows-unreadable", severity=Severity.DOUBTFUL, detail=detail))
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            detail = f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus: noise, or a threshold that is crossed more than once"
+            detail = (
+                f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus: noise, or a "
+                "threshold that is crossed more than once"
+            )
             marks.append(Mark(name="extra-edges", severity=Severity.DOUBTFUL, detail=detail))
         if self._pairing.opposite:
             edges = plural(self._pairing.opposite, "edge")
-            detail = f"is the answer toggled? Then give --any-edge: {edges} went to the other level than the stimulus and did not count as its answer"
+            detail = (
+                f"is the answer toggled? Then give --any-edge: {edges} went to the other level than the "
+                "stimulus and did not count as its answer"
+            )
             marks.append(Mark(name="answers-inverted", severity=Severity.DOUBTFUL, detail=detail))
         if self._options.answer is not None and self._pairing.open:
-            detail = "the file ends before the last stimulus has an answer: it is not counted, neither as answered nor as missed"
+            detail = (
+                "the file ends before the last stimulus has an answer: it is not counted, neither as "
+                "answered nor as missed"
+            )
             marks.append(Mark(name="last-unanswered", severity=Severity.NOTE, detail=detail))
         return marks
 
@@ -146,17 +187,35 @@ class _Measured:
         return self._first_ns, self._last_ns
 
 
-def _step(file: EdgeFile, options: EdgeOptions, measured: _Measured, builder: WindowBuilder, time: str) -> tuple[Step, Any]:
+def _step(
+    file: EdgeFile, options: EdgeOptions, measured: _Measured, builder: WindowBuilder, time: str
+) -> tuple[Step, Any]:
     probe, metric = ("response", "response") if options.answer is not None else ("periodic", "jitter")
     edges = {"edges": options.edges.name.lower()}
-    parameters: dict[str, Any] = {"stimulus": options.stimulus, "answer": options.answer} if options.answer is not None else {"period_ns": options.period_ns}
+    parameters: dict[str, Any] = (
+        {"stimulus": options.stimulus, "answer": options.answer}
+        if options.answer is not None
+        else {"period_ns": options.period_ns}
+    )
     thresholds = {"threshold_volts": options.threshold, "hysteresis_volts": options.hysteresis}
-    key = StepKey(probe=probe, parameters=parameters | edges, load=UNKNOWN, deployment=UNKNOWN, targets={"self": UNKNOWN}, repeat=0, tool=TOOL)
+    key = StepKey(
+        probe=probe,
+        parameters=parameters | edges,
+        load=UNKNOWN,
+        deployment=UNKNOWN,
+        targets={"self": UNKNOWN},
+        repeat=0,
+        tool=TOOL,
+    )
     windows = measured.table.frame()
     info = [{"series": 0, "metric": metric, "unit": "ns", "labels": {"role": "instrument"}}]
-    summary = summarise_step(windows, info, [summary_line(0, builder.totals(), builder.warm_up()).model_dump()])
+    summary = summarise_step(
+        windows, info, [summary_line(0, builder.totals(), builder.warm_up()).model_dump()]
+    )
     time_unknown = Mark(
-        name="time-unknown", severity=Severity.NOTE, detail="the file does not contain the time of the measurement: its modification time is used"
+        name="time-unknown",
+        severity=Severity.NOTE,
+        detail="the file does not contain the time of the measurement: its modification time is used",
     )
     first_ns, last_ns = measured.span_ns
     step = Step(
@@ -168,7 +227,12 @@ def _step(file: EdgeFile, options: EdgeOptions, measured: _Measured, builder: Wi
         start_ns=first_ns,
         end_ns=last_ns,
         end_reason="imported",
-        parameters={**parameters, **edges, **{name: value for name, value in thresholds.items() if value is not None}, "channels": file.channels},
+        parameters={
+            **parameters,
+            **edges,
+            **{name: value for name, value in thresholds.items() if value is not None},
+            "channels": file.channels,
+        },
         cpus=[],
         load=LoadReport(name=UNKNOWN),
         series=summary.series,
@@ -179,19 +243,35 @@ def _step(file: EdgeFile, options: EdgeOptions, measured: _Measured, builder: Wi
     return step, windows
 
 
-def import_edges(source: Path, out: Path, options: EdgeOptions, *, command: list[str], progress: Callable[[int, int], None] | None = None) -> Path:
+def import_edges(
+    source: Path,
+    out: Path,
+    options: EdgeOptions,
+    *,
+    command: list[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """Make a record in the folder `out` from the file `source` (CSV or VCD of any size); gives its folder.
 
-    `progress` is told the bytes that were read, and those of the file. Raises InputError for a file that is none or has no such channel, and the
+    `progress` is told the bytes that were read, and those of the file. Raises InputError for a file that is
+    none or has no such channel, and the
     errors of RecordWriter.
     """
     options.check()
     file = EdgeFile.open(source, time_unit=options.time_unit, sample_rate_hz=options.sample_rate_hz)
-    channels = [file.channel(options.stimulus), *([] if options.answer is None else [file.channel(options.answer)])]
+    channels = [
+        file.channel(options.stimulus),
+        *([] if options.answer is None else [file.channel(options.answer)]),
+    ]
     if len(set(channels)) < len(channels):
-        raise InputError(f"--stimulus and --answer name the same channel, {file.channels[channels[0]]}; {source.name} has {', '.join(file.channels)}")
+        raise InputError(
+            f"--stimulus and --answer name the same channel, {file.channels[channels[0]]}; "
+            f"{source.name} has {', '.join(file.channels)}"
+        )
     measured = _Measured(options)
-    for block in file.edges(channels, threshold=options.threshold, hysteresis=options.hysteresis, progress=progress):
+    for block in file.edges(
+        channels, threshold=options.threshold, hysteresis=options.hysteresis, progress=progress
+    ):
         measured.add(block)
     builder = measured.end(source.name)
     now = datetime.now(UTC)
@@ -210,6 +290,13 @@ def import_edges(source: Path, out: Path, options: EdgeOptions, *, command: list
         )
         writer.write_run(run)
         unknown = dict.fromkeys(("release", "version", "architecture"), UNKNOWN)
-        writer.write_system(UNKNOWN, {"host": UNKNOWN, "kernel": {**unknown, "preemption": {"model": UNKNOWN, "sources": {}}}, "machine": {"virtual": UNKNOWN}})
+        writer.write_system(
+            UNKNOWN,
+            {
+                "host": UNKNOWN,
+                "kernel": {**unknown, "preemption": {"model": UNKNOWN, "sources": {}}},
+                "machine": {"virtual": UNKNOWN},
+            },
+        )
         writer.commit_step(step, windows)
         return writer.finish("complete")

@@ -31,7 +31,9 @@ def _preemption(tool: str, system: dict[str, str | int]) -> dict[str, Any]:
     realtime = system.get("realtime") == 1 or "PREEMPT_RT" in str(system.get("version", ""))
     return {
         "model": "PREEMPT_RT" if realtime else "unknown",
-        "sources": {f"{tool}'s sysinfo": {name: system[name] for name in ("version", "realtime") if name in system}},
+        "sources": {
+            f"{tool}'s sysinfo": {name: system[name] for name in ("version", "realtime") if name in system}
+        },
     }
 
 
@@ -53,7 +55,11 @@ def _facts(measurement: Measurement) -> dict[str, Any]:
 def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: int) -> StepKey:
     intervals = {series.interval_ns for series in measurement.series}
     first = measurement.series[0].interval_ns if measurement.series else None
-    parameters = {name: measurement.parameters[name] for name in KEY_PARAMETERS if measurement.parameters.get(name) is not None}
+    parameters = {
+        name: measurement.parameters[name]
+        for name in KEY_PARAMETERS
+        if measurement.parameters.get(name) is not None
+    }
     interval = interval_ns if interval_ns is not None else first if intervals else None
     return StepKey(
         probe=measurement.probe,
@@ -66,14 +72,27 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
     )
 
 
-def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns: int | None = None, unit_ns: int | None = None) -> Path:
-    """Make a record in the folder `out` of the file `source`, a step for each measurement in it; gives the record's folder.
+def import_file(
+    source: Path,
+    out: Path,
+    *,
+    form: str | None = None,
+    interval_ns: int | None = None,
+    unit_ns: int | None = None,
+) -> Path:
+    """Make a record in the folder `out` of the file `source`, a step for each measurement in it; gives the
+    record's folder.
 
-    `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with cyclictest -N): for what the file does not
-    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an interval that none has, and the errors of RecordWriter.
+    `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with
+    cyclictest -N): for what the file does not
+    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an interval
+    that none has, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
-        raise InputError(f"--interval {format_duration(interval_ns)}: give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms")
+        raise InputError(
+            f"--interval {format_duration(interval_ns)}: give one above 0 and at most "
+            f"{format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"
+        )
     name = importer_of(source, form).name
     measurements = read_file(source, Hints(unit_ns, interval_ns), name)
     file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -92,7 +111,14 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
             started=measurement.started or file_time,
             ended=measurement.ended or measurement.started or file_time,
             interval_ns=interval_ns,
-            marks=[] if measurement.started else [note("time-unknown", "the file does not contain the time of the measurement: its modification time is used")],
+            marks=[]
+            if measurement.started
+            else [
+                note(
+                    "time-unknown",
+                    "the file does not contain the time of the measurement: its modification time is used",
+                )
+            ],
         )
         for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
     ]
@@ -104,7 +130,10 @@ def import_file(source: Path, out: Path, *, form: str | None = None, interval_ns
                 state="partial",
                 rtgauge=rtgauge.__version__,
                 command=["rtgauge", "import", str(source), "--as", name],
-                plan={"name": name, "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace")},
+                plan={
+                    "name": name,
+                    "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace"),
+                },
                 targets=[host],
                 planned=keys,
             )

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Makes a step of a record from another tool's measurement.
 
-Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The record has
-`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict assumes that a
-value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no bin (docs/formats/record.md). Where a tool waits for absolute
-release times and reports no missed activations, they are derived from its latencies and its interval, if that is known.
+Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999
+us. The record has
+`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict
+assumes that a
+value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no bin
+(docs/formats/record.md). Where a tool waits for absolute
+release times and reports no missed activations, they are derived from its latencies and its interval, if that
+is known.
 """
 
 from __future__ import annotations
@@ -63,11 +67,16 @@ def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
             raise wrong(f"a negative {series.metric} ({first} ns)")
         # A value is itself up to the resolution less 1; extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
-            raise wrong(f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns")
+            raise wrong(
+                f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
+            )
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
             raise wrong(f"its maximum {high} ns is neither in its histogram nor above it")
     if series.overflow and series.limit_ns is not None and high is not None and high < series.limit_ns:
-        raise wrong(f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} ns, but its maximum is {high} ns")
+        raise wrong(
+            f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} "
+            f"ns, but its maximum is {high} ns"
+        )
 
 
 def _known(series: ImportedSeries) -> dict[int, int]:
@@ -86,9 +95,14 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tup
         if latency < 0:
             continue
         # A truncated latency is nearly always a little longer than printed.
-        runs = (latency + resolution_ns - 2) // interval_ns if latency + resolution_ns - 1 > interval_ns else 0
+        runs = (
+            (latency + resolution_ns - 2) // interval_ns if latency + resolution_ns - 1 > interval_ns else 0
+        )
         if runs > MAX_MISSED:
-            raise InputError(f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged or has another unit")
+            raise InputError(
+                f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged "
+                "or has another unit"
+            )
         if runs:
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
@@ -99,26 +113,39 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tup
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> samples, where they lie: none is below the minimum, and one without its sign that exceeds the maximum was negative."""
+    """Value (ns) -> samples, where they lie: none is below the minimum, and one without its sign that exceeds
+    the maximum was negative.
+    """
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
     high = series.maximum_ns
-    return {-value if high is not None and value > high else value: count for value, count in series.histogram.items()}
+    return {
+        -value if high is not None and value > high else value: count
+        for value, count in series.histogram.items()
+    }
 
 
 def _complete(series: ImportedSeries) -> bool:
     """Whether the value of each sample is known, as far as the tool's resolution goes."""
-    return bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
+    return (
+        bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
+    )
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Whether the mean is the tool's own: of finer values than its histogram has, or of samples that are not in it."""
-    return series.average_ns is not None and (series.finer_average or resolution_ns > 1000 or not _complete(series))
+    """Whether the mean is the tool's own: of finer values than its histogram has, or of samples that are not
+    in it.
+    """
+    return series.average_ns is not None and (
+        series.finer_average or resolution_ns > 1000 or not _complete(series)
+    )
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
-    """Sum (ns) and sum of squared deviations (ns2): the tool's own where its values are finer or more than those of its histogram."""
+    """Sum (ns) and sum of squared deviations (ns2): the tool's own where its values are finer or more than
+    those of its histogram.
+    """
     own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None
@@ -127,7 +154,11 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, fl
         total = sum(value * count for value, count in known.items())
         mean = total / series.count
         # Of wide bins the mean is only a lower bound, and a deviation would be that of their edges.
-        m2 = float(sum((value - mean) ** 2 * count for value, count in known.items())) if resolution_ns <= 1000 else None
+        m2 = (
+            float(sum((value - mean) ** 2 * count for value, count in known.items()))
+            if resolution_ns <= 1000
+            else None
+        )
     if own and series.average_ns is not None:
         total = round(series.average_ns * series.count)
         m2 = m2 if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
@@ -135,9 +166,12 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, fl
 
 
 def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
-    """How the tool's average contradicts its histogram: the mean of the values there cannot be it. `cut`: the average is truncated.
+    """How the tool's average contradicts its histogram: the mean of the values there cannot be it.
 
-    Each sample lies within its bin and between the extremes; one above the histogram at its end or later, and only one is the maximum.
+    `cut`: the average is truncated.
+
+    Each sample lies within its bin and between the extremes; one above the histogram at its end or later, and
+    only one is the maximum.
     """
     average, high = series.average_ns, series.maximum_ns
     if average is None or not series.histogram or series.absolute or series.count == 0 or high is None:
@@ -150,21 +184,37 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
         most += (high + slack) * series.overflow
     lower, upper = least / series.count, most / series.count
     # Truncated to a unit, or rounded to a hundredth of it.
-    below, above = max(resolution_ns / 100, 10), (min(resolution_ns, 1000) if cut else max(resolution_ns / 100, 10))
+    below, above = (
+        max(resolution_ns / 100, 10),
+        (min(resolution_ns, 1000) if cut else max(resolution_ns / 100, 10)),
+    )
     if lower - (above if cut else below) <= average <= upper + below:
         return None
     range_text = f"between {format_time(lower)} and {format_time(upper)}"
-    return f"{_name(series)}: the average in the file is {format_time(float(average))}, that of its histogram is {range_text}"
+    return (
+        f"{_name(series)}: the average in the file is {format_time(float(average))}, that of its "
+        f"histogram is {range_text}"
+    )
 
 
 def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
     return {
-        "series": number, "phase": "measure", "index": index, "start_ns": 0, "end_ns": 0, "count": 0, "missed": 0, "min_ns": None, "max_ns": None,
-        "sum_ns": None, "m2_ns2": None, "bins": [], "counts": [], "missed_bins": [], "missed_counts": [], **more,
+        "series": number, "phase": "measure", "index": index, "start_ns": 0, "end_ns": 0, "count": 0,
+        "missed": 0, "min_ns": None, "max_ns": None,
+        "sum_ns": None, "m2_ns2": None, "bins": [], "counts": [], "missed_bins": [], "missed_counts": [],
+        **more,
     }  # fmt: skip
 
 
-def _windows(number: int, series: ImportedSeries, resolution_ns: int, interval_ns: int | None, *, releases: bool, source: str) -> list[dict[str, Any]]:
+def _windows(
+    number: int,
+    series: ImportedSeries,
+    resolution_ns: int,
+    interval_ns: int | None,
+    *,
+    releases: bool,
+    source: str,
+) -> list[dict[str, Any]]:
     if series.seconds:
         return [
             _row(
@@ -180,17 +230,41 @@ def _windows(number: int, series: ImportedSeries, resolution_ns: int, interval_n
             for at, second in enumerate(series.seconds)
         ]
     placed = _placed(series)
-    bins, counts = add_bins(signed_bin_of(np.array(list(placed), dtype=np.int64)), np.array(list(placed.values()), dtype=np.int64))
+    bins, counts = add_bins(
+        signed_bin_of(np.array(list(placed), dtype=np.int64)), np.array(list(placed.values()), dtype=np.int64)
+    )
     total, m2 = _moments(series, resolution_ns)
     if total is not None and abs(total) >= MAX_SUM_NS:
         raise InputError(f"{source} is damaged: {_name(series)}: its values add up to more than 146 years")
-    missed_bins, missed_counts = ([], []) if interval_ns is None or not releases else _missed(series, resolution_ns, interval_ns)
+    missed_bins, missed_counts = (
+        ([], []) if interval_ns is None or not releases else _missed(series, resolution_ns, interval_ns)
+    )
     missed = sum(missed_counts)
     if missed > MAX_COUNT:
-        raise InputError(f"{source} is damaged: {_name(series)}: {missed} missed activations follow from its latencies")
+        raise InputError(
+            f"{source} is damaged: {_name(series)}: {missed} missed activations follow from its latencies"
+        )
     end_ns = min((series.count + missed) * (interval_ns or 0), MAX_SUM_NS)
-    row = _row(number, 0, end_ns=end_ns, count=series.count, missed=missed, min_ns=series.minimum_ns, max_ns=series.maximum_ns, sum_ns=total, m2_ns2=m2)
-    return [row | {"bins": bins.tolist(), "counts": counts.tolist(), "missed_bins": missed_bins, "missed_counts": missed_counts}]
+    row = _row(
+        number,
+        0,
+        end_ns=end_ns,
+        count=series.count,
+        missed=missed,
+        min_ns=series.minimum_ns,
+        max_ns=series.maximum_ns,
+        sum_ns=total,
+        m2_ns2=m2,
+    )
+    return [
+        row
+        | {
+            "bins": bins.tolist(),
+            "counts": counts.tolist(),
+            "missed_bins": missed_bins,
+            "missed_counts": missed_counts,
+        }
+    ]
 
 
 def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Mark]:
@@ -199,17 +273,36 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
     if overflow:
         where = "in no bin of" if contradicted else "above"
         others = "may lie anywhere below it" if contradicted else "are at least the limit"
-        detail = f"{overflow} samples are {where} {measurement.tool}'s histogram: each series' largest is known, the others {others}"
+        detail = (
+            f"{overflow} samples are {where} {measurement.tool}'s histogram: each series' largest is "
+            f"known, the others {others}"
+        )
         marks.append(note("histogram-overflow", detail))
     if any(not series.histogram and series.count for series in measurement.series):
-        marks.append(note("no-histogram", "the file has only minimum, average and maximum: quantiles are at least the minimum"))
-    if measurement.average_is_cut and any(series.overflow > 1 and series.average_ns is not None for series in measurement.series):
-        marks.append(note("mean-rounded", f"with an incomplete histogram the mean is {measurement.tool}'s own, truncated, and there is no standard deviation"))
+        marks.append(
+            note(
+                "no-histogram",
+                "the file has only minimum, average and maximum: quantiles are at least the minimum",
+            )
+        )
+    if measurement.average_is_cut and any(
+        series.overflow > 1 and series.average_ns is not None for series in measurement.series
+    ):
+        marks.append(
+            note(
+                "mean-rounded",
+                f"with an incomplete histogram the mean is {measurement.tool}'s own, truncated, and "
+                "there is no standard deviation",
+            )
+        )
     return marks
 
 
 def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], list[Mark]]:
-    """The series; of what their own average contradicts, the samples outside of the histogram lie anywhere. And what is said of them."""
+    """The series; of what their own average contradicts, the samples outside of the histogram lie anywhere.
+
+    And what is said of them.
+    """
     found: list[str] = []
     series: list[ImportedSeries] = []
     for part in measurement.series:
@@ -221,45 +314,102 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     if not found:
         return series, []
     more = f" (and {len(found) - 1} series more)" if len(found) > 1 else ""
-    return series, [doubt("average-contradicts", f"{found[0]}{more}: one of the two is not of all samples; what is in no bin may lie anywhere")]
+    return series, [
+        doubt(
+            "average-contradicts",
+            f"{found[0]}{more}: one of the two is not of all samples; what is in no bin may lie anywhere",
+        )
+    ]
 
 
-def _marks(measurement: Measurement, intervals: Sequence[int | None], missed: int, *, contradicted: bool) -> list[Mark]:
+def _marks(
+    measurement: Measurement, intervals: Sequence[int | None], missed: int, *, contradicted: bool
+) -> list[Mark]:
     tool, resolution = measurement.tool, measurement.resolution_ns
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
-        marks.append(note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger"))
+        marks.append(
+            note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger")
+        )
     elif measurement.series and resolution > 1:
-        marks.append(note("resolution", f"{tool} counted in bins of {format_duration(resolution)}: values may be up to {resolution - 1} ns larger"))
+        marks.append(
+            note(
+                "resolution",
+                f"{tool} counted in bins of {format_duration(resolution)}: values may be up to "
+                f"{resolution - 1} ns larger",
+            )
+        )
     if not measurement.unit_known:
-        marks.append(note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed"))
+        marks.append(
+            note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed")
+        )
     marks += _histogram_marks(measurement, contradicted=contradicted)
     if measurement.releases and any(interval is None for interval in intervals):
-        marks.append(note("missed-unknown", f"{tool} does not report missed activations and its interval is unknown: none are counted"))
-    elif measurement.series and not measurement.releases and not measurement.counts_missed and measurement.probe in RELEASED:
-        marks.append(note("missed-unknown", f"how many activations {tool} missed, and how late they were, is not in the file: none are counted"))
+        marks.append(
+            note(
+                "missed-unknown",
+                f"{tool} does not report missed activations and its interval is unknown: none are counted",
+            )
+        )
+    elif (
+        measurement.series
+        and not measurement.releases
+        and not measurement.counts_missed
+        and measurement.probe in RELEASED
+    ):
+        marks.append(
+            note(
+                "missed-unknown",
+                f"how many activations {tool} missed, and how late they were, is not in the file: "
+                "none are counted",
+            )
+        )
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
-        marks.append(note("missed-derived", f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"))
-    marks += scheduling_marks(tool, measurement.parameters.get("policy"), measurement.parameters.get("priority"))
+        marks.append(
+            note(
+                "missed-derived",
+                f"{tool} does not report missed activations; from its latencies and interval: "
+                f"{least}{missed}",
+            )
+        )
+    marks += scheduling_marks(
+        tool, measurement.parameters.get("policy"), measurement.parameters.get("priority")
+    )
     duration = measurement.duration_ns or max(
-        (series.count * interval for series, interval in zip(measurement.series, intervals, strict=True) if interval is not None), default=0
+        (
+            series.count * interval
+            for series, interval in zip(measurement.series, intervals, strict=True)
+            if interval is not None
+        ),
+        default=0,
     )
     if 0 < duration < SHORT_NS:
-        marks.append(note("short-measurement", f"{tool} measured for {format_duration(duration)}: what happens less often than that is not in it"))
+        marks.append(
+            note(
+                "short-measurement",
+                f"{tool} measured for {format_duration(duration)}: what happens less often than "
+                "that is not in it",
+            )
+        )
     return marks
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """Mark means that the tool truncated or that are those of wide bins, and minima that are not known, as lower bounds."""
+    """Mark means that the tool truncated or that are those of wide bins, and minima that are not known, as
+    lower bounds.
+    """
     wide = measurement.resolution_ns > 1000
     truncated = {
         number
         for number, series in enumerate(measurement.series)
-        if (wide and series.histogram and series.average_ns is None) or (measurement.average_is_cut and _own_average(series, measurement.resolution_ns))
+        if (wide and series.histogram and series.average_ns is None)
+        or (measurement.average_is_cut and _own_average(series, measurement.resolution_ns))
     }
     for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
-        if series_summary.mean_ns is not None and (series_summary.series in truncated or (series_summary.series is None and truncated)):
+        if series_summary.mean_ns is not None and (
+            series_summary.series in truncated or (series_summary.series is None and truncated)
+        ):
             series_summary.lower_bounds.append("mean_ns")
             series_summary.filled.lower_bounds.append("mean_ns")
     for series_summary in summary.series:
@@ -278,7 +428,8 @@ def imported_step(
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
 ) -> tuple[Step, pl.DataFrame]:
-    """The step and its windows: one a series for the whole measurement, or one a second where the tool prints a line a second.
+    """The step and its windows: one a series for the whole measurement, or one a second where the tool prints
+    a line a second.
 
     `interval_ns`: of all series; by default from the file. Raises InputError for contradictory values.
     """
@@ -292,14 +443,23 @@ def imported_step(
     for number, series in enumerate(measurement.series):
         interval = interval_ns if interval_ns is not None else series.interval_ns
         intervals.append(interval)
-        rows += _windows(number, series, resolution, interval, releases=measurement.releases, source=measurement.source)
+        rows += _windows(
+            number, series, resolution, interval, releases=measurement.releases, source=measurement.source
+        )
     windows = pl.DataFrame(rows, schema=SCHEMA)
     try:
         check_windows(windows)
     except ValueError as error:
         raise InputError(f"{measurement.source} is damaged: {error}") from None
-    limits = {number: series.limit_ns for number, series in enumerate(measurement.series) if series.limit_ns is not None}
-    info = [{"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels} for number, series in enumerate(measurement.series)]
+    limits = {
+        number: series.limit_ns
+        for number, series in enumerate(measurement.series)
+        if series.limit_ns is not None
+    }
+    info = [
+        {"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels}
+        for number, series in enumerate(measurement.series)
+    ]
     summary = summarise_step(windows, info, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True)
     _cut_means(summary, measurement)
     missed = sum(row["missed"] for row in rows)
@@ -327,6 +487,12 @@ def imported_step(
         total=summary.total,
         outliers=[],
         results=measurement.results,
-        marks=[*marks, *measurement.marks, *contradictions, *_marks(measurement, intervals, missed, contradicted=bool(contradictions)), *summary.marks],
+        marks=[
+            *marks,
+            *measurement.marks,
+            *contradictions,
+            *_marks(measurement, intervals, missed, contradicted=bool(contradictions)),
+            *summary.marks,
+        ],
     )
     return step, windows

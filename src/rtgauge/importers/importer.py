@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hints:
-    """What the user knows and a file may not tell: `unit_ns` 1 for cyclictest -N; `interval_ns` between activations."""
+    """What the user knows and a file may not tell: `unit_ns` 1 for cyclictest -N; `interval_ns` between
+    activations.
+    """
 
     unit_ns: int | None = None
     interval_ns: int | None = None
@@ -23,7 +25,10 @@ class Hints:
 
 @dataclass(frozen=True)
 class Importer:
-    """One format. `recognises` gets the first 64 KiB as text; `read` raises InputError for a foreign or damaged file."""
+    """One format.
+
+    `recognises` gets the first 64 KiB as text; `read` raises InputError for a foreign or damaged file.
+    """
 
     name: str
     help: str

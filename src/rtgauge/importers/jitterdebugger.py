@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads jitterdebugger's results.json (version 1 without a header, version 3), its samples.raw, and samples.csv of jittersamples.
+"""Reads jitterdebugger's results.json (version 1 without a header, version 3), its samples.raw, and
+samples.csv of jittersamples.
 
-samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits), little-endian as on nearly every target; whether the
+samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits),
+little-endian as on nearly every target; whether the
 time has 8 or 16 bytes depends on the target and is found from the values."""
 
 from __future__ import annotations
@@ -44,7 +46,13 @@ class _Results(BaseModel):
 def _measurement(source: str, series: list[ImportedSeries], unit_ns: int, **more: Any) -> Measurement:
     # It holds /dev/cpu_dma_latency at 0 while it runs.
     return Measurement(
-        tool="jitterdebugger", source=source, series=series, resolution_ns=unit_ns, parameters={"policy": "fifo", "dma_latency_us": 0}, releases=True, **more
+        tool="jitterdebugger",
+        source=source,
+        series=series,
+        resolution_ns=unit_ns,
+        parameters={"policy": "fifo", "dma_latency_us": 0},
+        releases=True,
+        **more,
     )
 
 
@@ -55,19 +63,26 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
     except (ValidationError, RecursionError) as error:
         details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
         where = ".".join(str(part) for part in details["loc"])[:80]
-        raise InputError(f"{source} is a damaged output of jitterdebugger ({where}: {details['msg']})") from None
+        raise InputError(
+            f"{source} is a damaged output of jitterdebugger ({where}: {details['msg']})"
+        ) from None
     resolution = results.sysinfo.get("resolution_in_ns")
     unit = 1 if resolution == 1 else 1000
     series: list[ImportedSeries] = []
     for cpu, figures in sorted(results.cpu.items()):
         binned = sum(figures.histogram.values())
         if binned > figures.count:
-            raise InputError(f"{source} is a damaged output of jitterdebugger (CPU {cpu}: {binned} samples in bins, count {figures.count})")
+            raise InputError(
+                f"{source} is a damaged output of jitterdebugger (CPU {cpu}: {binned} samples in "
+                f"bins, count {figures.count})"
+            )
         overflow = figures.count - binned
         series.append(
             ImportedSeries(
                 labels={"cpu": cpu},
-                histogram={value * unit: count for value, count in sorted(figures.histogram.items()) if count},
+                histogram={
+                    value * unit: count for value, count in sorted(figures.histogram.items()) if count
+                },
                 count=figures.count,
                 overflow=overflow,
                 limit_ns=(max(figures.histogram, default=0) + 1) * unit if overflow else None,
@@ -101,7 +116,10 @@ _CSV = re.compile(r"([0-9]{1,5});([0-9]{1,12})\.([0-9]{1,9});([0-9]{1,12})")
 
 
 def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in samples.csv: CPU;time;latency in us. Raises InputError for a foreign or damaged one."""
+    """The measurement in samples.csv: CPU;time;latency in us.
+
+    Raises InputError for a foreign or damaged one.
+    """
     histograms: dict[int, dict[int, int]] = {}
     first = last = None
     for number, line in numbered:
@@ -144,7 +162,9 @@ def parse_raw(path: Path) -> Measurement:
         beginning = file.read(4096)
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
-            raise InputError(f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are none")
+            raise InputError(
+                f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are none"
+            )
         layout = layouts[0]
         file.seek(0)
         first, last, cut = None, 0, 0
@@ -163,7 +183,9 @@ def parse_raw(path: Path) -> Measurement:
                 last = max(last, int(part["second"].max()))
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
-        measurement.marks.append(note("cut-short", "the last sample of the file is not whole: it is left out"))
+        measurement.marks.append(
+            note("cut-short", "the last sample of the file is not whole: it is left out")
+        )
     return measurement
 
 
@@ -193,5 +215,7 @@ def _read_raw(path: Path, _hints: Hints) -> list[Measurement]:
 
 
 JITTERDEBUGGER = Importer("jitterdebugger", "results.json, version 1 and 3", _recognises, _read)
-JITTERDEBUGGER_CSV = Importer("jitterdebugger-csv", "samples.csv of jittersamples", _recognises_csv, _read_csv)
+JITTERDEBUGGER_CSV = Importer(
+    "jitterdebugger-csv", "samples.csv of jittersamples", _recognises_csv, _read_csv
+)
 JITTERDEBUGGER_RAW = Importer("jitterdebugger-raw", "samples.raw", _recognises_raw, _read_raw)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The table that Xenomai's latency and EVL's latmus print: a line a second, RTT (period, priority), RTD (figures), RTS (the whole); us.
+"""The table that Xenomai's latency and EVL's latmus print: a line a second, RTT (period, priority), RTD
+(figures), RTS (the whole); us.
 
-Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes so far. Where lines are missing, the whole
-is what RTS says, or else the last line's extremes. HSD lines are histograms (-h), of values without their sign; everything above its last cell is counted
+Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
+so far. Where lines are missing, the whole
+is what RTS says, or else the last line's extremes. HSD lines are histograms (-h), of values without their
+sign; everything above its last cell is counted
 in that one. latency begins with lines `==`, which have the period and the task too."""
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
 
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"
 _INT = r"\s*([0-9]{1,15})\s*"
-_RTT = re.compile(r"RTT\|\s*([0-9:]+)\s*\(([^,]{1,60}),\s*([0-9]{1,9}) us period(?:,\s*priority ([0-9]{1,3}))?(?:,\s*CPU([0-9]{1,5})(-noisol)?)?\)")
+_RTT = re.compile(
+    r"RTT\|\s*([0-9:]+)\s*\(([^,]{1,60}),\s*([0-9]{1,9}) us period(?:,\s*priority "
+    r"([0-9]{1,3}))?(?:,\s*CPU([0-9]{1,5})(-noisol)?)?\)"
+)
 _PERIOD = re.compile(r"== Sampling period: ([0-9]{1,9}) us")
 _MODE = re.compile(r"== Test mode: (.{1,60})")
 _RTD = re.compile(rf"RTD\|{_US}\|{_US}\|{_US}\|{_INT}\|{_INT}\|{_US}\|{_US}")
@@ -73,9 +79,11 @@ def _ns(text: str) -> int:
 
 
 def space_of(words: str) -> dict[str, str]:
-    """The parameters space and context (of kernel space: a thread, or the timer's handler) from a tool's words; none where it has others.
+    """The parameters space and context (of kernel space: a thread, or the timer's handler) from a tool's
+    words; none where it has others.
 
-    latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user", "kernel", "irq".
+    latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
+    "kernel", "irq".
     """
     kinds = (("user", USER), ("irq", IN_HANDLER), ("handler", IN_HANDLER), ("kernel", IN_THREAD))
     return dict(next((space for part, space in kinds if part in words.lower()), NOT_TOLD))
@@ -101,11 +109,19 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
             low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
             if low > high or table.period_us is None:
                 raise InputError(
-                    f"{source} is damaged: line {number}: " + ("no line RTT before it" if low <= high else f"minimum {match[1]}, maximum {match[3]}")
+                    f"{source} is damaged: line {number}: "
+                    + ("no line RTT before it" if low <= high else f"minimum {match[1]}, maximum {match[3]}")
                 )
             if len(table.seconds) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
-            table.seconds.append(Second(count=max(10**6 // table.period_us, 1), minimum_ns=low, maximum_ns=high, average_ns=average))
+            table.seconds.append(
+                Second(
+                    count=max(10**6 // table.period_us, 1),
+                    minimum_ns=low,
+                    maximum_ns=high,
+                    average_ns=average,
+                )
+            )
             # Both go on counting from line to line.
             table.overruns, table.switches = int(match[4]), int(match[5])
             table.extremes = _ns(match[6]), _ns(match[7])
@@ -124,10 +140,14 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
     return table
 
 
-def with_unfinished_second(low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str) -> tuple[int, int, list[Mark]]:
-    """The extremes (ns) of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole seconds only.
+def with_unfinished_second(
+    low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
+) -> tuple[int, int, list[Mark]]:
+    """The extremes (ns) of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole
+    seconds only.
 
-    The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is all that is known.
+    The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is
+    all that is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     # The histogram has no signs.
@@ -135,10 +155,15 @@ def with_unfinished_second(low_ns: int, high_ns: int, histogram: Mapping[int, in
     if low_is_least and last <= farthest_ns:
         return low_ns, high_ns, []
     text = (
-        f"{program}'s extremes and average are of whole seconds, its histogram has the unfinished one too: it ranges from {first} to {last} ns, "
+        f"{program}'s extremes and average are of whole seconds, its histogram has the unfinished "
+        f"one too: it ranges from {first} to {last} ns, "
         f"cells of {width_ns} ns"
     )
-    return (low_ns if low_is_least else first), (high_ns if last <= farthest_ns else last), [note("extremes-of-whole-seconds", text)]
+    return (
+        (low_ns if low_is_least else first),
+        (high_ns if last <= farthest_ns else last),
+        [note("extremes-of-whole-seconds", text)],
+    )
 
 
 def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int, list[Mark]]:
@@ -148,11 +173,25 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
     interval = None if table.period_us is None else table.period_us * 1000
     marks: list[Mark] = []
     if table.overruns:
-        marks.append(doubt("overruns", f"{tool} reports {table.overruns} overruns: activations that were missed; how late they would have been is not known"))
+        marks.append(
+            doubt(
+                "overruns",
+                f"{tool} reports {table.overruns} overruns: activations that were missed; how late "
+                "they would have been is not known",
+            )
+        )
     if table.switches:
-        marks.append(doubt("mode-switches", f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"))
+        marks.append(
+            doubt(
+                "mode-switches",
+                f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time",
+            )
+        )
     if table.seconds:
-        low, high = min(second.minimum_ns for second in table.seconds), max(second.maximum_ns for second in table.seconds)
+        low, high = (
+            min(second.minimum_ns for second in table.seconds),
+            max(second.maximum_ns for second in table.seconds),
+        )
     elif table.whole is not None:
         low, high = table.whole[0], table.whole[2]
     else:
@@ -167,14 +206,28 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
         histogram = dict(sorted(table.histogram.items()))
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
-            raise InputError(f"{source} is damaged: its histogram has {count} samples, its summary says {table.samples}")
+            raise InputError(
+                f"{source} is damaged: its histogram has {count} samples, its summary says {table.samples}"
+            )
         marks.append(note("bins-assumed", "cells of 1 us: the text does not say how wide they are (-B)"))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
-            marks.append(note("last-bin-clipped", f"{tool}'s last cell has every larger latency too: its {overflow} samples count as {last} us or more"))
+            marks.append(
+                note(
+                    "last-bin-clipped",
+                    f"{tool}'s last cell has every larger latency too: its {overflow} samples count "
+                    f"as {last} us or more",
+                )
+            )
         if low < 0:
-            marks.append(doubt("sign-lost", f"{tool}'s histogram has latencies without their sign, and some were early (down to {low} ns)"))
+            marks.append(
+                doubt(
+                    "sign-lost",
+                    f"{tool}'s histogram has latencies without their sign, and some were early "
+                    f"(down to {low} ns)",
+                )
+            )
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
         low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
         marks += beyond
@@ -193,7 +246,12 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
         )
         return series, 1000, marks
     if low < 0:
-        marks.append(note("early", f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"))
+        marks.append(
+            note(
+                "early",
+                f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant",
+            )
+        )
     count, seconds = _count(table, source), table.seconds
     missing = _missing(table, low, high)
     if missing is not None:
@@ -222,13 +280,26 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
     # The last second may be unfinished.
     all_there = told is None or len(table.seconds) >= told - 1
-    reached = min(second.minimum_ns for second in table.seconds) == low and max(second.maximum_ns for second in table.seconds) == high
+    reached = (
+        min(second.minimum_ns for second in table.seconds) == low
+        and max(second.maximum_ns for second in table.seconds) == high
+    )
     if all_there and reached:
         return None
-    lines = f"the file has {len(table.seconds)}" + ("" if told is None else f" of {told}") + " lines of a second"
+    lines = (
+        f"the file has {len(table.seconds)}" + ("" if told is None else f" of {told}") + " lines of a second"
+    )
     if table.whole is not None:
-        return note("seconds-missing", f"{lines}: the figures are those of the last line (RTS), which are of all; its samples follow from its time")
-    return doubt("seconds-missing", f"{lines}, no last line (RTS), and larger or smaller extremes of the whole: mean and samples of the others are not known")
+        return note(
+            "seconds-missing",
+            f"{lines}: the figures are those of the last line (RTS), which are of all; its samples "
+            "follow from its time",
+        )
+    return doubt(
+        "seconds-missing",
+        f"{lines}, no last line (RTS), and larger or smaller extremes of the whole: mean and "
+        "samples of the others are not known",
+    )
 
 
 def _count(table: LatencyTable, source: str) -> int:
@@ -237,20 +308,38 @@ def _count(table: LatencyTable, source: str) -> int:
         return table.samples
     of_lines = sum(second.count for second in table.seconds)
     if table.period_us is None:
-        raise InputError(f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, from which its samples follow")
+        raise InputError(
+            f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, "
+            "from which its samples follow"
+        )
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:
-        raise InputError(f"{source} has only {table.tool[1]}'s last line (RTS), of less than a second: how many samples it is of is not in it")
-    return of_lines if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0 else max(of_lines, of_time)
+        raise InputError(
+            f"{source} has only {table.tool[1]}'s last line (RTS), of less than a second: how many "
+            "samples it is of is not in it"
+        )
+    return (
+        of_lines
+        if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0
+        else max(of_lines, of_time)
+    )
 
 
-def parse_screen(numbered: Iterable[tuple[int, str]], source: str, interval_ns: int | None = None) -> Measurement:
-    """The measurement in what latency or latmus prints on the screen. Raises InputError for a foreign or damaged one.
+def parse_screen(
+    numbered: Iterable[tuple[int, str]], source: str, interval_ns: int | None = None
+) -> Measurement:
+    """The measurement in what latency or latmus prints on the screen.
+
+    Raises InputError for a foreign or damaged one.
 
     `interval_ns`: its period, where the text does not have it.
     """
     table = read_table(numbered, source)
-    assumed = [] if table.evl or table.period_us else [note("tool-assumed", "latency and latmus print this line alike: taken for Xenomai's latency")]
+    assumed = (
+        []
+        if table.evl or table.period_us
+        else [note("tool-assumed", "latency and latmus print this line alike: taken for Xenomai's latency")]
+    )
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)
     series, resolution, marks = table_series(table, source)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads EVL's latmus: the screen, and the file for gnuplot (-g).
 
-The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in `+` where the maximum lies above it. Newer
+The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in
+`+` where the maximum lies above it. Newer
 versions write each count but the last plus one, so that gnuplot can draw it on a logarithmic scale."""
 
 from __future__ import annotations
@@ -62,26 +63,49 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             open_ended = match[2] == "+"
         elif text:
             raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
-    low, average, high = (_figure(heading, f"{name} latency", source) * 1000 for name in ("min", "avg", "max"))
+    low, average, high = (
+        _figure(heading, f"{name} latency", source) * 1000 for name in ("min", "avg", "max")
+    )
     count, binned = _whole(heading.get("sample count")), sum(cells.values())
     marks: list[Mark] = []
-    if count is not None and cells and count == binned - (len(cells) - 1) != binned and all(list(cells.values())[:-1]):
+    if (
+        count is not None
+        and cells
+        and count == binned - (len(cells) - 1) != binned
+        and all(list(cells.values())[:-1])
+    ):
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
-        marks.append(note("counts-plus-one", "latmus -g writes each count but the last plus one: one is taken off"))
+        marks.append(
+            note("counts-plus-one", "latmus -g writes each count but the last plus one: one is taken off")
+        )
         binned = count
     if count is None or count != binned:
-        raise InputError(f"{source} is damaged or cut short: its cells have {binned} samples, 'sample count' says {count}")
+        raise InputError(
+            f"{source} is damaged or cut short: its cells have {binned} samples, 'sample count' says {count}"
+        )
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
-        marks.append(note("last-bin-clipped", f"latmus' last cell has every larger latency too: its {overflow} samples count as {limit} us or more"))
+        marks.append(
+            note(
+                "last-bin-clipped",
+                f"latmus' last cell has every larger latency too: its {overflow} samples count as "
+                f"{limit} us or more",
+            )
+        )
     if low < 0:
         marks.append(note("early", f"some activations were early, down to {int(low)} ns"))
-    for name, words in (("OVERRUNS", "overruns: activations that were missed"), ("IN-BAND SWITCHES", "switches to Linux: then the task was not real-time")):
+    for name, words in (
+        ("OVERRUNS", "overruns: activations that were missed"),
+        ("IN-BAND SWITCHES", "switches to Linux: then the task was not real-time"),
+    ):
         if number := _whole(heading.get(name)):
             marks.append(doubt(name.lower().replace(" ", "-"), f"latmus reports {number} {words}"))
-    period, cpu = _whole(heading.get("sampling period")), re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))
+    period, cpu = (
+        _whole(heading.get("sampling period")),
+        re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", "")),
+    )
     series = ImportedSeries(
         labels={"cpu": int(cpu[1])} if cpu else {"thread": 0},
         histogram={cell * 1000: samples for cell, samples in cells.items() if samples},
@@ -111,15 +135,22 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         marks=marks,
         system={"release": kernel[0]} if kernel else {},
         counts_missed="OVERRUNS" not in heading,
-        duration_ns=None if clock is None else ((int(clock[1]) * 60 + int(clock[2])) * 60 + int(clock[3])) * 10**9 or None,
+        duration_ns=None
+        if clock is None
+        else ((int(clock[1]) * 60 + int(clock[2])) * 60 + int(clock[3])) * 10**9 or None,
     )
 
 
-_SCREEN = re.compile(rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{'|'.join(sorted(EVL_CONTEXTS))}),|[^\n)]{{0,120}}, CPU[0-9])", re.MULTILINE)
+_SCREEN = re.compile(
+    rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{'|'.join(sorted(EVL_CONTEXTS))}),|[^\n)]{{0,120}}, CPU[0-9])",
+    re.MULTILINE,
+)
 
 
 def _recognises(head: str) -> bool:
-    return _SCREEN.search(head) is not None or ("latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None)
+    return _SCREEN.search(head) is not None or (
+        "latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None
+    )
 
 
 def _read(path: Path, hints: Hints) -> list[Measurement]:

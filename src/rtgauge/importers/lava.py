@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Reads LAVA's results of cyclictest: lines `t0-max-latency pass 54 us`, and the signals `<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
+"""Reads LAVA's results of cyclictest: lines `t0-max-latency pass 54 us`, and the signals
+`<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
 
-They have minimum, average and maximum of a thread and no number of samples, so that they are results of the step and no series. A job's log mostly has
-cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too, whose last one tells the samples: then each thread is a series."""
+They have minimum, average and maximum of a thread and no number of samples, so that they are results of the
+step and no series. A job's log mostly has
+cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too, whose last one tells the samples: then each
+thread is a series.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,12 @@ if TYPE_CHECKING:
 _CASE = r"t([0-9]{1,5})-(min|avg|max)-latency"
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)"
 _LINE = re.compile(rf"\s*{_CASE}\s+(pass|fail|skip|unknown)\s+{_NUMBER}\s+(us|ns)\s*")
-_SIGNAL = re.compile(rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) UNITS=(us|ns) MEASUREMENT={_NUMBER}>")
-_SIGNAL_TURNED = re.compile(rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) MEASUREMENT={_NUMBER} UNITS=(us|ns)>")
+_SIGNAL = re.compile(
+    rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) UNITS=(us|ns) MEASUREMENT={_NUMBER}>"
+)
+_SIGNAL_TURNED = re.compile(
+    rf"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={_CASE} RESULT=(\w+) MEASUREMENT={_NUMBER} UNITS=(us|ns)>"
+)
 _NAMES = ("min", "avg", "max")
 
 
@@ -55,7 +63,10 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         figures = threads.setdefault(thread, {})
         # A log has the line and the signal of each.
         if figures.setdefault(which, value) != value:
-            raise InputError(f"{source}: line {number}: thread {thread} has two values of {which}-latency (two jobs in one file?)")
+            raise InputError(
+                f"{source}: line {number}: thread {thread} has two values of {which}-latency (two "
+                "jobs in one file?)"
+            )
         units.add(unit)
         failed += result == "fail"
     if not threads:
@@ -67,7 +78,10 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     marks: list[Mark] = []
     series = [] if text.live.keys() != threads.keys() else live_series(text, unit_ns)
     if not series:
-        unknown = "LAVA's lines do not say how many samples they are of: there is no distribution, and no verdict from them"
+        unknown = (
+            "LAVA's lines do not say how many samples they are of: there is no distribution, and no "
+            "verdict from them"
+        )
         marks.append(note("samples-unknown", unknown))
     differing = [
         thread
@@ -75,18 +89,40 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         if part.maximum_ns != round(threads[thread].get("max", 0) * unit_ns) and "max" in threads[thread]
     ]
     if differing:
-        marks.append(doubt("figures-contradict", f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"))
+        marks.append(
+            doubt(
+                "figures-contradict",
+                f"the largest latency of thread {differing[0]} is another in LAVA's line than in "
+                "cyclictest's",
+            )
+        )
     for thread, figures in threads.items():
         ordered = [figures[name] for name in _NAMES if name in figures]
         if ordered != sorted(ordered):
             listed = ", ".join(f"{value:g}" for value in ordered)
-            marks.append(doubt("figures-contradict", f"thread {thread}: minimum, average and maximum are {listed} {unit}"))
-    if len(threads) > 1 and any(all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES):
-        marks.append(doubt("thread-number", "one figure of each thread is the thread's number: the script that cut it out of the text took the wrong word"))
+            marks.append(
+                doubt(
+                    "figures-contradict", f"thread {thread}: minimum, average and maximum are {listed} {unit}"
+                )
+            )
+    if len(threads) > 1 and any(
+        all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES
+    ):
+        marks.append(
+            doubt(
+                "thread-number",
+                "one figure of each thread is the thread's number: the script that cut it out of "
+                "the text took the wrong word",
+            )
+        )
     if failed:
         marks.append(note("lava-failed", f"{failed} of these lines say fail"))
     results = [
-        Result(name="latency", labels={"thread": thread}, values={f"{name}_{unit}": figures.get(name) for name in _NAMES})
+        Result(
+            name="latency",
+            labels={"thread": thread},
+            values={f"{name}_{unit}": figures.get(name) for name in _NAMES},
+        )
         for thread, figures in sorted(threads.items())
     ]
     return Measurement(
@@ -94,7 +130,9 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         source=source,
         series=series,
         resolution_ns=unit_ns,
-        parameters={"priority": min(figures[0] for figures in text.live.values())} if series and not text.deadline else {},
+        parameters={"priority": min(figures[0] for figures in text.live.values())}
+        if series and not text.deadline
+        else {},
         marks=marks,
         results=[*results, *smi_results(text.smi)],
         average_is_cut=True,

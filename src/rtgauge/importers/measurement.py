@@ -27,10 +27,14 @@ class Second:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSeries:
-    """One measured quantity. Values are ns; one of the histogram is itself up to the measurement's resolution less 1.
+    """One measured quantity.
 
-    `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at `limit_ns` or more.
-    `seconds`: the course over time, for a tool without a histogram. `absolute`: the histogram has values without their sign.
+    Values are ns; one of the histogram is itself up to the measurement's resolution less 1.
+
+    `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at
+    `limit_ns` or more.
+    `seconds`: the course over time, for a tool without a histogram. `absolute`: the histogram has values
+    without their sign.
     """
 
     labels: dict[str, str | int]
@@ -53,16 +57,21 @@ class ImportedSeries:
 
 
 OVERFLOW_CYCLES = "overflow cycles"
-"""Name of the results with the cycles at which a thread of cyclictest was above its histogram: `cycles`, spaces between; `others`; `interval_ns`."""
+"""Name of the results with the cycles at which a thread of cyclictest was above its histogram: `cycles`,
+spaces between; `others`; `interval_ns`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """One measurement by one tool.
 
-    `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured, as far as the file tells (policy, priority,
-    dma_latency_us, context, ...). `resolution_ns`: 1000 where the tool cuts to whole us. `average_is_cut`: its averages are truncated, not rounded.
-    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from its latencies. `counts_missed`: it counts
+    `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured,
+    as far as the file tells (policy, priority,
+    dma_latency_us, context, ...). `resolution_ns`: 1000 where the tool cuts to whole us. `average_is_cut`:
+    its averages are truncated, not rounded.
+    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from
+    its latencies. `counts_missed`: it counts
     them itself, and there were none. Times are UTC, ISO 8601.
     """
 
@@ -99,7 +108,18 @@ def doubt(name: str, detail: str) -> Mark:
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
     """Marks for a measuring thread without real-time priority, or below the kernel's interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
-        return [doubt("no-real-time-priority", f"{tool} measured without real-time priority: its latencies are those of an ordinary program")]
+        return [
+            doubt(
+                "no-real-time-priority",
+                f"{tool} measured without real-time priority: its latencies are those of an ordinary program",
+            )
+        ]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
-        return [note("low-priority", f"{tool} measured at priority {priority}, below interrupt threads ({IRQ_THREAD_PRIORITY}): their work delays it")]
+        return [
+            note(
+                "low-priority",
+                f"{tool} measured at priority {priority}, below interrupt threads "
+                f"({IRQ_THREAD_PRIORITY}): their work delays it",
+            )
+        ]
     return []

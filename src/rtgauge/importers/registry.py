@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 # Those with a name of their own in the file before those that are known by the form of a line.
 IMPORTERS: tuple[Importer, ...] = (
-    JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT, XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
+    JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT,
+    XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
     JITTERDEBUGGER_CSV, CYCLICTEST,
 )  # fmt: skip
-BY_NAME: dict[str, Importer] = {importer.name: importer for importer in sorted(IMPORTERS, key=lambda importer: importer.name)}
+BY_NAME: dict[str, Importer] = {
+    importer.name: importer for importer in sorted(IMPORTERS, key=lambda importer: importer.name)
+}
 
 
 def importer_of(path: Path, name: str | None = None) -> Importer:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads what the programs of rt-tests write with --json (file_version 1).
 
-The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the cycles that are in no bin and are not
+The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the
+cycles that are in no bin and are not
 listed. Each program has its own fields below `thread`."""
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.importers.cyclictest import break_limit, histogram_limit, interval_us, scheduling, smi_results, stopped
+from rtgauge.importers.cyclictest import (
+    break_limit,
+    histogram_limit,
+    interval_us,
+    scheduling,
+    smi_results,
+    stopped,
+)
 from rtgauge.importers.foreign_file import json_document, utc
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.measurement import ImportedSeries, Measurement, note
@@ -153,15 +161,23 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
     unit = 1 if header.resolution_in_ns == 1 else 1000
     limit = histogram_limit(command)
     series: list[ImportedSeries] = []
-    for (number, thread), labels in zip(threads.items(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True):
+    for (number, thread), labels in zip(
+        threads.items(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True
+    ):
         binned = sum(thread.histogram.values())
         if binned > thread.cycles:
-            raise InputError(f"{name} is a damaged output of {tool} --json (thread {number}: {binned} samples in bins, {thread.cycles} cycles)")
+            raise InputError(
+                f"{name} is a damaged output of {tool} --json (thread {number}: {binned} samples in "
+                f"bins, {thread.cycles} cycles)"
+            )
         end = limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None
         interval = interval_us(command, number) if command and tool == "cyclictest" else None
         known = thread.cycles > 0
         if known and thread.min < 0:
-            raise InputError(f"{name} is a damaged output of {tool} --json (thread {number}: a negative latency, {thread.min})")
+            raise InputError(
+                f"{name} is a damaged output of {tool} --json (thread {number}: a negative latency, "
+                f"{thread.min})"
+            )
         series.append(
             ImportedSeries(
                 labels=labels,
@@ -199,13 +215,17 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """oslat counts each round of its loop: the first bin is the loop itself, the last one has everything above it too."""
+    """oslat counts each round of its loop: the first bin is the loop itself, the last one has everything
+    above it too.
+    """
     threads = dict(sorted(_validated(_OslatFile, raw, name, tool).thread.items()))
     series: list[ImportedSeries] = []
     marks: list[Mark] = []
     clipped = 0
     width = 1000
-    for thread, labels in zip(threads.values(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True):
+    for thread, labels in zip(
+        threads.values(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True
+    ):
         histogram = {int(Fraction(value) * 1000): count for value, count in thread.histogram.items() if count}
         values = sorted(int(Fraction(value) * 1000) for value in thread.histogram)
         width = min([width, *(after - before for before, after in pairwise(values))])
@@ -231,10 +251,27 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
             )
         )
     if clipped:
-        marks.append(note("last-bin-clipped", f"oslat's last bin has every longer gap too: its {clipped} samples count as that long or longer"))
-    marks.append(note("loop-in-first-bin", "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"))
+        marks.append(
+            note(
+                "last-bin-clipped",
+                f"oslat's last bin has every longer gap too: its {clipped} samples count as that "
+                "long or longer",
+            )
+        )
+    marks.append(
+        note(
+            "loop-in-first-bin",
+            "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself",
+        )
+    )
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
-    return {"series": series, "resolution_ns": max(width, 1), "probe": "noise", "marks": marks, "duration_ns": int(longest * 1e9) or None}
+    return {
+        "series": series,
+        "resolution_ns": max(width, 1),
+        "probe": "noise",
+        "marks": marks,
+        "duration_ns": int(longest * 1e9) or None,
+    }
 
 
 def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
@@ -244,7 +281,9 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
     for pair, labels in zip(threads.values(), _labels(cpus, list(threads)), strict=True):
         count, receiver = pair.sender.samples, pair.receiver
         if count and receiver.min < 0:
-            raise InputError(f"{name} is a damaged output of {tool} --json (a negative latency, {receiver.min})")
+            raise InputError(
+                f"{name} is a damaged output of {tool} --json (a negative latency, {receiver.min})"
+            )
         series.append(
             ImportedSeries(
                 labels=labels,
@@ -257,7 +296,12 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
             )
         )
     priorities = [pair.receiver.priority for pair in threads.values() if pair.receiver.priority is not None]
-    return {"series": series, "resolution_ns": 1000, "probe": tool, "parameters": {"priority": min(priorities)} if priorities else {}}
+    return {
+        "series": series,
+        "resolution_ns": 1000,
+        "probe": tool,
+        "parameters": {"priority": min(priorities)} if priorities else {},
+    }
 
 
 def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
@@ -266,7 +310,12 @@ def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> 
         Result(
             name="start latency",
             labels={"thread": number, **({} if thread.prio is None else {"priority": thread.prio})},
-            values={"min_us": thread.min, "avg_us": thread.avg, "max_us": thread.max, "total_us": thread.total},
+            values={
+                "min_us": thread.min,
+                "avg_us": thread.avg,
+                "max_us": thread.max,
+                "total_us": thread.total,
+            },
         )
         for number, thread in threads.items()
     ]
@@ -275,7 +324,12 @@ def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> 
 
 def _pi_stress(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
     inversions = _validated(_PiStressFile, raw, name, tool).inversion
-    return {"series": [], "resolution_ns": 1, "probe": tool, "results": [Result(name="priority inheritance", values={"inversions": inversions})]}
+    return {
+        "series": [],
+        "resolution_ns": 1,
+        "probe": tool,
+        "results": [Result(name="priority inheritance", values={"inversions": inversions})],
+    }
 
 
 TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]]] = {
@@ -293,7 +347,10 @@ TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]
 
 
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
-    """The program: by its command line, else by the fields that only it writes. Raises InputError where that is none of them."""
+    """The program: by its command line, else by the fields that only it writes.
+
+    Raises InputError where that is none of them.
+    """
     words = command.split()
     program = re.split(r"[/\\]", words[0])[-1] if words else ""
     if program in TOOLS:
@@ -308,15 +365,23 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
     if "total" in fields:
         return "rt-migrate-test"
     if "sender" in fields:
-        raise InputError(f"{name}: which program of rt-tests wrote it is not in it (pmqtest, ptsematest, sigwaittest, svsematest?)")
+        raise InputError(
+            f"{name}: which program of rt-tests wrote it is not in it (pmqtest, ptsematest, "
+            "sigwaittest, svsematest?)"
+        )
     return "cyclictest"
 
 
 def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
-    """The measurement in the document of the file `name`. Raises InputError if no program of rt-tests wrote it, or if it is damaged."""
+    """The measurement in the document of the file `name`.
+
+    Raises InputError if no program of rt-tests wrote it, or if it is damaged.
+    """
     version = raw.get("file_version")
     if version != 1:
-        raise InputError(f"{name} is not an output of rt-tests' --json with file_version 1 (it has {str(version)[:40]!r})")
+        raise InputError(
+            f"{name} is not an output of rt-tests' --json with file_version 1 (it has {str(version)[:40]!r})"
+        )
     header = _validated(_Header, raw, name, "rt-tests")
     command = header.command or header.command_right or ""
     tool = _tool(raw, command, name)
@@ -342,4 +407,6 @@ def _read(path: Path, _hints: Hints) -> list[Measurement]:
     return [parse_json(json_document(path), str(path))]
 
 
-RT_TESTS = Importer("rt-tests", "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...", _recognises, _read)
+RT_TESTS = Importer(
+    "rt-tests", "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...", _recognises, _read
+)

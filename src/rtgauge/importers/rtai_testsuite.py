@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Reads what the programs of RTAI's testsuite print: latency (by its partner display), a line RTD a second, in ns; and switches, three lines at its end.
+"""Reads what the programs of RTAI's testsuite print: latency (by its partner display), a line RTD a second,
+in ns; and switches, three lines at its end.
 
-latency measures with the period that it was compiled with, 100 us unless somebody changed it. RTAI 3.9 to 5.2 print it by latency itself, 5.3 by display;
-a line of /proc/rtai/scheduler in the same text, of a task with a period, goes before it: that is what RTAI does."""
+latency measures with the period that it was compiled with, 100 us unless somebody changed it. RTAI 3.9 to 5.2
+print it by latency itself, 5.3 by display;
+a line of /proc/rtai/scheduler in the same text, of a task with a period, goes before it: that is what RTAI
+does.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +63,19 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         elif _IN_KERNEL.match(text):
             parameters = {"space": "kernel", "context": "thread"}
         elif match := _RTD.fullmatch(text):
-            low, overall_low, average, high, overall_high, overruns = (int(figure) for figure in match.groups())
+            low, overall_low, average, high, overall_high, overruns = (
+                int(figure) for figure in match.groups()
+            )
             lowest, highest = min(lowest, low), max(highest, high)
-            if not low <= average <= high or (overall_low, overall_high) != (lowest, highest) or (rows and overruns < rows[-1][3]):
-                raise InputError(f"{source} is damaged: line {number}: '{text[:90]}' contradicts itself or the lines before it")
+            if (
+                not low <= average <= high
+                or (overall_low, overall_high) != (lowest, highest)
+                or (rows and overruns < rows[-1][3])
+            ):
+                raise InputError(
+                    f"{source} is damaged: line {number}: '{text[:90]}' contradicts itself or the "
+                    "lines before it"
+                )
             if len(rows) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
             rows.append((low, average, high, overruns))
@@ -72,7 +85,10 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         raise InputError(f"{source} has no line of figures (RTD)")
     period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
-        raise InputError(f"{source}: a period of {format_duration(period_ns)}: it is longer than the time of which a line is")
+        raise InputError(
+            f"{source}: a period of {format_duration(period_ns)}: it is longer than the time of "
+            "which a line is"
+        )
     count = NS_PER_S // period_ns
     return Measurement(
         tool="rtai latency",
@@ -85,7 +101,10 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
                 minimum_ns=lowest,
                 maximum_ns=highest,
                 interval_ns=period_ns,
-                seconds=[Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=Fraction(average)) for low, average, high, _ in rows],
+                seconds=[
+                    Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=Fraction(average))
+                    for low, average, high, _ in rows
+                ],
             )
         ],
         resolution_ns=1,
@@ -99,21 +118,40 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
 def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: int) -> list[Mark]:
     marks: list[Mark] = []
     if overruns:
-        text = f"latency reports {overruns} overruns: activations that were missed, of which it counts each as a latency of 0"
+        text = (
+            f"latency reports {overruns} overruns: activations that were missed, of which it counts "
+            "each as a latency of 0"
+        )
         marks.append(doubt("overruns", text))
     if lowest < 0:
-        marks.append(note("early", f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by its calibration"))
+        marks.append(
+            note(
+                "early",
+                f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by "
+                "its calibration",
+            )
+        )
     if told is None and of_scheduler is None:
-        assumed = f"neither latency nor RTAI's list of tasks told its period: {format_duration(DEFAULT_PERIOD_NS)} assumed, from which the samples are counted"
+        assumed = (
+            "neither latency nor RTAI's list of tasks told its period: "
+            f"{format_duration(DEFAULT_PERIOD_NS)} assumed, from which the samples are counted"
+        )
         marks.append(doubt("period-assumed", assumed))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant of its own
-        marks.append(note("period-of-the-task", f"the program prints a period of {format_duration(told)}, its task has one of {format_duration(of_scheduler)}"))
+        marks.append(
+            note(
+                "period-of-the-task",
+                f"the program prints a period of {format_duration(told)}, its task has one of "
+                f"{format_duration(of_scheduler)}",
+            )
+        )
     return marks
 
 
 def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """A result `rtai-switches` for each way to switch (label `by`): `tasks`, `switches`, their time (`total_ns`, in whole ms) and `mean_ns` of one.
+    """A result `rtai-switches` for each way to switch (label `by`): `tasks`, `switches`, their time
+    (`total_ns`, in whole ms) and `mean_ns` of one.
 
     Raises InputError for a damaged output, or one without a figure.
     """
@@ -122,8 +160,14 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
         text = line.strip()
         if match := _SWITCHES.fullmatch(text):
             tasks, total_ms, switches, mean_ns = (int(match[group]) for group in (1, 2, 4, 5))
-            if total_ms * NS_PER_MS >= (mean_ns + 1) * switches or mean_ns * switches >= (total_ms + 1) * NS_PER_MS:
-                raise InputError(f"{source} is damaged: line {number}: {switches} switches in {total_ms} ms, and {mean_ns} ns for one")
+            if (
+                total_ms * NS_PER_MS >= (mean_ns + 1) * switches
+                or mean_ns * switches >= (total_ms + 1) * NS_PER_MS
+            ):
+                raise InputError(
+                    f"{source} is damaged: line {number}: {switches} switches in {total_ms} ms, and "
+                    f"{mean_ns} ns for one"
+                )
             values: dict[str, bool | int | float | str | None] = {
                 "tasks": tasks,
                 "switches": switches,
@@ -135,4 +179,6 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
             raise InputError(f"{source} is damaged: line {number}: '{text[:90]}'")
     if not results:
         raise InputError(f"{source} has no figures of RTAI's switches")
-    return Measurement(tool="rtai switches", source=source, probe="switch", series=[], resolution_ns=1, results=results)
+    return Measurement(
+        tool="rtai switches", source=source, probe="switch", series=[], resolution_ns=1, results=results
+    )

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Reads rteval's summary.xml: its measurements cyclictest and timerlat, a series a core.
 
-rteval adds the counts that rtla timerlat has of interrupt, thread and user context into one histogram, and ignores what lies above rtla's bins."""
+rteval adds the counts that rtla timerlat has of interrupt, thread and user context into one histogram, and
+ignores what lies above rtla's bins.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ MAX_DEPTH = 64
 
 
 def _root(data: bytes, source: str) -> ET.Element:
-    """The root of the document, built with a limit of depth. Raises InputError; also for a DTD, whose entities can be any size."""
+    """The root of the document, built with a limit of depth.
+
+    Raises InputError; also for a DTD, whose entities can be any size.
+    """
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{source} has a document type definition: rteval writes none")
     depth = 0
@@ -61,7 +66,9 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
     for bucket in part.iterfind("histogram/bucket"):
         index, value = bucket.get("index", ""), bucket.get("value", "")
         if not re.fullmatch(r"[0-9]{1,9}", index) or not re.fullmatch(r"[0-9]{1,18}", value):
-            raise InputError(f"{source} is damaged: a bucket has index '{index[:20]}' and value '{value[:20]}'")
+            raise InputError(
+                f"{source} is damaged: a bucket has index '{index[:20]}' and value '{value[:20]}'"
+            )
         buckets[int(index)] = buckets.get(int(index), 0) + int(value)
     buckets = {index: buckets[index] for index in sorted(buckets) if buckets[index]}
     binned = sum(buckets.values())
@@ -72,11 +79,16 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
         raise InputError(f"{source} is damaged: a core has {count} samples and {binned} in its histogram")
     if not count:
         return None
-    low, high, mean, deviation = (_number(statistics, name) for name in ("minimum", "maximum", "mean", "standard_deviation"))
+    low, high, mean, deviation = (
+        _number(statistics, name) for name in ("minimum", "maximum", "mean", "standard_deviation")
+    )
     if high is None and count > binned:
         low = None
     else:
-        low, high = Fraction(min(buckets, default=0)) if low is None else low, Fraction(max(buckets, default=0)) if high is None else high
+        low, high = (
+            Fraction(min(buckets, default=0)) if low is None else low,
+            Fraction(max(buckets, default=0)) if high is None else high,
+        )
     return ImportedSeries(
         labels=labels,
         histogram={index * 1000: samples_in for index, samples_in in buckets.items()},
@@ -110,10 +122,17 @@ def _text(root: ET.Element, *paths: str) -> str | None:
 
 
 def _facts(root: ET.Element) -> dict[str, str | int]:
-    facts = {"nodename": _text(root, "uname/node", "SystemInfo/uname/node"), "release": _text(root, "uname/kernel", "SystemInfo/uname/kernel")}
+    facts = {
+        "nodename": _text(root, "uname/node", "SystemInfo/uname/node"),
+        "release": _text(root, "uname/kernel", "SystemInfo/uname/kernel"),
+    }
     facts["machine"] = _text(root, "uname/arch", "SystemInfo/uname/arch")
     kernel = next(root.iter("kernel"), None)
-    realtime = {} if kernel is None or kernel.get("is_RT") is None else {"realtime": 1 if kernel.get("is_RT") == "1" else 0}
+    realtime = (
+        {}
+        if kernel is None or kernel.get("is_RT") is None
+        else {"realtime": 1 if kernel.get("is_RT") == "1" else 0}
+    )
     return {name: value[:200] for name, value in facts.items() if value} | realtime
 
 
@@ -148,13 +167,32 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
         results: list[Result] = []
         command = (measured.get("command_line") or "")[:1000]
         if measured.tag == "cyclictest" and command:
-            series = [replace(one, interval_ns=1000 * us if (us := interval_us(command, thread)) else None) for thread, one in enumerate(series)]
+            series = [
+                replace(one, interval_ns=1000 * us if (us := interval_us(command, thread)) else None)
+                for thread, one in enumerate(series)
+            ]
         if measured.tag == "timerlat":
-            marks.append(doubt("quantities-mixed", "rteval adds rtla's counts of interrupt, thread and user context into one histogram"))
-            marks.append(doubt("overflow-unknown", "rteval ignores what lies above rtla's bins: the maximum is at least what is shown"))
+            marks.append(
+                doubt(
+                    "quantities-mixed",
+                    "rteval adds rtla's counts of interrupt, thread and user context into one histogram",
+                )
+            )
+            marks.append(
+                doubt(
+                    "overflow-unknown",
+                    "rteval ignores what lies above rtla's bins: the maximum is at least what is shown",
+                )
+            )
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())
-                results.append(Result(name="explanation", labels={"cpu": report.get("CPU", "unknown")[:10]}, values={"text": text[:20_000]}))
+                results.append(
+                    Result(
+                        name="explanation",
+                        labels={"cpu": report.get("CPU", "unknown")[:10]},
+                        values={"text": text[:20_000]},
+                    )
+                )
         result.append(
             Measurement(
                 tool=f"rteval {measured.tag}",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Reads what rtla prints: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
 
-A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU, rows without samples left out, then `over:`, `count:`, `min:`, `avg:`,
-`max:`, and in newer versions a block `ALL:`. The width of its bins is not printed: it is taken from the rows. A top has a row for each CPU and is printed
+A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU, rows without samples left
+out, then `over:`, `count:`, `min:`, `avg:`,
+`max:`, and in newer versions a block `ALL:`. The width of its bins is not printed: it is taken from the rows.
+A top has a row for each CPU and is printed
 again and again; the last one counts. Where a threshold stopped it, the automatic analysis follows as text."""
 
 from __future__ import annotations
@@ -37,7 +39,18 @@ _METRIC = {"IRQ": "irq-latency", "Thr": "latency", "Usr": "user-latency"}
 """Column of timerlat -> metric, as of wakeup in kernel space."""
 MAX_COLUMNS = 20_000
 MAX_TEXT = 20_000
-NOISE = ("runtime", "noise", "available_percent", "max_noise", "max_single", "hardware", "nmi", "irq", "softirq", "thread")
+NOISE = (
+    "runtime",
+    "noise",
+    "available_percent",
+    "max_noise",
+    "max_single",
+    "hardware",
+    "nmi",
+    "irq",
+    "softirq",
+    "thread",
+)
 """The columns of osnoise top after the CPU and the number of periods."""
 
 
@@ -75,7 +88,12 @@ def _numbers(text: str) -> list[Fraction | None]:
 def _columns(line: str, source: str) -> list[tuple[str, int]]:
     names = line.split()[1:]
     columns = [(match[1] or "CPU", int(match[2])) for name in names if (match := _COLUMN.fullmatch(name))]
-    if not columns or len(columns) < len(names) or len(columns) > MAX_COLUMNS or len(set(columns)) < len(columns):
+    if (
+        not columns
+        or len(columns) < len(names)
+        or len(columns) > MAX_COLUMNS
+        or len(set(columns)) < len(columns)
+    ):
         raise InputError(f"{source}: rtla's heading '{line.strip()[:40]}' does not name the columns of CPUs")
     return columns
 
@@ -86,12 +104,16 @@ def _take_row(table: _Table, line: str, source: str) -> None:
         return
     values = _numbers(row[3])
     if len(values) != len(table.columns):
-        raise InputError(f"{source}: rtla's row '{line.strip()[:40]}' has {len(values)} of {len(table.columns)} columns")
+        raise InputError(
+            f"{source}: rtla's row '{line.strip()[:40]}' has {len(values)} of {len(table.columns)} columns"
+        )
     if row[1] is None:
         table.totals[row[2]] = values
         return
     if table.histogram and int(row[1]) <= next(reversed(table.histogram)):
-        raise InputError(f"{source} is damaged: rtla's row {row[1]} comes after row {next(reversed(table.histogram))}")
+        raise InputError(
+            f"{source} is damaged: rtla's row {row[1]} comes after row {next(reversed(table.histogram))}"
+        )
     table.histogram[int(row[1])] = values
 
 
@@ -130,7 +152,12 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 def _width(table: _Table) -> int:
     """The width of the bins, from the rows that there are; osnoise's extremes are multiples of it too."""
-    extremes = [value for name in ("min", "max") for value in table.totals.get(name, []) if table.kind == "osnoise hist" and value is not None]
+    extremes = [
+        value
+        for name in ("min", "max")
+        for value in table.totals.get(name, [])
+        if table.kind == "osnoise hist" and value is not None
+    ]
     return math.gcd(*table.histogram, *(int(value) for value in extremes)) or 1
 
 
@@ -148,7 +175,10 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         count = int(figure("count") or 0)
         overflow = count - binned
         if overflow < 0 or overflow != int(figure("over") or 0):
-            raise InputError(f"{source} is damaged: {context} of CPU {cpu} has {count} samples, but its histogram has another sum")
+            raise InputError(
+                f"{source} is damaged: {context} of CPU {cpu} has {count} samples, but its "
+                "histogram has another sum"
+            )
     else:
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
@@ -162,7 +192,9 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         minimum_ns=min(histogram, default=None) if low is None else int(low * unit_ns) if count else None,
         maximum_ns=max(histogram, default=None) if high is None else int(high * unit_ns) if count else None,
         # osnoise's average is that of its bins' edges, cut to whole us: the histogram knows more.
-        average_ns=None if average is None or not count or (width > 1 and table.kind == "osnoise hist") else average * unit_ns,
+        average_ns=None
+        if average is None or not count or (width > 1 and table.kind == "osnoise hist")
+        else average * unit_ns,
     )
 
 
@@ -172,9 +204,20 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        marks.append(note("bins-assumed", f"bins of {width}: the file does not say how wide they are, its rows are multiples of it"))
+        marks.append(
+            note(
+                "bins-assumed",
+                f"bins of {width}: the file does not say how wide they are, its rows are multiples of it",
+            )
+        )
     if not table.totals:
-        marks.append(doubt("no-summary", "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples above the histogram are not in it"))
+        marks.append(
+            doubt(
+                "no-summary",
+                "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples "
+                "above the histogram are not in it",
+            )
+        )
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 
@@ -185,7 +228,9 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
     for cpu, (count, cells) in sorted(table.top.items()):
         if len(cells) not in {4, 8, 12} or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
             raise InputError(f"{source} is damaged: rtla's row of CPU {cpu} has {len(cells)} figures")
-        for context, figures in zip(("IRQ", "Thr", "Usr"), (cells[at : at + 4] for at in range(0, len(cells), 4)), strict=False):
+        for context, figures in zip(
+            ("IRQ", "Thr", "Usr"), (cells[at : at + 4] for at in range(0, len(cells), 4)), strict=False
+        ):
             if "-" in figures[1:]:
                 continue
             low, average, high = (int(Fraction(figure) * unit_ns) for figure in figures[1:])
@@ -200,7 +245,11 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                     average_ns=Fraction(average) if count else None,
                 )
             )
-    mark = note("count-of-irq", "rtla top prints one count a CPU, that of its timer interrupts: threads have as many unless it lost some")
+    mark = note(
+        "count-of-irq",
+        "rtla top prints one count a CPU, that of its timer interrupts: threads have as many "
+        "unless it lost some",
+    )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 
@@ -209,18 +258,37 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
     results: list[Result] = []
     for cpu, (periods, cells) in sorted(table.top.items()):
         if len(cells) != len(NOISE) or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
-            raise InputError(f"{source} is damaged: rtla's row of CPU {cpu} has {len(cells)} of {len(NOISE)} figures")
-        figures = dict(zip(NOISE, (None if cell == "-" else float(Fraction(cell)) for cell in cells), strict=True))
-        times = {f"{name}_{unit}": None if (value := figures[name]) is None else int(value) for name in ("runtime", "noise", "max_noise", "max_single")}
+            raise InputError(
+                f"{source} is damaged: rtla's row of CPU {cpu} has {len(cells)} of {len(NOISE)} figures"
+            )
+        figures = dict(
+            zip(NOISE, (None if cell == "-" else float(Fraction(cell)) for cell in cells), strict=True)
+        )
+        times = {
+            f"{name}_{unit}": None if (value := figures[name]) is None else int(value)
+            for name in ("runtime", "noise", "max_noise", "max_single")
+        }
         counts = {name: None if (value := figures[name]) is None else int(value) for name in NOISE[5:]}
         results.append(
-            Result(name="osnoise", labels={"cpu": cpu}, values={"periods": periods, **times, "available_percent": figures["available_percent"], **counts})
+            Result(
+                name="osnoise",
+                labels={"cpu": cpu},
+                values={
+                    "periods": periods,
+                    **times,
+                    "available_percent": figures["available_percent"],
+                    **counts,
+                },
+            )
         )
     return {"series": [], "resolution_ns": table.unit_ns or 1000, "results": results}
 
 
 def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in the lines of rtla's output. `source` names it in errors. Raises InputError for foreign or damaged text."""
+    """The measurement in the lines of rtla's output.
+
+    `source` names it in errors. Raises InputError for foreign or damaged text.
+    """
     table = _read_table(numbered, source)
     if table.kind.endswith("top") and not table.top:
         raise InputError(f"{source} is cut short: rtla's table has no row")
@@ -232,7 +300,11 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         fields["results"] = [*fields.get("results", []), explanation]
         fields["marks"] = [
             *fields.get("marks", []),
-            note("stopped-at-threshold", "rtla stopped at its threshold; its own analysis of the last latency is in the step's results"),
+            note(
+                "stopped-at-threshold",
+                "rtla stopped at its threshold; its own analysis of the last latency is in the "
+                "step's results",
+            ),
         ]
     return Measurement(
         tool=f"rtla {table.kind}",
@@ -248,7 +320,12 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
 
 
 def _recognises(head: str) -> bool:
-    return "RTLA timerlat histogram" in head or "RTLA osnoise histogram" in head or "Operating System Noise" in head or "Timer Latency" in head
+    return (
+        "RTLA timerlat histogram" in head
+        or "RTLA osnoise histogram" in head
+        or "Operating System Noise" in head
+        or "Timer Latency" in head
+    )
 
 
 def _read(path: Path, _hints: Hints) -> list[Measurement]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads what stress-ng --cyclic prints: samples, mean, extremes, standard deviation, percentiles, and with --cyclic-dist a histogram.
+"""Reads what stress-ng --cyclic prints: samples, mean, extremes, standard deviation, percentiles, and with
+--cyclic-dist a histogram.
 
-Each line begins with `stress-ng: info:` and the name of the stressor. A histogram has as many cells as its heading says; samples above them are not
+Each line begins with `stress-ng: info:` and the name of the stressor. A histogram has as many cells as its
+heading says; samples above them are not
 printed, so that they are the samples less the sum of the cells."""
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Mark
 
-_SCHED = re.compile(r"sched (?:SCHED_)?([A-Z]{1,20})(?: \([^()]{0,60}\))?: ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples")
+_SCHED = re.compile(
+    r"sched (?:SCHED_)?([A-Z]{1,20})(?: \([^()]{0,60}\))?: ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples"
+)
 _MEAN = re.compile(r"mean: (-?[0-9]{1,15}\.[0-9]{1,4}) ns, mode: (-?[0-9]{1,15}) ns")
 _RANGE = re.compile(r"min: (-?[0-9]{1,15}) ns, max: (-?[0-9]{1,15}) ns, std\.dev\. ([0-9]{1,15}\.[0-9]{1,4})")
 _PERCENTILE = re.compile(r"([0-9]{1,3}\.[0-9]{1,3})%:\s++(-?[0-9]{1,15}) ns")
@@ -48,7 +52,9 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         for name, pattern in (("sched", _SCHED), ("mean", _MEAN), ("range", _RANGE), ("width", _WIDTH)):
             if match := pattern.fullmatch(text.rstrip(":")):
                 if name in found:
-                    raise InputError(f"{source} has two measurements of stress-ng --cyclic: keep one in the file")
+                    raise InputError(
+                        f"{source} has two measurements of stress-ng --cyclic: keep one in the file"
+                    )
                 found[name] = match
         if match := _PERCENTILE.fullmatch(text):
             percentiles[match[1]] = int(match[2])
@@ -56,10 +62,15 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
             in_cells = True
         elif in_cells and (match := _CELL.fullmatch(text)) and int(match[2]):
             if cells and int(match[1]) <= next(reversed(cells)):
-                raise InputError(f"{source} is damaged: cell {match[1]} comes after cell {next(reversed(cells))}")
+                raise InputError(
+                    f"{source} is damaged: cell {match[1]} comes after cell {next(reversed(cells))}"
+                )
             cells[int(match[1])] = int(match[2])
     if not {"sched", "mean", "range"} <= found.keys():
-        raise InputError(f"{source} is not an output of stress-ng --cyclic, or it is cut short: its lines sched, mean and min are not all there")
+        raise InputError(
+            f"{source} is not an output of stress-ng --cyclic, or it is cut short: its lines sched, "
+            "mean and min are not all there"
+        )
     count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
     binned = sum(cells.values())
     if binned > count:
@@ -69,7 +80,12 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         raise InputError(f"{source} is damaged: cells of {width} ns")
     marks: list[Mark] = []
     if count == 10_000:
-        marks.append(note("samples-limited", "stress-ng keeps at most 10000 latencies, the first ones: the rest of its run is not in them"))
+        marks.append(
+            note(
+                "samples-limited",
+                "stress-ng keeps at most 10000 latencies, the first ones: the rest of its run is not in them",
+            )
+        )
     series = ImportedSeries(
         labels={"thread": 0},
         histogram=cells,
@@ -85,7 +101,9 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         absolute=low < 0,
     )
     policy = found["sched"][1].lower()
-    values: dict[str, bool | int | float | str | None] = {f"p{name}_ns": value for name, value in percentiles.items()}
+    values: dict[str, bool | int | float | str | None] = {
+        f"p{name}_ns": value for name, value in percentiles.items()
+    }
     return Measurement(
         tool="stress-ng cyclic",
         source=source,

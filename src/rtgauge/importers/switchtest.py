@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads Xenomai's switchtest: a line RTD a second and CPU, with the context switches since the line before and in all.
+"""Reads Xenomai's switchtest: a line RTD a second and CPU, with the context switches since the line before
+and in all.
 
-Its first thread sleeps for 1 ms in each round, and the last line is of less than a second: the figures say how many switches there were in so many
+Its first thread sleeps for 1 ms in each round, and the last line is of less than a second: the figures say
+how many switches there were in so many
 seconds, so that one took at most that time, and not how long one takes."""
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _LINE = re.compile(r"RTD\|\s*([0-9]{1,5})\|\s*([0-9]{1,12})\|\s*([0-9]{1,15})")
 
 
 def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The result `switchtest` a CPU: its `threads`, `seconds`, `switches`, and the most that a switch took on average (`at_most_ns`).
+    """The result `switchtest` a CPU: its `threads`, `seconds`, `switches`, and the most that a switch took on
+    average (`at_most_ns`).
 
     Raises InputError for a damaged output, or one without a figure.
     """
@@ -38,7 +41,10 @@ def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measur
             counts.setdefault(cpu, []).append(int(match[2]))
             totals[cpu] = int(match[3])
             if sum(counts[cpu]) != totals[cpu]:
-                raise InputError(f"{source} is damaged: line {number}: {match[3]} switches, and the lines so far have {sum(counts[cpu])}")
+                raise InputError(
+                    f"{source} is damaged: line {number}: {match[3]} switches, and the lines so far "
+                    f"have {sum(counts[cpu])}"
+                )
         elif text.startswith("RTD|"):
             raise InputError(f"{source} is damaged: line {number}: '{text[:60]}'")
     if not any(totals.values()):
@@ -56,4 +62,6 @@ def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measur
         )
         for cpu, switches in totals.items()
     ]
-    return Measurement(tool="xenomai switchtest", source=source, probe="switch", series=[], resolution_ns=1, results=results)
+    return Measurement(
+        tool="xenomai switchtest", source=source, probe="switch", series=[], resolution_ns=1, results=results
+    )

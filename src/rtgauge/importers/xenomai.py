@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
 
-The file of -g has lines of a value in us (the middle of a cell) and its count plus one, so that gnuplot can draw it on a logarithmic scale; the first and
+The file of -g has lines of a value in us (the middle of a cell) and its count plus one, so that gnuplot can
+draw it on a logarithmic scale; the first and
 the last line are edges of the histogram and no samples."""
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_HEAD = re.compile(r"#\s*([0-9]+):([0-9]{2}):([0-9]{2}) \(([^,]{1,60}), ([0-9]{1,9}) us period(?:, priority ([0-9]{1,3}))?")
-_FIGURES = re.compile(r"#\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*([0-9]{1,15})\|")
+_HEAD = re.compile(
+    r"#\s*([0-9]+):([0-9]{2}):([0-9]{2}) \(([^,]{1,60}), ([0-9]{1,9}) us period(?:, priority ([0-9]{1,3}))?"
+)
+_FIGURES = re.compile(
+    r"#\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*(-?[0-9]{1,9}\.[0-9]{1,6})\|\s*([0-9]{1,15})\|"
+)
 _CELL = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ([0-9]{1,15})")
 
 
@@ -42,7 +47,10 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
     values = [value for value, _ in cells]
     if len(cells) < 3 or values != sorted(set(values)) or cells[0][1] != 1 or cells[-1][1] != 1:
-        raise InputError(f"{source} is not a file of latency -g: its first and last line are the edges of the histogram, with count 1")
+        raise InputError(
+            f"{source} is not a file of latency -g: its first and last line are the edges of the "
+            "histogram, with count 1"
+        )
     width = cells[-1][0] - cells[-2][0]
     width_ns = round(width * 2000)
     if width_ns <= 0 or any(count < 1 for _, count in cells):
@@ -52,15 +60,31 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     marks = [note("counts-plus-one", "latency -g writes each count plus one: one is taken off")]
     overflow, limit = 0, None
     if figures:
-        low, high, average = round(Fraction(figures[1]) * 1000), round(Fraction(figures[3]) * 1000), Fraction(figures[2]) * 1000
+        low, high, average = (
+            round(Fraction(figures[1]) * 1000),
+            round(Fraction(figures[3]) * 1000),
+            Fraction(figures[2]) * 1000,
+        )
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            marks.append(note("last-bin-clipped", f"latency's last cell has every larger latency too: its {overflow} samples count as {last} ns or more"))
+            marks.append(
+                note(
+                    "last-bin-clipped",
+                    f"latency's last cell has every larger latency too: its {overflow} samples "
+                    f"count as {last} ns or more",
+                )
+            )
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond
         if overruns := int(figures[4]):
-            marks.append(doubt("overruns", f"latency reports {overruns} overruns: activations that were missed; how late they would have been is not known"))
+            marks.append(
+                doubt(
+                    "overruns",
+                    f"latency reports {overruns} overruns: activations that were missed; how late "
+                    "they would have been is not known",
+                )
+            )
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},
@@ -76,7 +100,9 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         absolute=low is None or low < 0,
     )
     duration = None if head is None else ((int(head[1]) * 60 + int(head[2])) * 60 + int(head[3])) * 10**9
-    parameters = {} if head is None else {**space_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
+    parameters = (
+        {} if head is None else {**space_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
+    )
     return Measurement(
         tool="xenomai latency",
         source=source,

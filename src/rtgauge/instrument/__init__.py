@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Views from outside: the measuring instrument (firmware/), EVL's latmon, files of oscilloscopes and logic analysers."""
+"""Views from outside: the measuring instrument (firmware/), EVL's latmon, files of oscilloscopes and logic
+analysers.
+"""

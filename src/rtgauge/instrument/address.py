@@ -33,13 +33,21 @@ def latmon_address(address: str) -> tuple[str, int]:
 
 
 def check_address(address: str) -> str:
-    """The address as it is. Raises InputError where it names no instrument; whether it is there is not looked at."""
+    """The address as it is.
+
+    Raises InputError where it names no instrument; whether it is there is not looked at.
+    """
     if not address.isprintable():
         raise InputError("an instrument's address is plain text")
     if address.startswith(LATMON):
         latmon_address(address)
         return address
     name = address.removeprefix(SERIAL)
-    if not address.startswith(SERIAL) or not (name == "" or name.startswith("/") or UNIQUE_ID.fullmatch(name)):
-        raise InputError(f"'{address[:100]}' is no instrument; write it like serial:/dev/ttyACM0, serial:E6605838831F2B27 or latmon:192.168.1.7")
+    if not address.startswith(SERIAL) or not (
+        name == "" or name.startswith("/") or UNIQUE_ID.fullmatch(name)
+    ):
+        raise InputError(
+            f"'{address[:100]}' is no instrument; write it like serial:/dev/ttyACM0, "
+            "serial:E6605838831F2B27 or latmon:192.168.1.7"
+        )
     return address

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Windows of which the least offset counts. A message is never early, but may be late by whatever the USB and the host took.
+# Windows of which the least offset counts. A message is never early, but may be late by whatever the USB and
+# the host took.
 WINDOWS = 32
 MIN_WINDOWS = 4
 
 
 @dataclass(frozen=True)
 class ClockDrift:
-    """Drift in parts per million: above 0 the host's clock runs faster. `low_ppm` to `high_ppm` is the 95 % interval over `seconds`."""
+    """Drift in parts per million: above 0 the host's clock runs faster.
+
+    `low_ppm` to `high_ppm` is the 95 % interval over `seconds`.
+    """
 
     ppm: float
     low_ppm: float
@@ -40,7 +44,9 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Theil and Sen's slope through the least offsets of windows of equal length; None before there are enough of them."""
+        """Theil and Sen's slope through the least offsets of windows of equal length; None before there are
+        enough of them.
+        """
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)
@@ -50,7 +56,11 @@ class ClockComparison:
             return None
         windows = min(WINDOWS, len(times) // 2)
         window = np.minimum(((times - times[0]) / span * windows).astype(int), windows - 1)
-        least = [int(members[np.argmin(offsets[members])]) for w in range(windows) if len(members := np.flatnonzero(window == w))]
+        least = [
+            int(members[np.argmin(offsets[members])])
+            for w in range(windows)
+            if len(members := np.flatnonzero(window == w))
+        ]
         if len(least) < MIN_WINDOWS:
             return None
         from scipy import stats  # 65 MiB and a second, in every process that measures

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look like and what is above them.
+"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look
+like and what is above them.
 
-No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol counts samples and gives start and
-increment in the second row; Keysight names channels by their numbers and has the units below; Saleae and sigrok write levels; in
+No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol
+counts samples and gives start and
+increment in the second row; Keysight names channels by their numbers and has the units below; Saleae and
+sigrok write levels; in
 countries with a decimal comma columns are parted by semicolons. The tests have an example of each.
 """
 
@@ -35,12 +38,24 @@ TIME_UNITS_NS = {
 }
 VOLTS = {"v": 1.0, "volt": 1.0, "volts": 1.0, "mv": 1e-3, "uv": 1e-6, "µv": 1e-6, "kv": 1e3}
 FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
-# Possessive: what matched once is never tried in another way, so that a field of any length takes a time in proportion to it.
+# Possessive: what matched once is never tried in another way, so that a field of any length takes a time in
+# proportion to it.
 NUMBER = r"[+-]?(?:[0-9]++[.,]?[0-9]*+|[.,][0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBER = re.compile(NUMBER)
 _QUANTITY = re.compile(rf"({NUMBER})\s*+([A-Za-zµμ]*+)")
 _T0_TINC = re.compile(rf"\b(t0|tInc)\s*+=\s*+({NUMBER})")
-_TIME_NAMES = {"x", "x-axis", "in s", "second", "seconds", "milliseconds", "microseconds", "nanoseconds", "picoseconds", "femtoseconds"}
+_TIME_NAMES = {
+    "x",
+    "x-axis",
+    "in s",
+    "second",
+    "seconds",
+    "milliseconds",
+    "microseconds",
+    "nanoseconds",
+    "picoseconds",
+    "femtoseconds",
+}
 _TIME_WORD = re.compile(r"(?:time|zeit|temps)\b", re.IGNORECASE)
 _STYLES = {
     "sigrok": ("sigrok",),
@@ -65,7 +80,9 @@ MOST_NAME = 100
 
 @dataclass(frozen=True)
 class Column:
-    """A channel: place among the fields of a line, its name, and what its numbers are multiplied with to be volts (or levels)."""
+    """A channel: place among the fields of a line, its name, and what its numbers are multiplied with to be
+    volts (or levels).
+    """
 
     place: int
     name: str
@@ -74,7 +91,9 @@ class Column:
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """Times are those of column `time_place` times `time_scale_ns`, or `start_ns` and then one more `increment_ns` a row."""
+    """Times are those of column `time_place` times `time_scale_ns`, or `start_ns` and then one more
+    `increment_ns` a row.
+    """
 
     separator: str
     decimal: str
@@ -136,7 +155,9 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     later = [0, *itertools.accumulate(reversed(fits))]  # [n]: how many of the last n lines fit
     # From the first rows of numbers on; a row among them may be damaged.
     for first in range(len(rows) - MIN_DATA_LINES + 1):
-        if all(fits[first : first + MIN_DATA_LINES]) and later[len(rows) - first] >= LEAST_SHARE * (len(rows) - first):
+        if all(fits[first : first + MIN_DATA_LINES]) and later[len(rows) - first] >= LEAST_SHARE * (
+            len(rows) - first
+        ):
             data = [row for row, fit in zip(rows[first:], fits[first:], strict=True) if fit]
             return _Head(separator, decimal, rows, data, first, places)
     return None
@@ -160,7 +181,9 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
 
 
 def _setting(line: str) -> tuple[str, str] | None:
-    """(name in small letters, number and unit) of a line as `; Samplerate: 10 MHz` or `Increment = 1e-6`; None where it is none."""
+    """(name in small letters, number and unit) of a line as `; Samplerate: 10 MHz` or `Increment = 1e-6`;
+    None where it is none.
+    """
     at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
     if at < 0:
         return None
@@ -176,7 +199,9 @@ def _is_time_name(name: str) -> bool:
 
 
 def _name_and_unit(name: str) -> tuple[str, str] | None:
-    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms` taken apart; None where it has no unit of time or voltage."""
+    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms` taken apart; None where it has no unit of time or
+    voltage.
+    """
     unit = ""
     if name.endswith((")", "]")):
         at = max(name.rfind("("), name.rfind("["))
@@ -194,10 +219,21 @@ def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
     texts = [[_clean(text) for text in row] for row in head.rows[: head.first]]
     while texts and not any(texts[-1]):
         texts.pop()
-    candidates = [row for row in texts[-2:] if len(row) >= max(head.places) + 1 and not row[0].startswith(";") and row[head.places[0]]]
+    candidates = [
+        row
+        for row in texts[-2:]
+        if len(row) >= max(head.places) + 1 and not row[0].startswith(";") and row[head.places[0]]
+    ]
     # Rows like `Record Length,2500` are settings, not names.
     candidates = [
-        row for row in candidates if not (len(row) == 2 and _NUMBER.fullmatch(row[1]) and not _NUMBER.fullmatch(row[0]) and not _is_time_name(row[0]))
+        row
+        for row in candidates
+        if not (
+            len(row) == 2
+            and _NUMBER.fullmatch(row[1])
+            and not _NUMBER.fullmatch(row[0])
+            and not _is_time_name(row[0])
+        )
     ]
     if not candidates:
         return names, units
@@ -237,7 +273,14 @@ def _increment_ns(head: _Head) -> float | None:
                 continue
     for key in ("samplerate", "sample rate"):
         match = _QUANTITY.match(head.keys.get(key, ""))
-        if match and (rate_hz := float(match[1].replace(",", ".")) * FREQUENCIES.get((match[2] or "Hz").lower(), 1.0)) > 0:
+        if (
+            match
+            and (
+                rate_hz := float(match[1].replace(",", "."))
+                * FREQUENCIES.get((match[2] or "Hz").lower(), 1.0)
+            )
+            > 0
+        ):
             return 1e9 / rate_hz
     return None
 
@@ -271,8 +314,10 @@ def decode_head(data: bytes) -> tuple[str, str]:
 class _Sigrok:
     """What libsigrok says in its comments, and how it writes times (its src/output/csv.c).
 
-    The heading of a channel is "logic" or its unit unless channel labels were asked for: the names are in a comment. Times are multiples of the sample
-    period, which is cut to a whole number of ns (or of us, ms, ps, by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
+    The heading of a channel is "logic" or its unit unless channel labels were asked for: the names are in a
+    comment. Times are multiples of the sample
+    period, which is cut to a whole number of ns (or of us, ms, ps, by the rate): 41 ns a sample at 24 MHz.
+    `stretch` makes them right again.
     """
 
     names: list[str]
@@ -300,11 +345,15 @@ class _Sigrok:
     def channels(self, names: list[str], units: list[str], places: list[int]) -> tuple[list[str], list[str]]:
         """Names and units of all fields, the channels' as in the comment where their headings are units."""
         headings = [names[place].lower() for place in places]
-        if len(self.names) != len(places) or not all(heading == "logic" or heading in VOLTS for heading in headings):
+        if len(self.names) != len(places) or not all(
+            heading == "logic" or heading in VOLTS for heading in headings
+        ):
             return names, units
         new = dict(zip(places, self.names, strict=True))
         volts = {place: heading for place, heading in zip(places, headings, strict=True) if heading in VOLTS}
-        return [new.get(i, name) for i, name in enumerate(names)], [volts.get(i, unit) for i, unit in enumerate(units)]
+        return [new.get(i, name) for i, name in enumerate(names)], [
+            volts.get(i, unit) for i, unit in enumerate(units)
+        ]
 
 
 _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
@@ -313,14 +362,20 @@ _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
 def _rate_hz(comment: str) -> int | None:
     """The samples a second of `; Samplerate: 24 MHz`; None for another line, or a rate of a fraction."""
     setting = _setting(comment)
-    value = None if setting is None or setting[0] not in {"samplerate", "sample rate"} else _QUANTITY.fullmatch(setting[1])
+    value = (
+        None
+        if setting is None or setting[0] not in {"samplerate", "sample rate"}
+        else _QUANTITY.fullmatch(setting[1])
+    )
     if value is None or (value[2] or "Hz").lower() not in FREQUENCIES:
         return None
     rate_hz = float(value[1].replace(",", ".")) * FREQUENCIES[(value[2] or "Hz").lower()]
     return round(rate_hz) if 1 < rate_hz < 1e15 and abs(rate_hz - round(rate_hz)) < 1e-6 * rate_hz else None
 
 
-def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None) -> CsvLayout:
+def find_layout(
+    head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None
+) -> CsvLayout:
     """The layout by the first HEAD_BYTES of a file; `whole`: that is all of it.
 
     `time_unit` and `sample_rate_hz` for files that do not say. Raises InputError, with what is missing.
@@ -335,7 +390,9 @@ def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None,
         raise InputError("the file has no rows of numbers")
     heads = [head for separator, decimal in SEPARATORS if (head := _find_data(lines, separator, decimal))]
     if not heads:
-        raise InputError("the file has no columns of numbers: is it a CSV file of an oscilloscope or a logic analyser?")
+        raise InputError(
+            "the file has no columns of numbers: is it a CSV file of an oscilloscope or a logic analyser?"
+        )
     head = max(heads, key=lambda found: (len(found.places), found.decimal == "."))
     head.keys = _keys(head, lines)
     names, units = _names_and_units(head)
@@ -356,7 +413,10 @@ def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None,
         raise InputError("no column of times was found, and no sample rate; give the sample rate")
     if sigrok is not None:
         names, units = sigrok.channels(names, units, [place for place in head.places if place != time_place])
-    channels = [Column(i, names[i] or f"CH{number}", VOLTS.get(units[i], 1.0)) for number, i in enumerate((p for p in head.places if p != time_place), start=1)]
+    channels = [
+        Column(i, names[i] or f"CH{number}", VOLTS.get(units[i], 1.0))
+        for number, i in enumerate((p for p in head.places if p != time_place), start=1)
+    ]
     if not channels:
         raise InputError("the file has times and no channel")
     scale_ns = 1e9
@@ -377,20 +437,28 @@ def find_layout(head_bytes: bytes, *, whole: bool, time_unit: str | None = None,
         skip_lines=head.first,
         fields=len(head.rows[-1]),
         channels=channels,
-        # A time of few digits stands still where samples are close; the header's interval does not. But rows are of changes alone in files of levels.
-        time_place=None if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place)) else time_place,
+        # A time of few digits stands still where samples are close; the header's interval does not. But rows
+        # are of changes alone in files of levels.
+        time_place=None
+        if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place))
+        else time_place,
         time_scale_ns=scale_ns,
-        start_ns=start_ns if counted or time_place is None else number(sample[0][time_place], head.decimal) * scale_ns,
+        start_ns=start_ns
+        if counted or time_place is None
+        else number(sample[0][time_place], head.decimal) * scale_ns,
         increment_ns=increment_ns,
         logic=all(_clean(row[c.place]) in {"0", "1"} for row in sample for c in channels),
-        spaces=any(text != text.strip() for row in sample[:50] for text in row[:-1]) or any(row[-1].strip("\r\n ") != row[-1] for row in sample[:50]),
+        spaces=any(text != text.strip() for row in sample[:50] for text in row[:-1])
+        or any(row[-1].strip("\r\n ") != row[-1] for row in sample[:50]),
         quoted=any('"' in text for row in sample[:50] for text in row),
         style=_style(head, names),
     )
 
 
 def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
-    """Start from the settings; both where the row of names has columns for them and the row below the values, as Rigol's."""
+    """Start from the settings; both where the row of names has columns for them and the row below the values,
+    as Rigol's.
+    """
     start_ns = 0.0
     for key in _START_KEYS:
         if key in head.keys:

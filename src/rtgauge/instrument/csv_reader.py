@@ -28,14 +28,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Samples:
-    """`times_ns` of shape (n,), `values` of shape (channels, n). `unreadable`: rows that were left out, for a field was not a number."""
+    """`times_ns` of shape (n,), `values` of shape (channels, n).
+
+    `unreadable`: rows that were left out, for a field was not a number.
+    """
 
     times_ns: Floats
     values: Floats
     unreadable: int
 
 
-def _blocks(path: Path, skip_lines: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+def _blocks(
+    path: Path, skip_lines: int, block_bytes: int, progress: Callable[[int], None] | None
+) -> Iterator[bytes]:
     """Whole lines, about so many bytes at a time."""
     with open_edges(path) as file:
         for _ in range(skip_lines):
@@ -48,7 +53,9 @@ def _blocks(path: Path, skip_lines: int, block_bytes: int, progress: Callable[[i
             if end == 0:
                 rest += data
                 if len(rest) > max(MAX_LINE_BYTES, 2 * block_bytes):
-                    raise InputError(f"{path.name} has a line of more than {len(rest)} bytes: it is no CSV file")
+                    raise InputError(
+                        f"{path.name} has a line of more than {len(rest)} bytes: it is no CSV file"
+                    )
                 continue
             yield rest + data[:end]
             rest = data[end:]
@@ -64,7 +71,10 @@ def read_samples(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Samples]:
-    """The samples of these channels (places in `layout.channels`). `progress` is told the bytes that were read. Raises InputError."""
+    """The samples of these channels (places in `layout.channels`).
+
+    `progress` is told the bytes that were read. Raises InputError.
+    """
     places = [layout.channels[channel].place for channel in channels]
     scales = [layout.channels[channel].scale for channel in channels]
     wanted = [*([] if layout.time_place is None else [layout.time_place]), *places]
@@ -99,11 +109,17 @@ def read_samples(
         table = frame.select(names[place] for place in wanted).to_numpy().T.astype(np.float64)
         count = table.shape[1]
         if layout.time_place is None:
-            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(row, row + count, dtype=np.float64)
+            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(
+                row, row + count, dtype=np.float64
+            )
             values = table
         else:
             times_ns = table[0] * layout.time_scale_ns
             values = table[1:]
         row += count
         readable = np.isfinite(times_ns) & np.isfinite(values).all(axis=0)
-        yield Samples(times_ns[readable], values[:, readable] * np.asarray(scales)[:, None], int(count - np.count_nonzero(readable)))
+        yield Samples(
+            times_ns[readable],
+            values[:, readable] * np.asarray(scales)[:, None],
+            int(count - np.count_nonzero(readable)),
+        )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files of oscilloscopes and logic analysers: their edges, and the responses or distances between them, in blocks and bounded memory."""
+"""Files of oscilloscopes and logic analysers: their edges, and the responses or distances between them, in
+blocks and bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,17 @@ _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|
 
 
 def _number_in(name: str) -> int | None:
-    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None where it has none, or is one."""
+    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None where it has none, or is
+    one.
+    """
     digits = name[len(name.rstrip("0123456789")) :]
     return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
 
 
 class EdgeBlock(NamedTuple):
-    """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked for), `high` (the level after it)."""
+    """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked
+    for), `high` (the level after it).
+    """
 
     times_ns: NDArray[np.int64]
     line: NDArray[np.int8]
@@ -45,7 +51,10 @@ class EdgeBlock(NamedTuple):
 
 @dataclass
 class EdgeFile:
-    """`style`: who seems to have written it. `channels`: their names. `unreadable`: rows without numbers that `edges` met so far."""
+    """`style`: who seems to have written it.
+
+    `channels`: their names. `unreadable`: rows without numbers that `edges` met so far.
+    """
 
     path: Path
     style: str
@@ -54,7 +63,9 @@ class EdgeFile:
     unreadable: int = 0
 
     @classmethod
-    def open(cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None) -> EdgeFile:
+    def open(
+        cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None
+    ) -> EdgeFile:
         """Finds out what is in the file, by its begin. Raises InputError."""
         with open_edges(path) as file:
             head = file.read(HEAD_BYTES)
@@ -71,7 +82,8 @@ class EdgeFile:
     def channel(self, name: str) -> int:
         """A channel by its name, the last part of its name, or its number from 1 on -> its place.
 
-        Raises InputError with the names; also for a number that is part of the name of another channel ("1" of "Channel 0", "Channel 1").
+        Raises InputError with the names; also for a number that is part of the name of another channel ("1"
+        of "Channel 0", "Channel 1").
         """
         whole = [channel.lower() for channel in self.channels]
         last = [channel.rpartition(".")[2] for channel in whole]
@@ -82,9 +94,14 @@ class EdgeFile:
                 return places[0]
         if name.isascii() and name.isdigit() and len(name) < 9:
             by_number = int(name) - 1 if 1 <= int(name) <= len(self.channels) else None
-            named = next((place for place, channel in enumerate(last) if _number_in(channel) == int(name)), None)
+            named = next(
+                (place for place, channel in enumerate(last) if _number_in(channel) == int(name)), None
+            )
             if named is not None and by_number is not None and named != by_number:
-                readings = f"the channel '{self.channels[named]}', or channel number {name}, '{self.channels[by_number]}'"
+                readings = (
+                    f"the channel '{self.channels[named]}', or channel number {name}, "
+                    f"'{self.channels[by_number]}'"
+                )
                 raise InputError(f"{self.path.name}: '{name}' is {readings}: give the whole name")
             place = by_number if by_number is not None else named
             if place is not None:
@@ -102,8 +119,10 @@ class EdgeFile:
     ) -> Iterator[EdgeBlock]:
         """The edges of these channels (one or more places of `channels`).
 
-        `threshold` and `hysteresis` in volts; without them halfway between the least and the largest level of the file, and a fifth of
-        the swing. Levels (0 and 1) need none. `progress` is told the bytes that were read, and those of the file. Raises InputError.
+        `threshold` and `hysteresis` in volts; without them halfway between the least and the largest level of
+        the file, and a fifth of
+        the swing. Levels (0 and 1) need none. `progress` is told the bytes that were read, and those of the
+        file. Raises InputError.
         """
         size = self.path.stat().st_size
 
@@ -114,12 +133,22 @@ class EdgeFile:
         if isinstance(self.layout, VcdHeader):
             yield from self._vcd_edges(self.layout, channels, block_bytes or VCD_BLOCK_BYTES, report_bytes)
         else:
-            yield from self._csv_edges(self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, report_bytes)
+            yield from self._csv_edges(
+                self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, report_bytes
+            )
 
-    def _vcd_edges(self, header: VcdHeader, channels: Sequence[int], block_bytes: int, progress: Callable[[int], None]) -> Iterator[EdgeBlock]:
+    def _vcd_edges(
+        self, header: VcdHeader, channels: Sequence[int], block_bytes: int, progress: Callable[[int], None]
+    ) -> Iterator[EdgeBlock]:
         codes = [header.signals[channel][1] for channel in channels]
-        for times, which, high in read_changes(self.path, header, codes, block_bytes=block_bytes, progress=progress):
-            times_ns, line, level = np.asarray(times, dtype=np.int64), np.asarray(which, dtype=np.int8), np.asarray(high, dtype=bool)
+        for times, which, high in read_changes(
+            self.path, header, codes, block_bytes=block_bytes, progress=progress
+        ):
+            times_ns, line, level = (
+                np.asarray(times, dtype=np.int64),
+                np.asarray(which, dtype=np.int8),
+                np.asarray(high, dtype=bool),
+            )
             # Of changes at the same time that of the first channel comes first.
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], level[order])
@@ -135,20 +164,32 @@ class EdgeFile:
     ) -> Iterator[EdgeBlock]:
         size = self.path.stat().st_size
         twice = self._needs_levels(layout, threshold, hysteresis)
-        thresholds = self._thresholds(layout, channels, threshold, hysteresis, block_bytes, lambda done: progress(done // 2))
+        thresholds = self._thresholds(
+            layout, channels, threshold, hysteresis, block_bytes, lambda done: progress(done // 2)
+        )
         slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
         self.unreadable = 0
         last_ns = -np.inf
         for samples in read_samples(
-            self.path, layout, channels, block_bytes=block_bytes, progress=lambda done: progress((size + done) // 2 if twice else done)
+            self.path,
+            layout,
+            channels,
+            block_bytes=block_bytes,
+            progress=lambda done: progress((size + done) // 2 if twice else done),
         ):
             self.unreadable += samples.unreadable
             if len(samples.times_ns) == 0:
                 continue
             if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
-                raise InputError(f"{self.path.name}: its times run backwards; several segments in one file are not one line")
+                raise InputError(
+                    f"{self.path.name}: its times run backwards; several segments in one file are "
+                    "not one line"
+                )
             last_ns = float(samples.times_ns[-1])
-            edges = [slicer.add(samples.times_ns, values) for slicer, values in zip(slicers, samples.values, strict=True)]
+            edges = [
+                slicer.add(samples.times_ns, values)
+                for slicer, values in zip(slicers, samples.values, strict=True)
+            ]
             times_ns = np.rint(np.concatenate([times for times, _ in edges])).astype(np.int64)
             high = np.concatenate([rising for _, rising in edges])
             line = np.repeat(np.arange(len(edges), dtype=np.int8), [len(times) for times, _ in edges])
@@ -170,7 +211,11 @@ class EdgeFile:
         progress: Callable[[int], None],
     ) -> list[Thresholds]:
         if not self._needs_levels(layout, threshold, hysteresis):
-            given = Thresholds.around(0.5, 0.5) if threshold is None or hysteresis is None else Thresholds.around(threshold, hysteresis)
+            given = (
+                Thresholds.around(0.5, 0.5)
+                if threshold is None or hysteresis is None
+                else Thresholds.around(threshold, hysteresis)
+            )
             return [given] * len(channels)
         low = np.full(len(channels), np.inf)
         high = -low
@@ -188,9 +233,12 @@ class EdgeFile:
 
 @dataclass
 class Pairing:
-    """Stimulus (line 0) to answer (line 1), over blocks. A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
+    """Stimulus (line 0) to answer (line 1), over blocks.
 
-    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing; `opposite` of them came while a stimulus waited,
+    A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
+
+    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing;
+    `opposite` of them came while a stimulus waited,
     but went to the other level. `open`: the last stimulus has no answer.
     """
 
@@ -211,14 +259,20 @@ class Pairing:
         """The stimuli that were answered in this block, or overtaken by the next."""
         answered: list[tuple[int, int]] = []
         overtaken: list[tuple[int, int]] = []
-        for time_ns, line, high in zip(block.times_ns.tolist(), block.line.tolist(), block.high.tolist(), strict=True):
+        for time_ns, line, high in zip(
+            block.times_ns.tolist(), block.line.tolist(), block.high.tolist(), strict=True
+        ):
             if line == 0:
                 if self.stimuli is not Edges.BOTH and high != (self.stimuli is Edges.RISING):
                     continue
                 if self._time_ns is not None:
                     overtaken.append((self._time_ns, time_ns - self._time_ns))
                 self._time_ns, self._high = time_ns, high
-            elif self.stimuli is not Edges.BOTH and self.answer is Answer.FOLLOWS and high != (self.stimuli is Edges.RISING):
+            elif (
+                self.stimuli is not Edges.BOTH
+                and self.answer is Answer.FOLLOWS
+                and high != (self.stimuli is Edges.RISING)
+            ):
                 continue  # the answer to the stimulus line's way back
             elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
                 self.extra += 1
@@ -227,13 +281,17 @@ class Pairing:
                 answered.append((self._time_ns, time_ns - self._time_ns))
                 self._time_ns = None
         self.missed += len(overtaken)
-        (stimulus_ns, response_ns), (missed_ns, unanswered_ns) = (np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T for pairs in (answered, overtaken))
+        (stimulus_ns, response_ns), (missed_ns, unanswered_ns) = (
+            np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T for pairs in (answered, overtaken)
+        )
         return Responses(stimulus_ns, response_ns, missed_ns, unanswered_ns)
 
 
 @dataclass
 class Distances:
-    """Distances of the edges of line 0 that follow one another, over blocks: half-periods, or with one kind of edge whole periods."""
+    """Distances of the edges of line 0 that follow one another, over blocks: half-periods, or with one kind
+    of edge whole periods.
+    """
 
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None

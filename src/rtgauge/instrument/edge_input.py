@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_edges(path: Path) -> Generator[BufferedReader]:
-    """The file, for reading. Raises InputError for one that cannot be read or is no regular file; a pipe is not waited for."""
+    """The file, for reading.
+
+    Raises InputError for one that cannot be read or is no regular file; a pipe is not waited for.
+    """
     try:
         with open_regular(path) as file:
             yield file

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""From edges to what is compared: responses (stimulus to answer) and distances of edges, both over blocks that come one after the other."""
+"""From edges to what is compared: responses (stimulus to answer) and distances of edges, both over blocks
+that come one after the other.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Responses:
-    """Of one block: when each answered stimulus was, and the time to its answer; when each missed one was, and how long it had no answer. All in ns."""
+    """Of one block: when each answered stimulus was, and the time to its answer; when each missed one was,
+    and how long it had no answer.
+
+    All in ns.
+    """
 
     stimulus_ns: Times
     response_ns: Times
@@ -25,7 +31,8 @@ class Responses:
 
 
 class ResponseFollower:
-    """Pairs the answers that the instrument accepted with their stimuli, across blocks; a stimulus without one before the next is missed.
+    """Pairs the answers that the instrument accepted with their stimuli, across blocks; a stimulus without
+    one before the next is missed.
 
     `orphans`: answers whose stimulus was in a block that was dropped.
     """
@@ -48,7 +55,8 @@ class ResponseFollower:
             is_stimulus &= events.high == (self._stimuli is Edges.RISING)
         stimuli = ticks[is_stimulus]
         answers = ticks[events.accepted]
-        # Before which of this block's stimuli each answer came: 0 is the one that waits from the block before.
+        # Before which of this block's stimuli each answer came: 0 is the one that waits from the block
+        # before.
         place = np.searchsorted(np.flatnonzero(is_stimulus), np.flatnonzero(events.accepted))
         waiting = -1 if self._waiting is None else self._waiting
         every = np.concatenate(([waiting], stimuli))
@@ -69,14 +77,18 @@ class ResponseFollower:
         """The last stimulus, which the instrument has called missed: no other came after it."""
         missed = np.asarray([] if self._waiting is None else [self._waiting], dtype=np.int64)
         self._waiting = None
-        return Responses(NOTHING, NOTHING, self._ns(missed), np.full(len(missed), self._limit_ns, dtype=np.int64))
+        return Responses(
+            NOTHING, NOTHING, self._ns(missed), np.full(len(missed), self._limit_ns, dtype=np.int64)
+        )
 
     def _ns(self, ticks: Times) -> Times:
         return np.rint(ticks * self._tick_ns).astype(np.int64)
 
 
 class DistanceFollower:
-    """Distances between edges of the answer line that follow one another: half-periods, or with one kind of edge whole periods."""
+    """Distances between edges of the answer line that follow one another: half-periods, or with one kind of
+    edge whole periods.
+    """
 
     def __init__(self, tick_ns: float, edges: Edges = Edges.BOTH) -> None:
         self._tick_ns = tick_ns
@@ -95,4 +107,6 @@ class DistanceFollower:
             ticks = np.concatenate(([self._last], ticks))
         if len(ticks):
             self._last = int(ticks[-1])
-        return np.rint(ticks[1:] * self._tick_ns).astype(np.int64), np.rint(np.diff(ticks) * self._tick_ns).astype(np.int64)
+        return np.rint(ticks[1:] * self._tick_ns).astype(np.int64), np.rint(
+            np.diff(ticks) * self._tick_ns
+        ).astype(np.int64)

@@ -22,9 +22,16 @@ def check_uf2(path: Path) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if not data or len(data) % BLOCK or any(data[at : at + 8] != UF2_MAGIC for at in range(0, len(data), BLOCK)):
+    if (
+        not data
+        or len(data) % BLOCK
+        or any(data[at : at + 8] != UF2_MAGIC for at in range(0, len(data), BLOCK))
+    ):
         raise InputError(f"{path} is no UF2 file; make one with: make firmware")
-    if any(int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040 for at in range(0, len(data), BLOCK)):
+    if any(
+        int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040
+        for at in range(0, len(data), BLOCK)
+    ):
         raise InputError(f"{path} is for another chip than the RP2040")
 
 
@@ -52,17 +59,25 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
         if len(mounted) == 1:
             return mounted[0]
         if len(mounted) > 1:
-            raise MeasureError(f"more than one board waits for firmware: {', '.join(map(str, mounted))}; leave one plugged in")
+            raise MeasureError(
+                f"more than one board waits for firmware: {', '.join(map(str, mounted))}; leave one "
+                "plugged in"
+            )
         if time.monotonic() >= deadline:
             break
         time.sleep(0.2)
     if BY_LABEL.exists():
-        raise MeasureError(f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and once more")
+        raise MeasureError(
+            f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and once more"
+        )
     raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and once more")
 
 
 def flash(uf2: Path, drive: Path) -> None:
-    """Copies the file and waits until it is written; the board then starts it by itself. Raises InputError, MeasureError."""
+    """Copies the file and waits until it is written; the board then starts it by itself.
+
+    Raises InputError, MeasureError.
+    """
     check_uf2(uf2)
     try:
         with (drive / uf2.name).open("wb") as target:
@@ -70,6 +85,7 @@ def flash(uf2: Path, drive: Path) -> None:
             target.flush()
             os.fsync(target.fileno())
     except OSError as error:
-        # The drive goes away as the board starts; the last block is then there, and closing the file may find nobody.
+        # The drive goes away as the board starts; the last block is then there, and closing the file may find
+        # nobody.
         if drive.exists() and (drive / "INFO_UF2.TXT").exists():
             raise MeasureError(f"{drive} could not be written: {error.strerror}") from error

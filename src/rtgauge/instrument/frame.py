@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Frames on the instrument's serial line: header, body and CRC-32, COBS-encoded, ended by a zero (docs/formats/instrument.md)."""
+"""Frames on the instrument's serial line: header, body and CRC-32, COBS-encoded, ended by a zero
+(docs/formats/instrument.md).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MAX_ENCODED = 255
 
 @dataclass(frozen=True)
 class Frame:
-    """`token` is that of the command that the frame answers, 0 of frames that nobody asked for; `sequence` counts frames, mod 2^16."""
+    """`token` is that of the command that the frame answers, 0 of frames that nobody asked for; `sequence`
+    counts frames, mod 2^16.
+    """
 
     kind: int
     token: int
@@ -24,7 +28,10 @@ class Frame:
 
 
 def cobs_encode(raw: bytes) -> bytes:
-    """Without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997). For up to 254 bytes, as all frames are."""
+    """Without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
+
+    For up to 254 bytes, as all frames are.
+    """
     if len(raw) > 254:
         raise ValueError("a frame has at most 254 bytes")
     return b"".join(bytes([len(part) + 1]) + part for part in raw.split(b"\0"))
@@ -63,9 +70,11 @@ def decode(encoded: bytes) -> Frame | None:
 
 
 class FrameParser:
-    """Takes bytes as they come and gives whole frames; never raises, whatever comes, and holds no more than one frame's bytes.
+    """Takes bytes as they come and gives whole frames; never raises, whatever comes, and holds no more than
+    one frame's bytes.
 
-    `damaged`: stretches between two zeros that were no frame. `missing`: frames that were not among those that came, by their sequence
+    `damaged`: stretches between two zeros that were no frame. `missing`: frames that were not among those
+    that came, by their sequence
     numbers (mod 2^16; a number that goes back, as after a restart of the device, counts as such a gap).
     """
 

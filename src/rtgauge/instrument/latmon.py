@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The protocol between EVL's latmus and a latency monitor (latmon), as Zephyr has one: this is the side of the machine under test.
+"""The protocol between EVL's latmus and a latency monitor (latmon), as Zephyr has one: this is the side of
+the machine under test.
 
-TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a number of cells (0 to 1000).
-About once a second comes a bulk: sum (high and low word, ns), minimum and maximum (ns), overruns, samples. A second request, with period 0,
-ends it: bulks that were under way, then one without samples, then the cells of 1 us, counts since the request. Facts from the headers and sources of
-libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the last cell is counted in it, and one longer than
+TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a
+number of cells (0 to 1000).
+About once a second comes a bulk: sum (high and low word, ns), minimum and maximum (ns), overruns, samples. A
+second request, with period 0,
+ends it: bulks that were under way, then one without samples, then the cells of 1 us, counts since the
+request. Facts from the headers and sources of
+libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the last cell is counted in it, and
+one longer than
 the period adds overruns. Zephyr's latmon drops the first second.
 """
 
@@ -31,7 +36,9 @@ CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 5.0
 NO_MINIMUM = 2**32 - 1
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
-"""Bulks that a latmon may send, at once and each second: one in about a second, and some that were kept on the way."""
+"""Bulks that a latmon may send, at once and each second: one in about a second, and some that were kept on
+the way.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,10 @@ class Bulk:
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts of latencies of 0 to 1 us, 1 to 2 us, and so on. `clipped`: the last cell has all that are longer, too, and is not empty."""
+    """Counts of latencies of 0 to 1 us, 1 to 2 us, and so on.
+
+    `clipped`: the last cell has all that are longer, too, and is not empty.
+    """
 
     counts: list[int] = field(default_factory=list[int])
 
@@ -60,7 +70,9 @@ class Cells:
 class LatmonSession:
     """A monitor that measures for us. Raises MeasureError where it is gone or sends what none can send."""
 
-    def __init__(self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
+    ) -> None:
         """Asks for it. Raises InputError where the numbers are none that a latmon takes."""
         if not 1 <= period_us <= MAX_PERIOD_US:
             raise InputError(f"a latmon takes periods of 1 us to 1 s, not {period_us} us")
@@ -76,13 +88,17 @@ class LatmonSession:
         self._send(REQUEST.pack(period_us, cells))
 
     @classmethod
-    def open(cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S) -> LatmonSession:
+    def open(
+        cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S
+    ) -> LatmonSession:
         """Connects to `latmon:HOST[:PORT]` and starts it."""
         host, port = latmon_address(address)
         try:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
-            raise MeasureError(f"no latmon answers at {host}, port {port}: {error.strerror or error}") from error
+            raise MeasureError(
+                f"no latmon answers at {host}, port {port}: {error.strerror or error}"
+            ) from error
         try:
             return cls(connection, period_us, cells, silence_s)
         except BaseException:
@@ -116,7 +132,9 @@ class LatmonSession:
             return None
         self._bulks += 1
         if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
-            raise MeasureError(f"the latmon sends more than {MOST_A_SECOND} times a second how it is: it is none")
+            raise MeasureError(
+                f"the latmon sends more than {MOST_A_SECOND} times a second how it is: it is none"
+            )
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
             raise MeasureError(f"the latmon's numbers contradict each other: {bulk}")
@@ -136,9 +154,13 @@ class LatmonSession:
                 self._connection.settimeout(max(deadline - time.monotonic(), 1e-3))
                 part = self._connection.recv(size - len(data))
             except TimeoutError as error:
-                raise MeasureError("the latmon has gone silent: does the machine answer its pulses, is the board connected?") from error
+                raise MeasureError(
+                    "the latmon has gone silent: does the machine answer its pulses, is the board connected?"
+                ) from error
             except OSError as error:
-                raise MeasureError(f"the connection to the latmon broke: {error.strerror or error}") from error
+                raise MeasureError(
+                    f"the connection to the latmon broke: {error.strerror or error}"
+                ) from error
             if not part:
                 raise MeasureError("the latmon closed the connection")
             data += part

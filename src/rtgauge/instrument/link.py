@@ -30,14 +30,16 @@ def list_instruments() -> list[Port]:
         (
             Port(port.device, (port.serial_number or "").upper())
             for port in list_ports.comports()
-            if (port.vid, port.pid) == (VENDOR, PRODUCT) and (port.product is None or PRODUCT_TEXT in port.product)
+            if (port.vid, port.pid) == (VENDOR, PRODUCT)
+            and (port.product is None or PRODUCT_TEXT in port.product)
         ),
         key=lambda port: port.path,
     )
 
 
 def resolve(address: str) -> str:
-    """`serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` where only one is plugged in -> the path.
+    """`serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` where only one is plugged in -> the
+    path.
 
     Raises InputError, with what there is.
     """
@@ -49,12 +51,25 @@ def resolve(address: str) -> str:
     fitting = [port for port in ports if port.unique_id.startswith(name.upper())]
     if len(fitting) == 1:
         return fitting[0].path
-    problem = "more than one instrument fits" if fitting else "no such instrument is plugged in" if name else "no instrument is plugged in"
-    raise InputError(f"{problem}; there: {there}" if ports else f"{problem}; a new board gets its firmware with: rtgauge instrument flash FILE.uf2")
+    problem = (
+        "more than one instrument fits"
+        if fitting
+        else "no such instrument is plugged in"
+        if name
+        else "no instrument is plugged in"
+    )
+    raise InputError(
+        f"{problem}; there: {there}"
+        if ports
+        else f"{problem}; a new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+    )
 
 
 class SerialLink:
-    """Bytes to and from a port that nobody else has open; also a pseudo-terminal. Raises MeasureError where the port goes away."""
+    """Bytes to and from a port that nobody else has open; also a pseudo-terminal.
+
+    Raises MeasureError where the port goes away.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -73,7 +88,9 @@ class SerialLink:
                 self._port.timeout = 0
                 data += self._port.read(65536)
         except (serial.SerialException, OSError, TypeError) as error:
-            raise MeasureError(f"the connection to the instrument at {self.path} broke: is the cable plugged in?") from error
+            raise MeasureError(
+                f"the connection to the instrument at {self.path} broke: is the cable plugged in?"
+            ) from error
         return data
 
     def write(self, data: bytes) -> None:
@@ -81,7 +98,9 @@ class SerialLink:
         try:
             self._port.write(data)
         except (serial.SerialException, OSError) as error:
-            raise MeasureError(f"the connection to the instrument at {self.path} broke: is the cable plugged in?") from error
+            raise MeasureError(
+                f"the connection to the instrument at {self.path} broke: is the cable plugged in?"
+            ) from error
 
     def close(self) -> None:
         """Gives the port back."""

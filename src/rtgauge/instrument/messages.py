@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the frames of the instrument say: identity, configuration, state, events, histogram (docs/formats/instrument.md)."""
+"""What the frames of the instrument say: identity, configuration, state, events, histogram
+(docs/formats/instrument.md).
+"""
 
 from __future__ import annotations
 
@@ -71,9 +73,12 @@ MAX_TICKS = 2**31 - 1
 class Configuration:
     """What is to be measured; times in ns. Pins are the GP numbers of the board.
 
-    RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the next stimulus; with `timing`
-    FIXED the first is the period. `limit_ns`: after it a stimulus is missed; with a fixed period shorter than that. PERIODIC:
-    `nominal_ns`: what the distance of two edges is compared with. `count`: stimuli, or distances, after which it ends by itself; 0: at stop.
+    RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the
+    next stimulus; with `timing`
+    FIXED the first is the period. `limit_ns`: after it a stimulus is missed; with a fixed period shorter than
+    that. PERIODIC:
+    `nominal_ns`: what the distance of two edges is compared with. `count`: stimuli, or distances, after which
+    it ends by itself; 0: at stop.
     """
 
     mode: Mode
@@ -98,10 +103,15 @@ class Configuration:
         def ticks(time_ns: int, what: str) -> int:
             value = time_ns * ticks_per_second // 10**9
             if not 0 <= value <= MAX_TICKS:
-                raise MeasureError(f"{what} of {time_ns} ns does not fit the instrument: 0 to {MAX_TICKS * 10**9 // ticks_per_second} ns")
+                raise MeasureError(
+                    f"{what} of {time_ns} ns does not fit the instrument: 0 to "
+                    f"{MAX_TICKS * 10**9 // ticks_per_second} ns"
+                )
             return value
 
-        flags = (STREAM_EVENTS if self.stream_events else 0) | (LOOPBACK_INSIDE if self.loopback_inside else 0)
+        flags = (STREAM_EVENTS if self.stream_events else 0) | (
+            LOOPBACK_INSIDE if self.loopback_inside else 0
+        )
         try:
             return _CONFIGURATION.pack(
                 self.mode,
@@ -145,7 +155,8 @@ class Identity:
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
             raise MeasureError(
-                f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}: flash the firmware that belongs to it (rtgauge instrument flash)"
+                f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}: flash "
+                "the firmware that belongs to it (rtgauge instrument flash)"
             )
         return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
 
@@ -165,9 +176,12 @@ _STATE = struct.Struct("<BBH11QII")
 class State:
     """Counters since the start; `now` in ticks.
 
-    `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that answer nothing. `glitches`:
-    edges of pulses so short that one of the two state machines did not see them. `edges_lost` (at least so many), `voided` (stimuli
-    that were then under way) and `capture_restarts`: a ring of the instrument was full. `events_dropped`: edges that are in the counters
+    `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that
+    answer nothing. `glitches`:
+    edges of pulses so short that one of the two state machines did not see them. `edges_lost` (at least so
+    many), `voided` (stimuli
+    that were then under way) and `capture_restarts`: a ring of the instrument was full. `events_dropped`:
+    edges that are in the counters
     and the histogram and were not streamed, for the host did not read.
     """
 
@@ -200,9 +214,12 @@ class State:
 
 @dataclass(frozen=True)
 class Events:
-    """Edges in the order of their time. Arrays of one length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
+    """Edges in the order of their time.
 
-    `single`: one state machine alone saw it. `accepted`: the answer to the stimulus before it. `missing`: events that were dropped
+    Arrays of one length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
+
+    `single`: one state machine alone saw it. `accepted`: the answer to the stimulus before it. `missing`:
+    events that were dropped
     between the block before and this one.
     """
 
@@ -237,7 +254,9 @@ def decode_events(body: bytes, expected_index: int) -> tuple[Events, int]:
 
 @dataclass(frozen=True)
 class Outlier:
-    """One of the values largest by magnitude: `value` and `time` in ticks, and the how-manieth value it was, from 0."""
+    """One of the values largest by magnitude: `value` and `time` in ticks, and the how-manieth value it was,
+    from 0.
+    """
 
     value: int
     time: int
@@ -245,7 +264,9 @@ class Outlier:
 
 
 def bin_edges(index: int) -> tuple[int, int]:
-    """Smallest and largest magnitude, in ticks, that fall into a bin: exact up to 511, then 256 bins an octave."""
+    """Smallest and largest magnitude, in ticks, that fall into a bin: exact up to 511, then 256 bins an
+    octave.
+    """
     octave = max(0, index // 256 - 1)
     low = (index - 256 * octave) << octave
     return low, low + (1 << octave) - 1
@@ -258,9 +279,11 @@ _BIN = np.dtype([("bin", "<u2"), ("count", "<u8")])
 
 @dataclass
 class Histogram:
-    """All values that the instrument measured, in ticks: latencies, or in PERIODIC deviations from the nominal distance.
+    """All values that the instrument measured, in ticks: latencies, or in PERIODIC deviations from the
+    nominal distance.
 
-    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None where nothing was measured.
+    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None where
+    nothing was measured.
     """
 
     count: int = 0

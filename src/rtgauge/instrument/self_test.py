@@ -14,7 +14,10 @@ COUNT = 10_000
 
 @dataclass(frozen=True)
 class Loopback:
-    """`resolution_ns`: the tick. `offset_ns`: least and largest latency over the loop; None where no stimulus came back (no wire)."""
+    """`resolution_ns`: the tick.
+
+    `offset_ns`: least and largest latency over the loop; None where no stimulus came back (no wire).
+    """
 
     resolution_ns: float
     offset_ns: tuple[float, float] | None
@@ -22,8 +25,13 @@ class Loopback:
     histogram: Histogram
 
 
-def self_test(session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT) -> Loopback:
-    """`count` stimuli, 20 to 40 us apart, each due back within 10 us; takes a second. Raises MeasureError where edges were lost on the way."""
+def self_test(
+    session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT
+) -> Loopback:
+    """`count` stimuli, 20 to 40 us apart, each due back within 10 us; takes a second.
+
+    Raises MeasureError where edges were lost on the way.
+    """
     session.configure(
         Configuration(
             Mode.LOOPBACK,
@@ -42,7 +50,9 @@ def self_test(session: Session, *, inside: bool, stimulus_pin: int = 2, answer_p
         pass
     state = session.current_state()
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
-        raise MeasureError(f"the instrument lost edges of its own: {state.edges_lost} of {state.stimuli} stimuli")
+        raise MeasureError(
+            f"the instrument lost edges of its own: {state.edges_lost} of {state.stimuli} stimuli"
+        )
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns
     offset = None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A conversation with the instrument: identify, configure, start, events and states as they come, stop, histogram."""
+"""A conversation with the instrument: identify, configure, start, events and states as they come, stop,
+histogram.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from rtgauge.instrument import messages
 from rtgauge.instrument.clock import ClockComparison
 from rtgauge.instrument.frame import Frame, FrameParser, encode
 from rtgauge.instrument.link import SerialLink, resolve
-from rtgauge.instrument.messages import Configuration, Events, Histogram, Identity, RunState, State, decode_events
+from rtgauge.instrument.messages import (
+    Configuration,
+    Events,
+    Histogram,
+    Identity,
+    RunState,
+    State,
+    decode_events,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +47,8 @@ class Link(Protocol):
 class Session:
     """An instrument that is ours; it is stopped, and the port given back, at the end of `with`.
 
-    `identity` says who it is, `clock` compares its clock with the host's while it runs. Every method raises MeasureError where the
+    `identity` says who it is, `clock` compares its clock with the host's while it runs. Every method raises
+    MeasureError where the
     instrument is gone, does not answer, or refuses; the message says why.
     """
 
@@ -103,7 +114,9 @@ class Session:
         self.current_state()
 
     def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
-        """Events and states as they come, until it has finished by itself, or for so many seconds. What comes with an answer to a
+        """Events and states as they come, until it has finished by itself, or for so many seconds.
+
+        What comes with an answer to a
         command in between is kept.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -140,7 +153,10 @@ class Session:
         return histogram
 
     def bootloader(self) -> None:
-        """Sends it into the boot ROM, where it is a drive for UF2 files; the session is over. Nothing answers."""
+        """Sends it into the boot ROM, where it is a drive for UF2 files; the session is over.
+
+        Nothing answers.
+        """
         self._send(messages.BOOTLOADER, b"")
         self._link.close()
 
@@ -151,8 +167,13 @@ class Session:
         self._sequence = (self._sequence + 1) % 2**16
         return self._token
 
-    def _command(self, kind: int, body: bytes = b"", *, parts: Histogram | None = None, fresh: bool = False) -> Frame:
-        """Sends it and returns its answer. `fresh`: events and states that came before the answer are of a run that is over."""
+    def _command(
+        self, kind: int, body: bytes = b"", *, parts: Histogram | None = None, fresh: bool = False
+    ) -> Frame:
+        """Sends it and returns its answer.
+
+        `fresh`: events and states that came before the answer are of a run that is over.
+        """
         token = self._send(kind, body)
         deadline = time.monotonic() + self._timeout_s
         last = time.monotonic() + DUMP_S
@@ -171,7 +192,10 @@ class Session:
                 elif parts is not None:
                     parts.take(frame.kind, frame.body)
                     deadline = min(time.monotonic() + self._timeout_s, last)
-        raise MeasureError("the instrument does not answer; unplug it and plug it in again, or flash its firmware (rtgauge instrument flash)")
+        raise MeasureError(
+            "the instrument does not answer; unplug it and plug it in again, or flash its firmware "
+            "(rtgauge instrument flash)"
+        )
 
     def _begin(self) -> None:
         self._arrived.clear()
@@ -181,7 +205,10 @@ class Session:
             self.clock = ClockComparison(self.identity.ticks_per_second)
 
     def _pump(self, timeout_s: float) -> bool:
-        """Takes what was read behind the last answer, or else what comes. Returns whether there was anything."""
+        """Takes what was read behind the last answer, or else what comes.
+
+        Returns whether there was anything.
+        """
         if not self._pending:
             self._pending.extend(self._parser.feed(self._link.read(timeout_s)))
         heard = bool(self._pending)

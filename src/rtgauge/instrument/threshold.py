@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
 
-# Share of the swing between the two thresholds, and the least swing that is taken for a signal without being told (volts).
+# Share of the swing between the two thresholds, and the least swing that is taken for a signal without being
+# told (volts).
 HYSTERESIS_SHARE = 0.2
 LEAST_SWING = 0.2
 
@@ -30,27 +31,44 @@ class Thresholds:
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
 
     @classmethod
-    def of_levels(cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None) -> Thresholds:
-        """Halfway between the least and the largest level where none is given. Raises InputError where the line hardly moves."""
+    def of_levels(
+        cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None
+    ) -> Thresholds:
+        """Halfway between the least and the largest level where none is given.
+
+        Raises InputError where the line hardly moves.
+        """
         if threshold is None:
             if high - low < LEAST_SWING:
-                raise InputError(f"{name} stays between {low:g} and {high:g}: no edges; where that is a signal, give its threshold and hysteresis")
+                raise InputError(
+                    f"{name} stays between {low:g} and {high:g}: no edges; where that is a signal, "
+                    "give its threshold and hysteresis"
+                )
             threshold = (low + high) / 2
         return cls.around(threshold, HYSTERESIS_SHARE * (high - low) if hysteresis is None else hysteresis)
 
 
 class Slicer:
-    """Finds the edges of one line. The level before the first sample beyond a threshold is not known: that one is no edge."""
+    """Finds the edges of one line.
+
+    The level before the first sample beyond a threshold is not known: that one is no edge.
+    """
 
     def __init__(self, thresholds: Thresholds, *, interpolate: bool) -> None:
-        """`interpolate`: the time of an edge is where the line between two samples crosses the threshold, not that of the later sample."""
+        """`interpolate`: the time of an edge is where the line between two samples crosses the threshold, not
+        that of the later sample.
+        """
         self._thresholds = thresholds
         self._interpolate = interpolate
         self._state = 0
         self._last: tuple[float, float] | None = None
 
-    def add(self, times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """(times, whether rising) of the edges among these samples; times in the unit they came in, neither may be NaN."""
+    def add(
+        self, times: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """(times, whether rising) of the edges among these samples; times in the unit they came in, neither
+        may be NaN.
+        """
         if len(times) == 0:
             return np.empty(0), np.empty(0, dtype=bool)
         rise, fall = self._thresholds.rise, self._thresholds.fall

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in blocks.
+"""Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in
+blocks.
 
-Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is imported, and never returns
+Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is
+imported, and never returns
 from a comment that has no end.
 """
 
@@ -35,7 +37,10 @@ MAX_TIME_NS = 2**62
 
 @dataclass(frozen=True)
 class VcdHeader:
-    """`signals`: (full name, code) of the wires of one bit, in order. `data_at`: where the values begin, in bytes."""
+    """`signals`: (full name, code) of the wires of one bit, in order.
+
+    `data_at`: where the values begin, in bytes.
+    """
 
     step_ns: Fraction
     signals: list[tuple[str, bytes]]
@@ -95,7 +100,11 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[list[int], list[int], list[bool]]]:
-    """(times in ns, place in `codes`, whether high) of the changes; those that set the first level of a signal are none. Raises InputError."""
+    """(times in ns, place in `codes`, whether high) of the changes; those that set the first level of a
+    signal are none.
+
+    Raises InputError.
+    """
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):
@@ -121,7 +130,8 @@ def read_changes(
                         times.append(time_ns)
                         which.append(place)
                         highs.append(high)
-                    # What is unknown in between leaves the level that was: an edge is from one known level to the other.
+                    # What is unknown in between leaves the level that was: an edge is from one known level to
+                    # the other.
                     levels[place] = high
                 continue
             first = word[:1]
@@ -137,11 +147,15 @@ def read_changes(
             elif word == b"$comment":
                 comment = b"$end" not in rest
             elif first not in b"01xXzZ$":
-                raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no change of a value")
+                raise InputError(
+                    f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no change of a value"
+                )
         yield times, which, highs
 
 
-def _words(path: Path, begin: int, block_bytes: int, progress: Callable[[int], None] | None) -> Iterator[list[bytes]]:
+def _words(
+    path: Path, begin: int, block_bytes: int, progress: Callable[[int], None] | None
+) -> Iterator[list[bytes]]:
     with open_edges(path) as file:
         file.seek(begin)
         rest = b""

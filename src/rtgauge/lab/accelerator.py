@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Whether KVM works. A kernel can hang although /dev/kvm exists: the guest's kernel is booted once, with a time limit, and the result is cached."""
+"""Whether KVM works.
+
+A kernel can hang although /dev/kvm exists: the guest's kernel is booted once, with a time limit, and the
+result is cached.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,9 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
         return "tcg"
     cache = paths.cache() / "kvm.json"
     # the result is valid for this boot of the host and this kernel of the guest
-    key = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {image.release}"
+    key = (
+        f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {image.release}"
+    )
     try:
         results: dict[str, bool] = dict(json.loads(cache.read_text()))
     except (OSError, ValueError, TypeError):
@@ -60,7 +66,9 @@ def _trial_boot(guest: Guest, image: Image) -> bool:
         options = BootOptions(smp="2", memory_mib=512)
         arguments = command(guest, image, options, folder=folder, port=0, accelerator="kvm")
         arguments.remove("-daemonize")
-        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             return _says_ready(folder / "console.log", process)
         finally:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A guest that does not come up, with what it wrote on its console. The runner knows it without what boots guests."""
+"""A guest that does not come up, with what it wrote on its console.
+
+The runner knows it without what boots guests.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,12 @@ class BootError(MeasureError):
 
         last_lines = last_console_lines(guest)
         error = cls(_message(problem, console_of(guest), last_lines))
-        error.guest, error.console, error._problem, error._last_lines = guest, end_of_console(guest), problem, last_lines
+        error.guest, error.console, error._problem, error._last_lines = (
+            guest,
+            end_of_console(guest),
+            problem,
+            last_lines,
+        )
         return error
 
     def with_console(self, console: Path) -> str:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Boots a guest and waits until it answers; reboots it with other kernel parameters, and finally with the original ones."""
+"""Boots a guest and waits until it answers; reboots it with other kernel parameters, and finally with the
+original ones.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,13 @@ class QemuEndedError(BootError):
     """QEMU ended while the guest booted."""
 
 
-def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False) -> Running:
-    """Boot a guest and wait until its SSH server answers. `or_running`: accept one that already runs. Raises InputError, MeasureError."""
+def boot(
+    guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False
+) -> Running:
+    """Boot a guest and wait until its SSH server answers.
+
+    `or_running`: accept one that already runs. Raises InputError, MeasureError.
+    """
     name, folder = guest.name, private_folder(folder_of(guest.name))
     with open_lock(folder / "lock") as lock:
         # a second caller waits until the guest is up
@@ -69,7 +76,10 @@ def boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], 
         if running is not None and or_running:
             return running
         if running is not None:
-            raise InputError(f"lab:{name} is already running (process {running.pid}); stop it with: rtgauge lab stop {name}")
+            raise InputError(
+                f"lab:{name} is already running (process {running.pid}); stop it with: rtgauge lab "
+                f"stop {name}"
+            )
         kill(name)  # left over from a boot that was killed
         return _boot(guest, image, options, say)
 
@@ -113,11 +123,19 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
 
 
 def _open_line(running: Running) -> None:
-    """Begin the connection that all others share (`ssh_options`), out of reach of a Ctrl-C in the terminal. Raises BootError."""
+    """Begin the connection that all others share (`ssh_options`), out of reach of a Ctrl-C in the terminal.
+
+    Raises BootError.
+    """
     done = run_in(running, "true", SLOWEST_BOOT_S)
     if done is None or done.returncode:
         problem = f"lab:{running.name} does not answer on its second serial line"
-        error = BootError.of(running.name, f"{problem} ({done.stderr.strip()[-200:]})" if done is not None and done.stderr.strip() else problem)
+        error = BootError.of(
+            running.name,
+            f"{problem} ({done.stderr.strip()[-200:]})"
+            if done is not None and done.stderr.strip()
+            else problem,
+        )
         kill(running.name)
         raise error
 
@@ -128,7 +146,9 @@ def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[
     return boot(guest, image, options, say)
 
 
-def _start_and_wait(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[int, str]:
+def _start_and_wait(
+    guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]
+) -> tuple[int, str]:
     """(port, host key) of the running guest. If QEMU itself crashes, tries once more. Raises MeasureError."""
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
@@ -145,7 +165,10 @@ def _start_and_wait(guest: Guest, image: Image, options: BootOptions, accelerato
 
 
 def _no_memory(name: str, reason: str) -> MeasureError:
-    return MeasureError(f"not enough memory for the guest: {reason}; stop other programs, or give it less: rtgauge lab boot {name} --memory {LITTLE_MIB}")
+    return MeasureError(
+        f"not enough memory for the guest: {reason}; stop other programs, or give it less: rtgauge "
+        f"lab boot {name} --memory {LITTLE_MIB}"
+    )
 
 
 def _check_memory(name: str, needed_mib: int) -> None:
@@ -171,13 +194,17 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         port = options.port or _free_port()
         console_of(guest.name).unlink(missing_ok=True)
         arguments = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
-        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        )
         if done.returncode == 0:
             return port
         errors = done.stderr
         taken = TAKEN.search(errors) is not None
         if taken and options.port is not None:
-            raise MeasureError(f"port {port} is in use: choose another one with --port, or leave it out for a free one")
+            raise MeasureError(
+                f"port {port} is in use: choose another one with --port, or leave it out for a free one"
+            )
         if not taken:
             break
     lines = [line for line in errors.strip().splitlines() if "warning" not in line.lower()]
@@ -202,17 +229,25 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         if PANIC in console:
             raise BootError.of(
                 name,
-                f"the kernel of lab:{name} panicked while booting (remove parameters given with --append, or rebuild: rtgauge lab build {name} --fresh)",
+                f"the kernel of lab:{name} panicked while booting (remove parameters given with "
+                f"--append, or rebuild: rtgauge lab build {name} --fresh)",
             )
         if ended:
-            raise QemuEndedError.of(name, f"QEMU ended while lab:{name} booted (it was killed or crashed: boot it again)")
+            raise QemuEndedError.of(
+                name, f"QEMU ended while lab:{name} booted (it was killed or crashed: boot it again)"
+            )
         if time.monotonic() > deadline:
-            raise BootError.of(name, f"lab:{name} did not come up within {timeout_s:g} s (if this machine is busy, stop the other programs and boot it again)")
+            raise BootError.of(
+                name,
+                f"lab:{name} did not come up within {timeout_s:g} s (if this machine is busy, stop "
+                "the other programs and boot it again)",
+            )
         time.sleep(0.05)
 
 
 def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
-    """The running guest, booted if necessary, then with the engines that `engines` gives (`BootOptions.engines`).
+    """The running guest, booted if necessary, then with the engines that `engines` gives
+    (`BootOptions.engines`).
 
     Raises InputError if there is no image, MeasureError if it does not boot.
     """
@@ -222,7 +257,9 @@ def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
         return running
     image = image_of(guest)
     _say(f"lab:{name} is not running: booting it")
-    running = boot(guest, image, BootOptions(engines=engines() if guest.serial else ()), _say, or_running=True)
+    running = boot(
+        guest, image, BootOptions(engines=engines() if guest.serial else ()), _say, or_running=True
+    )
     _say(f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}")
     return running
 
@@ -235,7 +272,10 @@ class Reboots:
     """Reboots a running guest with other kernel parameters, and in the end with those that it had."""
 
     def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        """`engines`: `BootOptions.engines`; `say` gets progress messages. Raises InputError for a guest that is not running."""
+        """`engines`: `BootOptions.engines`; `say` gets progress messages.
+
+        Raises InputError for a guest that is not running.
+        """
         self._guest = find_guest(name)
         self._engines = engines
         self._image = image_of(self._guest)
@@ -248,7 +288,10 @@ class Reboots:
         return self._original.append
 
     def boot(self, append: str) -> None:
-        """Reboot it with these kernel parameters; CPUs, memory and port stay. Raises MeasureError if it does not boot."""
+        """Reboot it with these kernel parameters; CPUs, memory and port stay.
+
+        Raises MeasureError if it does not boot.
+        """
         original = self._original
         # the accelerator is known to work: the guest runs with it
         accelerator = cast("Accelerator", original.accelerator)
@@ -268,7 +311,10 @@ class Reboots:
         return end_of_console(self._guest.name) or b""
 
     def leave(self) -> None:
-        """Reboot it with its original parameters, unless it runs with them. Raises MeasureError if it does not boot."""
+        """Reboot it with its original parameters, unless it runs with them.
+
+        Raises MeasureError if it does not boot.
+        """
         running = find_running(self._guest.name)
         if running is None or running.append != self._original.append:
             self.boot(self._original.append)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes a cpio archive for the initramfs (Documentation/driver-api/early-userspace/buffer-format.rst, `newc`)."""
+"""Writes a cpio archive for the initramfs (Documentation/driver-api/early-userspace/buffer-format.rst,
+`newc`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ LONGEST_NAME = 4096
 
 
 class CpioWriter:
-    """Writes one archive. All entries belong to root and have modification time 0: the same content gives the same bytes.
+    """Writes one archive.
+
+    All entries belong to root and have modification time 0: the same content gives the same bytes.
 
     A file may contain several archives; the kernel unpacks all of them.
     """
@@ -43,7 +47,9 @@ class CpioWriter:
         self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
 
     def tree(self, root: Path, place: str = "") -> None:
-        """Add everything below `root` to the folder `place`: folders, regular files and links, with their modes."""
+        """Add everything below `root` to the folder `place`: folders, regular files and links, with their
+        modes.
+        """
         for path in sorted(root.rglob("*")):
             name = str(PurePosixPath(place, path.relative_to(root)))
             if path.is_symlink():

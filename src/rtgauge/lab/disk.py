@@ -20,16 +20,23 @@ def _program(name: str) -> str:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:
-        raise MeasureError(f"{name}, which the guests' disks need, is not installed: apt-get install e2fsprogs")
+        raise MeasureError(
+            f"{name}, which the guests' disks need, is not installed: apt-get install e2fsprogs"
+        )
     return program
 
 
 def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
     command = [_program("mke2fs"), "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
     if done.returncode:
         disk.unlink(missing_ok=True)
-        raise MeasureError(f"cannot create a guest's disk: {done.stderr.strip()[-200:]}; check the free space in {disk.parent}")
+        raise MeasureError(
+            f"cannot create a guest's disk: {done.stderr.strip()[-200:]}; check the free space in "
+            f"{disk.parent}"
+        )
 
 
 def make_disk_of(folder: Path, disk: Path) -> None:

@@ -42,7 +42,9 @@ class Guest(BaseModel):
     append: str = ""
     """Kernel parameters for every boot."""
     serial: bool = False
-    """Neither disk nor network: everything is in the initial RAM disk, and ssh goes over a second serial line."""
+    """Neither disk nor network: everything is in the initial RAM disk, and ssh goes over a second serial
+    line.
+    """
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ def add(guest: Guest) -> None:
         raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
     _check_kernel(guest.kernel, guest.architecture)
     if guest.serial and guest.architecture != "x86_64":
-        raise InputError("--serial: QEMU's Arm machine has one serial line, which is the console; leave --serial out")
+        raise InputError(
+            "--serial: QEMU's Arm machine has one serial line, which is the console; leave --serial out"
+        )
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
             raise InputError(f"{folder} is not a folder")
@@ -132,7 +136,10 @@ def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
     """Raises InputError if files lie where the guest mounts a file system, which would hide them."""
     for name in hidden:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
-            raise InputError(f"{overlay}/{name} would be hidden: the guest mounts a file system at /{name}; use another folder, such as /opt")
+            raise InputError(
+                f"{overlay}/{name} would be hidden: the guest mounts a file system at /{name}; use "
+                "another folder, such as /opt"
+            )
 
 
 def _check_kernel(kernel: Path, architecture: Architecture) -> None:
@@ -141,7 +148,9 @@ def _check_kernel(kernel: Path, architecture: Architecture) -> None:
     except OSError as error:
         raise InputError(f"the kernel {kernel} cannot be read: {error.strerror}") from None
     if actual is None:
-        raise InputError(f"{kernel} is not a bootable kernel: give a bzImage (x86-64), or an Image (arm64) and --arm64")
+        raise InputError(
+            f"{kernel} is not a bootable kernel: give a bzImage (x86-64), or an Image (arm64) and --arm64"
+        )
     if actual != architecture:
         remedy = "leave out --arm64" if actual == "x86_64" else "add it with --arm64"
         raise InputError(f"{kernel} is a kernel for {SHOWN[actual]}: {remedy}")
@@ -150,7 +159,9 @@ def _check_kernel(kernel: Path, architecture: Architecture) -> None:
 def check_name(name: str) -> str:
     """A name for a guest. Raises InputError."""
     if not re.fullmatch(NAME, name):
-        raise InputError(f"'{name[:40]}' cannot be a guest's name: use at most 32 lowercase letters, digits and '-'")
+        raise InputError(
+            f"'{name[:40]}' cannot be a guest's name: use at most 32 lowercase letters, digits and '-'"
+        )
     return name
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Builds kernel modules for Debian kernels: headers and compiler are unpacked into a folder, and make runs there (chroot)."""
+"""Builds kernel modules for Debian kernels: headers and compiler are unpacked into a folder, and make runs
+there (chroot).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,19 @@ if TYPE_CHECKING:
     from rtgauge.lab.kernel_image import Architecture
 
 FLAVOURS = ("", "-rt")
-TOOLS = ("base-files", "coreutils", "dash", "diffutils", "findutils", "gawk", "grep", "make", "perl", "sed", "sparse")
+TOOLS = (
+    "base-files",
+    "coreutils",
+    "dash",
+    "diffutils",
+    "findutils",
+    "gawk",
+    "grep",
+    "make",
+    "perl",
+    "sed",
+    "sparse",
+)
 """Programs that the kernel's makefiles call, besides the compiler; sparse for `C=2`."""
 CROSS = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
 KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64"}
@@ -37,7 +51,9 @@ IN_TREE = 'mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i PATH=
 
 @dataclass(frozen=True)
 class HeadersTree:
-    """Headers of the stock and the PREEMPT_RT kernel of a Debian release, with a compiler that runs on this machine."""
+    """Headers of the stock and the PREEMPT_RT kernel of a Debian release, with a compiler that runs on this
+    machine.
+    """
 
     folder: Path
     architecture: Architecture
@@ -45,29 +61,59 @@ class HeadersTree:
     def releases(self) -> list[str]:
         """The kernels' releases, as `uname -r` gives them."""
         ending = DEBIAN[self.architecture]
-        return sorted(path.name.removeprefix("linux-headers-") for path in (self.folder / "usr/src").glob(f"linux-headers-*-{ending}"))
+        return sorted(
+            path.name.removeprefix("linux-headers-")
+            for path in (self.folder / "usr/src").glob(f"linux-headers-*-{ending}")
+        )
 
-    def make(self, release: str, sources: Path, into: Path, words: Sequence[str] = ()) -> tuple[list[Path], str]:
-        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; they come into the folder `into`.
+    def make(
+        self, release: str, sources: Path, into: Path, words: Sequence[str] = ()
+    ) -> tuple[list[Path], str]:
+        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; they
+        come into the folder `into`.
 
-        Returns them and make's output. Several processes may build at the same time. Raises MeasureError with the end of make's output.
+        Returns them and make's output. Several processes may build at the same time. Raises MeasureError with
+        the end of make's output.
         """
         if release not in self.releases():
-            raise MeasureError(f"no headers for kernel {release}; there are headers for {', '.join(self.releases())}")
+            raise MeasureError(
+                f"no headers for kernel {release}; there are headers for {', '.join(self.releases())}"
+            )
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="build-") as name:
             place = Path(name)
-            shutil.copytree(sources, place, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "test"), dirs_exist_ok=True)
+            shutil.copytree(
+                sources,
+                place,
+                ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "test"),
+                dirs_exist_ok=True,
+            )
             output = self._make(release, place, words)
             return sorted(Path(shutil.copy(path, into)) for path in place.glob("*.ko")), output
 
     def _make(self, release: str, place: Path, words: Sequence[str]) -> str:
         """Build what is in `place`, a folder of the tree; returns make's output."""
         (self.folder / "dev").mkdir(exist_ok=True)
-        namespaces = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+        namespaces = (
+            ["unshare", "--mount"]
+            if os.geteuid() == 0
+            else ["unshare", "--user", "--map-root-user", "--mount"]
+        )
         target = [f"ARCH={KERNEL_ARCH[self.architecture]}", f"CROSS_COMPILE={CROSS[self.architecture]}"]
-        make = ["make", "-C", f"/usr/src/linux-headers-{release}", f"M=/{place.name}", *target, *words, "modules"]
+        make = [
+            "make",
+            "-C",
+            f"/usr/src/linux-headers-{release}",
+            f"M=/{place.name}",
+            *target,
+            *words,
+            "modules",
+        ]
         done = subprocess.run(
-            [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *make], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *make],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         output = done.stdout + done.stderr
         if done.returncode:
@@ -76,21 +122,48 @@ class HeadersTree:
 
 
 def unpack(packages: Sequence[str], suite: str, architecture: Architecture, place: Path) -> None:
-    """Unpack packages of a Debian release and their dependencies into the folder `place`, over its present files. Raises MeasureError."""
+    """Unpack packages of a Debian release and their dependencies into the folder `place`, over its present
+    files.
+
+    Raises MeasureError.
+    """
     command = mmdebstrap(packages, architecture)
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         archive = f"{folder}/packages.tar"
         command += [suite, archive, os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": folder})
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "TMPDIR": folder},
+            )
         except FileNotFoundError:
-            raise MeasureError("mmdebstrap is not installed: apt-get install mmdebstrap debian-archive-keyring") from None
+            raise MeasureError(
+                "mmdebstrap is not installed: apt-get install mmdebstrap debian-archive-keyring"
+            ) from None
         if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("E: ")] or done.stderr.splitlines()[-1:]
-            raise MeasureError(f"cannot fetch Debian packages: {'; '.join(errors[:2])[:300]}; check the network, or set RTGAUGE_LAB_MIRROR to another mirror")
+            errors = [
+                line for line in done.stderr.splitlines() if line.startswith("E: ")
+            ] or done.stderr.splitlines()[-1:]
+            raise MeasureError(
+                f"cannot fetch Debian packages: {'; '.join(errors[:2])[:300]}; check the network, "
+                "or set RTGAUGE_LAB_MIRROR to another mirror"
+            )
         place.mkdir(exist_ok=True)
         # not tarfile: a symbolic link of one package can be a folder in another
-        words = ["tar", "-C", str(place), "--exclude=./dev", "--keep-directory-symlink", "--no-same-owner", "-xf", archive]
+        words = [
+            "tar",
+            "-C",
+            str(place),
+            "--exclude=./dev",
+            "--keep-directory-symlink",
+            "--no-same-owner",
+            "-xf",
+            archive,
+        ]
         subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
 
 
@@ -109,9 +182,18 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     folders = sorted((new / "usr/src").glob(f"linux-headers-*-{DEBIAN[architecture]}"))
     # `scripts` links into the package of the build programs, which is needed for the host's architecture
     programs = {(folder / "scripts").readlink().parts[-2] for folder in folders}
-    compilers = {found[1] for folder in folders if (found := COMPILER.search((folder / ".kernelvariables").read_text()))}
+    compilers = {
+        found[1]
+        for folder in folders
+        if (found := COMPILER.search((folder / ".kernelvariables").read_text()))
+    }
     ending = CROSS[architecture].rstrip("-")
-    unpack([*TOOLS, *programs, *(f"{compiler}-{ending.replace('_', '-')}" for compiler in compilers)], suite, host, new)
+    unpack(
+        [*TOOLS, *programs, *(f"{compiler}-{ending.replace('_', '-')}" for compiler in compilers)],
+        suite,
+        host,
+        new,
+    )
 
 
 def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
@@ -128,8 +210,13 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
         new.rename(place)
 
 
-def headers_tree(architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False) -> HeadersTree:
-    """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages. Raises MeasureError."""
+def headers_tree(
+    architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False
+) -> HeadersTree:
+    """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages.
+
+    Raises MeasureError.
+    """
     place = paths.cache() / "headers" / f"{suite}-{architecture}"
     if place.is_dir() and not fresh:
         return HeadersTree(check_private(place), architecture)

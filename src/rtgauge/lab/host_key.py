@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A guest's ssh key: the guest says it on its console, which nobody else writes to, and ssh trusts no other."""
+"""A guest's ssh key: the guest says it on its console, which nobody else writes to, and ssh trusts no
+other.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def trust(folder: Path, key: str) -> None:
 
 
 def trust_last_boot(folder: Path) -> None:
-    """The same by its console: a guest whose disk is in memory makes a key at each boot, also after a reset. Raises OSError."""
+    """The same by its console: a guest whose disk is in memory makes a key at each boot, also after a reset.
+
+    Raises OSError.
+    """
     key = key_on((folder / "console.log").read_bytes())
     if key is not None:
         trust(folder, key)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Builds a guest's boot image: kernel, initramfs and disk of programs, cached under a digest of their sources."""
+"""Builds a guest's boot image: kernel, initramfs and disk of programs, cached under a digest of their
+sources.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,11 @@ def _listing(path: Path | None) -> list[Any]:
     """Path, size and modification time of the user's files: changes with their state."""
     if path is None:
         return []
-    files = sorted(entry for entry in path.rglob("*") if entry.is_symlink() or entry.is_file()) if path.is_dir() else [path]
+    files = (
+        sorted(entry for entry in path.rglob("*") if entry.is_symlink() or entry.is_file())
+        if path.is_dir()
+        else [path]
+    )
     return [[str(file), file.lstat().st_size, file.lstat().st_mtime_ns] for file in files]
 
 
@@ -95,7 +101,9 @@ def _sources() -> list[Any]:
 
 def _userland_place(architecture: Architecture) -> Path:
     sources = hashlib.sha256((resources.files("rtgauge.lab") / "userland.py").read_bytes()).hexdigest()
-    return paths.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+    return (
+        paths.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+    )
 
 
 def _place(guest: Guest) -> Path:
@@ -125,7 +133,9 @@ def find_image(guest: Guest) -> Image | None:
 
 @contextmanager
 def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
-    """A temporary folder; one build at a time, others wait, and leftovers of killed builds are removed first."""
+    """A temporary folder; one build at a time, others wait, and leftovers of killed builds are removed
+    first.
+    """
     private_folder(parent)
     with paths.open_lock(parent / ".lock") as lock:
         try:
@@ -165,7 +175,9 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     return place
 
 
-def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+def _kernel_package(
+    guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool
+) -> Path:
     """The folder with Debian's kernel, its configuration and the needed modules, unpacked."""
     place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
@@ -182,8 +194,12 @@ def _kernel_package(guest: Guest, package: str, folder: Path, say: Callable[[str
     return place
 
 
-def _write_initrd(guest: Guest, userland: Path, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO) -> None:
-    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, without a disk all programs, and the overlay."""
+def _write_initrd(
+    guest: Guest, userland: Path, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO
+) -> None:
+    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, without a
+    disk all programs, and the overlay.
+    """
     cpio = CpioWriter(file)
     if configuration is not None:
         cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
@@ -199,10 +215,17 @@ def _write_initrd(guest: Guest, userland: Path, modules: Mapping[str, bytes], co
     }
     for name, text in files.items():
         cpio.file(f"etc/{name}", text.encode())
-    cpio.file("etc/inittab", _guest_file("inittab") + (b"::respawn:/etc/serve-line\n" if guest.serial else b""))
+    cpio.file(
+        "etc/inittab", _guest_file("inittab") + (b"::respawn:/etc/serve-line\n" if guest.serial else b"")
+    )
     cpio.file("init", _guest_file("init"), 0o755)
     cpio.file("bin/busybox", (userland / BUSYBOX).read_bytes(), 0o755)
-    for link, points_to in (("sbin", "bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("etc/os-release", "../usr/lib/os-release")):
+    for link, points_to in (
+        ("sbin", "bin"),
+        ("lib", "usr/lib"),
+        ("lib64", "usr/lib64"),
+        ("etc/os-release", "../usr/lib/os-release"),
+    ):
         cpio.link(link, points_to)
     cpio.folder("root", 0o700)
     cpio.folder("root/.ssh", 0o700)
@@ -219,7 +242,10 @@ def _write_initrd(guest: Guest, userland: Path, modules: Mapping[str, bytes], co
 
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
-    """The image of a guest, built if it is missing, or rebuilt with Debian's newest packages (`fresh`). Raises MeasureError."""
+    """The image of a guest, built if it is missing, or rebuilt with Debian's newest packages (`fresh`).
+
+    Raises MeasureError.
+    """
     image = find_image(guest)
     if image is not None and not fresh:
         return image
@@ -244,7 +270,9 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
         with (new / INITRD).open("wb") as file:
             _write_initrd(guest, userland, with_needs(available, [*wanted, *available]), configuration, file)
         (new / USR).hardlink_to(userland / USR)
-        (new / ABOUT).write_text(json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n")
+        (new / ABOUT).write_text(
+            json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n"
+        )
         remove_images(guest.name)
         new.rename(place)
     return Image(place, release)
@@ -263,7 +291,11 @@ def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> Non
 def remove_images(name: str) -> bool:
     """Remove the images of a guest; False if there were none."""
     candidates = (paths.cache() / "images").glob(f"{name}-*")
-    images = [folder for folder in candidates if folder.name.removeprefix(f"{name}-").isalnum() and len(folder.name) == len(name) + 17]
+    images = [
+        folder
+        for folder in candidates
+        if folder.name.removeprefix(f"{name}-").isalnum() and len(folder.name) == len(name) + 17
+    ]
     for folder in images:
         shutil.rmtree(folder)
     return images != []

@@ -32,20 +32,28 @@ def architecture_of(kernel: Path) -> Architecture | None:
     if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
         return "x86_64"
     # Documentation/arch/arm64/booting.rst; QEMU unpacks a compressed one
-    if head[0x38:0x3C] == b"ARM\x64" or (head[:2] == b"MZ" and head[4:8] == b"zimg") or head.startswith(b"\x1f\x8b"):
+    if (
+        head[0x38:0x3C] == b"ARM\x64"
+        or (head[:2] == b"MZ" and head[4:8] == b"zimg")
+        or head.startswith(b"\x1f\x8b")
+    ):
         return "aarch64"
     return None
 
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
-    """Copy the kernel to `place`, unpacked if possible: an emulated processor needs seconds to unpack it at each boot."""
+    """Copy the kernel to `place`, unpacked if possible: an emulated processor needs seconds to unpack it at
+    each boot.
+    """
     content = kernel.read_bytes()
     unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_arm(content)
     place.write_bytes(content if unpacked is None else unpacked)
 
 
 def _unpack_x86(content: bytes) -> bytes | None:
-    """The kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct entry point."""
+    """The kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct entry
+    point.
+    """
     if len(content) < 2 * SECTOR or content[0x202:0x206] != b"HdrS":
         return None
     sectors = content[0x1F1] or 4
@@ -57,7 +65,9 @@ def _unpack_x86(content: bytes) -> bytes | None:
 
 
 def _unpack_arm(content: bytes) -> bytes | None:
-    """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for other files."""
+    """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for other
+    files.
+    """
     if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None
     offset, length = struct.unpack_from("<II", content, 8)
@@ -73,7 +83,9 @@ def _unpack(packed: bytes) -> bytes | None:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None
     if packed.startswith(b"\x28\xb5\x2f\xfd") and shutil.which("zstd") is not None:
-        done = subprocess.run(["zstd", "-dcq"], input=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        done = subprocess.run(
+            ["zstd", "-dcq"], input=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        )
         return done.stdout if done.returncode == 0 else None
     return None
 
@@ -87,7 +99,15 @@ def _has_entry(content: bytes) -> bool:
     from elftools.elf.segments import NoteSegment
 
     try:
-        segments = [segment for segment in ELFFile(io.BytesIO(content)).iter_segments() if isinstance(segment, NoteSegment)]
+        segments = [
+            segment
+            for segment in ELFFile(io.BytesIO(content)).iter_segments()
+            if isinstance(segment, NoteSegment)
+        ]
     except ELFError:
         return False
-    return any(str(note["n_type"]) == PHYS32_ENTRY and note["n_name"] == "Xen" for segment in segments for note in segment.iter_notes())
+    return any(
+        str(note["n_type"]) == PHYS32_ENTRY and note["n_name"] == "Xen"
+        for segment in segments
+        for note in segment.iter_notes()
+    )

@@ -30,11 +30,18 @@ WANTED = (
 
 def find_modules(folder: Path) -> dict[str, Path]:
     """Every module below a folder, by name."""
-    return {module_name(path): path for path in sorted(folder.rglob("*.ko*")) if path.name.endswith((".ko", ".ko.xz", ".ko.gz", ".ko.zst"))}
+    return {
+        module_name(path): path
+        for path in sorted(folder.rglob("*.ko*"))
+        if path.name.endswith((".ko", ".ko.xz", ".ko.gz", ".ko.zst"))
+    }
 
 
 def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
-    """The available modules of `wanted` and their dependencies: name -> content, in load order. Raises MeasureError."""
+    """The available modules of `wanted` and their dependencies: name -> content, in load order.
+
+    Raises MeasureError.
+    """
     from elftools.common.exceptions import ELFError
 
     contents: dict[str, bytes] = {}
@@ -84,7 +91,11 @@ def module_information(content: bytes) -> dict[str, str]:
     """What modinfo shows of a module: key -> value, of several the last. Raises ELFError."""
     section = _elf(content).get_section_by_name(".modinfo")
     words: list[bytes] = section.data().split(b"\0") if section is not None else []
-    return {key: value for key, sign, value in (word.decode(errors="replace").partition("=") for word in words) if sign}
+    return {
+        key: value
+        for key, sign, value in (word.decode(errors="replace").partition("=") for word in words)
+        if sign
+    }
 
 
 def module_needs(content: bytes) -> list[str]:

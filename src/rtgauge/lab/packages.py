@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Fetches Debian packages with mmdebstrap, which verifies Debian's signatures, and unpacks them; none of their code is run."""
+"""Fetches Debian packages with mmdebstrap, which verifies Debian's signatures, and unpacks them; none of
+their code is run.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,33 @@ def _has_subordinate_ids() -> bool:
 
 
 def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]:
-    """The command line that extracts packages, without suite, archive and mirror; only what Debian has signed is taken. Raises MeasureError."""
+    """The command line that extracts packages, without suite, archive and mirror; only what Debian has signed
+    is taken.
+
+    Raises MeasureError.
+    """
     if shutil.which("mmdebstrap") is None:
-        raise MeasureError("mmdebstrap, which fetches Debian packages, is not installed: apt-get install mmdebstrap debian-archive-keyring")
+        raise MeasureError(
+            "mmdebstrap, which fetches Debian packages, is not installed: apt-get install "
+            "mmdebstrap debian-archive-keyring"
+        )
     if not Path(KEYRING).is_file():
-        raise MeasureError(f"Debian's keyring {KEYRING} is missing, so that its packages cannot be verified: apt-get install debian-archive-keyring")
-    return ["mmdebstrap", "--variant=extract", f"--architectures={DEBIAN[architecture]}", f"--include={','.join(packages)}", f"--keyring={KEYRING}"]
+        raise MeasureError(
+            f"Debian's keyring {KEYRING} is missing, so that its packages cannot be verified: "
+            "apt-get install debian-archive-keyring"
+        )
+    return [
+        "mmdebstrap",
+        "--variant=extract",
+        f"--architectures={DEBIAN[architecture]}",
+        f"--include={','.join(packages)}",
+        f"--keyring={KEYRING}",
+    ]
 
 
-def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]) -> Path:
+def fetch(
+    packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]
+) -> Path:
     """Unpack the packages and their dependencies into a new folder in `folder`. Raises MeasureError."""
     command = mmdebstrap(packages, architecture)
     archive, tree = folder / "packages.tar", folder / "tree"
@@ -52,7 +72,14 @@ def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say
     command += [SUITE, str(archive), mirror]
     messages: list[str] = []
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
         assert process.stderr is not None  # noqa: S101 - stderr=PIPE
         try:
             for line in process.stderr:
@@ -63,13 +90,21 @@ def fetch(packages: Sequence[str], architecture: Architecture, folder: Path, say
             process.terminate()
             raise
     if process.returncode:
-        errors = [line.removeprefix("E: ") for line in messages if line.startswith(("E: ", "Err:"))] or messages[-1:]
+        errors = [
+            line.removeprefix("E: ") for line in messages if line.startswith(("E: ", "Err:"))
+        ] or messages[-1:]
         reason = "; ".join(errors[:2])[:300]
         if os.geteuid() and not _has_subordinate_ids():
             user = pwd.getpwuid(os.geteuid()).pw_name
             remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
-            raise MeasureError(f"cannot build the guest ({reason}): without root, mmdebstrap needs subordinate user ids, which {user} does not have: {remedy}")
-        raise MeasureError(f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set RTGAUGE_LAB_MIRROR to another mirror")
+            raise MeasureError(
+                f"cannot build the guest ({reason}): without root, mmdebstrap needs subordinate "
+                f"user ids, which {user} does not have: {remedy}"
+            )
+        raise MeasureError(
+            f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "
+            "RTGAUGE_LAB_MIRROR to another mirror"
+        )
     say("unpacking")
     tree.mkdir()
     with tarfile.open(archive) as tar:

@@ -24,23 +24,30 @@ Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
 ONE_THREAD = "tcg,thread=single"
-"""With one thread per emulated x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched (`Oops: int3`)."""
+"""With one thread per emulated x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched
+(`Oops: int3`).
+"""
 STEADY_CLOCK = "tsc=nowatchdog"
-"""On a busy host the kernel would find the emulated TSC unstable and change the clock source during a measurement; it is as good as the
+"""On a busy host the kernel would find the emulated TSC unstable and change the clock source during a
+measurement; it is as good as the
 other emulated clocks."""
 ICOUNT_SHIFT = 2
-"""With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG Instruction Counting")."""
+"""With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG
+Instruction Counting").
+"""
 ICOUNT_PARAMETER = "rtgauge.icount"
 """Says so to the guest's facts; the kernel ignores parameters of modules that it does not know."""
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
-    # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs them.
+    # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs
+    # them.
     ("x86_64", "tcg"): "max,la57=off",
     ("x86_64", "kvm"): "host",
     ("aarch64", "tcg"): "max,pauth-impdef=on",
     ("aarch64", "kvm"): "host",
 }
-# No guest needs system management mode; with it, QEMU 7.2 occasionally crashed while starting several emulated CPUs.
+# No guest needs system management mode; with it, QEMU 7.2 occasionally crashed while starting several
+# emulated CPUs.
 MACHINES = {"x86_64": "q35,smm=off", "aarch64": "virt,gic-version=max"}
 TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
@@ -67,7 +74,9 @@ class BootOptions:
 def check_append(text: str) -> str:
     """Check kernel parameters. Raises InputError if they are too long or unprintable."""
     if len(text) > LONGEST_APPEND or not text.isprintable():
-        raise InputError(f"kernel parameters must be one line of at most {LONGEST_APPEND} printable characters")
+        raise InputError(
+            f"kernel parameters must be one line of at most {LONGEST_APPEND} printable characters"
+        )
     return text
 
 
@@ -75,7 +84,10 @@ def program(architecture: Architecture) -> str:
     """Path of QEMU. Raises MeasureError if it is not installed."""
     path = shutil.which(PROGRAMS[architecture])
     if path is None:
-        raise MeasureError(f"{PROGRAMS[architecture]}, which runs the lab's guests, is not installed: apt-get install {PACKAGES[architecture]}")
+        raise MeasureError(
+            f"{PROGRAMS[architecture]}, which runs the lab's guests, is not installed: apt-get "
+            f"install {PACKAGES[architecture]}"
+        )
     return path
 
 
@@ -85,11 +97,18 @@ def _escaped(path: Path) -> str:
 
 
 def _monitor(folder: Path) -> list[str]:
-    """The socket of QEMU's monitor, for users with access to the folder; tests press the power button there, a GPIO line of an Arm guest."""
+    """The socket of QEMU's monitor, for users with access to the folder; tests press the power button there,
+    a GPIO line of an Arm guest.
+    """
     path = folder / "qmp"
     if len(str(path).encode()) > LONGEST_SOCKET:
         return []
-    return ["-chardev", f"socket,id=monitor,path={_escaped(path)},server=on,wait=off", "-mon", "chardev=monitor,mode=control"]
+    return [
+        "-chardev",
+        f"socket,id=monitor,path={_escaped(path)},server=on,wait=off",
+        "-mon",
+        "chardev=monitor,mode=control",
+    ]
 
 
 def _virtio(image: Image, folder: Path, port: int) -> list[str]:
@@ -107,7 +126,12 @@ def _virtio(image: Image, folder: Path, port: int) -> list[str]:
 
 def _serial_line(port: int) -> list[str]:
     """A second serial line, behind `port`."""
-    return ["-chardev", f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off", "-serial", "chardev:line"]
+    return [
+        "-chardev",
+        f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off",
+        "-serial",
+        "chardev:line",
+    ]
 
 
 def with_engines(guest: Guest, options: BootOptions) -> bool:
@@ -116,7 +140,10 @@ def with_engines(guest: Guest, options: BootOptions) -> bool:
 
 
 def cpus(guest: Guest, options: BootOptions) -> str:
-    """The guest's CPUs as for -smp. Those whose clock counts instructions take turns: one, where nothing is said."""
+    """The guest's CPUs as for -smp.
+
+    Those whose clock counts instructions take turns: one, where nothing is said.
+    """
     return options.smp or ("1" if options.icount else TOPOLOGY[guest.architecture])
 
 
@@ -125,12 +152,21 @@ def emulates_x86(guest: Guest, accelerator: Accelerator) -> bool:
     return guest.architecture == "x86_64" and accelerator == "tcg"
 
 
-def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator) -> list[str]:
-    """QEMU's command line; QEMU daemonizes once the machine is set up, and writes console, monitor socket and pid to `folder`."""
+def command(
+    guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator
+) -> list[str]:
+    """QEMU's command line; QEMU daemonizes once the machine is set up, and writes console, monitor socket and
+    pid to `folder`.
+    """
     smp = cpus(guest, options)
     if not re.fullmatch(SMP, smp):
         raise InputError(f"--smp '{smp[:80]}': give a number or QEMU's notation, e.g. 4,cores=2,threads=2")
-    defaults = [f"console={CONSOLES[guest.architecture]}", "loglevel=5", "panic=-1", *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else [])]
+    defaults = [
+        f"console={CONSOLES[guest.architecture]}",
+        "loglevel=5",
+        "panic=-1",
+        *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else []),
+    ]
     if options.icount:
         defaults.append(f"{ICOUNT_PARAMETER}={ICOUNT_SHIFT}")
     parameters = [*defaults, guest.append, check_append(options.append)]
@@ -158,4 +194,6 @@ def command(guest: Guest, image: Image, options: BootOptions, *, folder: Path, p
 
 def same_architecture(architecture: Architecture) -> bool:
     """Whether this machine has the guest's architecture."""
-    return platform.machine() in {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64")}[architecture]
+    return (
+        platform.machine() in {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64")}[architecture]
+    )

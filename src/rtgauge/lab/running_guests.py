@@ -38,7 +38,9 @@ def console_of(name: str) -> Path:
 
 
 def process_of(name: str) -> int | None:
-    """The pid of this guest's QEMU; None if it does not run, also if the pid now belongs to another process."""
+    """The pid of this guest's QEMU; None if it does not run, also if the pid now belongs to another
+    process.
+    """
     with contextlib.suppress(OSError, ValueError):
         pid = int((folder_of(name) / "pid").read_text())
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -71,7 +73,9 @@ def all_running() -> Iterator[Running]:
             yield running
 
 
-def run_in(running: Running, script: str, timeout_s: float = SSH_S) -> subprocess.CompletedProcess[str] | None:
+def run_in(
+    running: Running, script: str, timeout_s: float = SSH_S
+) -> subprocess.CompletedProcess[str] | None:
     """Run a constant script in the guest's shell; None on a timeout."""
     try:
         return subprocess.run(
@@ -100,7 +104,10 @@ def _gone(name: str, timeout_s: float) -> bool:
 
 
 def stop(name: str) -> bool:
-    """Shut the guest down; False if it was not running. Kills QEMU if the guest does not answer. Raises MeasureError if QEMU does not end."""
+    """Shut the guest down; False if it was not running.
+
+    Kills QEMU if the guest does not answer. Raises MeasureError if QEMU does not end.
+    """
     if process_of(name) is None:
         return False
     running = find_running(name)
@@ -130,7 +137,13 @@ def cut_power(running: Running) -> None:
     if running.serial:  # who shares the connection would wait for an answer of the boot before
         *ssh, host = ssh_command(running)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run([*ssh, "-O", "exit", host], stdin=subprocess.DEVNULL, capture_output=True, timeout=SSH_S, check=False)
+            subprocess.run(
+                [*ssh, "-O", "exit", host],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SSH_S,
+                check=False,
+            )
 
 
 def end_of_console(name: str) -> bytes | None:
@@ -164,7 +177,10 @@ def running_guest(name: str) -> Running:
 
 
 def remove(guest: Guest) -> list[str]:
-    """Remove a guest's images, its disk, and an added guest itself; gives what was removed. Raises InputError if it runs."""
+    """Remove a guest's images, its disk, and an added guest itself; gives what was removed.
+
+    Raises InputError if it runs.
+    """
     from rtgauge.lab.guest import forget
     from rtgauge.lab.image import remove_images
 

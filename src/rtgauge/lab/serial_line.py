@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER`, a ProxyCommand with ProxyUseFdpass (ssh_config(5)).
+"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER`, a
+ProxyCommand with ProxyUseFdpass (ssh_config(5)).
 
-A serial line neither begins nor ends a connection: the server of an earlier client may still be there, or none. So a line with a random word is sent until
-the guest's `serve-line` returns it (to an earlier server that line is a broken packet, at which it ends), and then, once, that the server may begin.
+A serial line neither begins nor ends a connection: the server of an earlier client may still be there, or
+none. So a line with a random word is sent until
+the guest's `serve-line` returns it (to an earlier server that line is a broken packet, at which it ends), and
+then, once, that the server may begin.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ PATIENCE_S = 60.0
 
 
 def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
-    """Return when the guest's server begins with this client; nothing of what it sends is read. Raises OSError, TimeoutError where nobody answers."""
+    """Return when the guest's server begins with this client; nothing of what it sends is read.
+
+    Raises OSError, TimeoutError where nobody answers.
+    """
     word = secrets.token_hex(8)
     deadline = time.monotonic() + patience_s
     line.settimeout(AGAIN_S)
@@ -51,7 +57,8 @@ def _skip_to(line: socket.socket, mark: bytes) -> None:
 
 
 def main(port: str, folder: str | None = None) -> None:
-    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard output.
+    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard
+    output.
 
     By then the guest has said its key on its console, in its `folder`: it may have been reset.
     """

@@ -71,7 +71,9 @@ def ssh_options(running: Running) -> dict[str, str]:
 def _over_serial_line(folder: Path) -> dict[str, str]:
     control = folder / "ssh"
     if len(str(control).encode()) > LONGEST_CONTROL_PATH:
-        raise MeasureError(f"the path {control} is too long for a socket: set XDG_DATA_HOME to a shorter folder")
+        raise MeasureError(
+            f"the path {control} is too long for a socket: set XDG_DATA_HOME to a shorter folder"
+        )
     line = f"{shlex.quote(sys.executable)} -P -m rtgauge.lab.serial_line".replace("%", "%%")
     return {
         "ProxyCommand": f"{line} %p {shlex.quote(str(folder)).replace('%', '%%')}",
@@ -89,4 +91,12 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
 def ssh_command(running: Running) -> list[str]:
     """The ssh client's command line for a running guest, without a remote command."""
     options = {**ssh_options(running), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
-    return ["ssh", "-F", "none", *(word for key, value in options.items() for word in ("-o", f"{key}={value}")), "-p", str(running.port), "root@127.0.0.1"]
+    return [
+        "ssh",
+        "-F",
+        "none",
+        *(word for key, value in options.items() for word in ("-o", f"{key}={value}")),
+        "-p",
+        str(running.port),
+        "root@127.0.0.1",
+    ]

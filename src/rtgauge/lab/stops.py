@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A guest whose virtual CPUs are stopped from outside now and then, as a hypervisor does that has no time for them: for `rtgauge selftest`."""
+"""A guest whose virtual CPUs are stopped from outside now and then, as a hypervisor does that has no time for
+them: for `rtgauge selftest`.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,17 @@ print(start_ns, end_ns)
 
 
 def clock_offset_ns(running: Running) -> int:
-    """What the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime). Raises MeasureError."""
+    """What the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime).
+
+    Raises MeasureError.
+    """
     looks = f"i=0; while [ $i -lt {LOOKS} ]; do cat /proc/uptime; sleep 0.1; i=$((i + 1)); done"
-    with subprocess.Popen([*ssh_command(running), looks], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        offsets = [round(float(line.split()[0]) * NS_PER_S) - time.monotonic_ns() for line in process.stdout or ()]
+    with subprocess.Popen(
+        [*ssh_command(running), looks], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as process:
+        offsets = [
+            round(float(line.split()[0]) * NS_PER_S) - time.monotonic_ns() for line in process.stdout or ()
+        ]
     if not offsets:
         raise MeasureError(f"lab:{running.name} does not tell its time")
     return max(offsets)
@@ -51,7 +60,10 @@ def clock_offset_ns(running: Running) -> int:
 
 @contextmanager
 def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
-    """Stop the guest again and again while the context lasts. Gives (start, end) of each stop in ns of this machine's CLOCK_MONOTONIC."""
+    """Stop the guest again and again while the context lasts.
+
+    Gives (start, end) of each stop in ns of this machine's CLOCK_MONOTONIC.
+    """
     stops: list[tuple[int, int]] = []
     over = threading.Event()
 
@@ -60,7 +72,12 @@ def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int
             running = find_running(name)
             if running is None:
                 continue
-            done = subprocess.run([sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             if done.returncode == 0:
                 start_ns, end_ns = map(int, done.stdout.split())
                 stops.append((start_ns, end_ns))

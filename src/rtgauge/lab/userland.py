@@ -14,7 +14,18 @@ from rtgauge.lab.kernel_image import ELF
 if TYPE_CHECKING:
     from pathlib import Path
 
-PACKAGES = ("base-files", "busybox-static", "dash", "dropbear-bin", "iperf3", "iproute2", "rt-tests", "rtla", "stress-ng", "util-linux")
+PACKAGES = (
+    "base-files",
+    "busybox-static",
+    "dash",
+    "dropbear-bin",
+    "iperf3",
+    "iproute2",
+    "rt-tests",
+    "rtla",
+    "stress-ng",
+    "util-linux",
+)
 PROGRAMS = (
     "usr/bin/busybox",
     "usr/sbin/dropbear",
@@ -37,7 +48,9 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """The shared libraries of a program or library, and its loader; empty if it is static or not an ELF file."""
+    """The shared libraries of a program or library, and its loader; empty if it is static or not an ELF
+    file.
+    """
     if not content.startswith(ELF):
         return []
     from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
@@ -52,7 +65,8 @@ def needed_libraries(content: bytes) -> list[str]:
 def resolve(tree: Path, name: str) -> list[str]:
     """A path in an unpacked system, followed by the targets of its links; [] if it does not exist.
 
-    Names are relative to `tree`; links never lead out of it. Debian's merged /usr (`lib` is `usr/lib`) is handled.
+    Names are relative to `tree`; links never lead out of it. Debian's merged /usr (`lib` is `usr/lib`) is
+    handled.
     """
     chain: list[str] = []
     name = _merged(name)
@@ -69,7 +83,11 @@ def resolve(tree: Path, name: str) -> list[str]:
 
 def _merged(name: str) -> str:
     name = name.lstrip("/")
-    return name if name.startswith("usr/") or name.partition("/")[0] not in {"bin", "sbin", "lib", "lib64"} else f"usr/{name}"
+    return (
+        name
+        if name.startswith("usr/") or name.partition("/")[0] not in {"bin", "sbin", "lib", "lib64"}
+        else f"usr/{name}"
+    )
 
 
 def _find_library(tree: Path, name: str) -> list[str]:
@@ -83,17 +101,26 @@ def _find_library(tree: Path, name: str) -> list[str]:
 
 
 def pick(tree: Path, place: Path) -> None:
-    """Copy the programs and their libraries from unpacked packages to the new folder `place`. Raises MeasureError if one is missing."""
+    """Copy the programs and their libraries from unpacked packages to the new folder `place`.
+
+    Raises MeasureError if one is missing.
+    """
     waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
     taken: set[str] = set()
     while waiting:
         program, names = waiting.pop()
         if not names:
-            raise MeasureError(f"Debian's packages do not contain {program}; try rtgauge lab build --fresh, or a newer rtgauge")
+            raise MeasureError(
+                f"Debian's packages do not contain {program}; try rtgauge lab build --fresh, or a "
+                "newer rtgauge"
+            )
         new = [name for name in names if name not in taken]
         taken.update(new)
         if new and names[-1] in new:
-            waiting += [(library, _find_library(tree, library)) for library in needed_libraries((tree / names[-1]).read_bytes())]
+            waiting += [
+                (library, _find_library(tree, library))
+                for library in needed_libraries((tree / names[-1]).read_bytes())
+            ]
     for name in sorted(taken):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(tree / name, place / name, follow_symlinks=False)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the server of the live page answers: the page, a WebSocket with documents, and one with frames of what a step simulates."""
+"""What the server of the live page answers: the page, a WebSocket with documents, and one with frames of what
+a step simulates.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ MOST_UNREAD = 4
 """Frames on their way to a browser, which answers each: one that cannot follow gets fewer, and none late."""
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src "
+    "'unsafe-inline'; "
+    "connect-src 'self'; "
     "frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -45,7 +49,9 @@ class _Browser:
 
 
 class LiveApplication:
-    """The routes, and what they show. On loopback, the Host of a request must be this machine's; elsewhere it must have the token.
+    """The routes, and what they show.
+
+    On loopback, the Host of a request must be this machine's; elsewhere it must have the token.
 
     `tell`(how many follow documents, how many follow frames) is called at each change.
     """
@@ -62,7 +68,13 @@ class LiveApplication:
         self.ended = False
         """Whether the last document has come."""
         self._gone = asyncio.Event()
-        self.routes = Starlette(routes=[Route("/", self._show), WebSocketRoute("/live", self._follow), WebSocketRoute("/frames", self._watch)])
+        self.routes = Starlette(
+            routes=[
+                Route("/", self._show),
+                WebSocketRoute("/live", self._follow),
+                WebSocketRoute("/frames", self._watch),
+            ]
+        )
 
     def set_document(self, content: bytes, *, ended: bool) -> None:
         """Another document to show; `ended`: the last one."""
@@ -106,7 +118,11 @@ class LiveApplication:
     async def _accept(self, socket: WebSocket, present: int) -> bool:
         """Whether the browser may look; it is told."""
         origin, host = socket.headers.get("origin"), socket.headers.get("host", "")
-        if not self._allowed(socket) or (origin is not None and origin.split("://")[-1] != host) or present >= MOST_BROWSERS:
+        if (
+            not self._allowed(socket)
+            or (origin is not None and origin.split("://")[-1] != host)
+            or present >= MOST_BROWSERS
+        ):
             await socket.close(1008)
             return False
         await socket.accept()
@@ -114,7 +130,9 @@ class LiveApplication:
 
     async def _show(self, request: Request) -> Response:
         if not self._allowed(request):
-            return PlainTextResponse("this address needs the token that rtgauge printed", status_code=403, headers=HEADERS)
+            return PlainTextResponse(
+                "this address needs the token that rtgauge printed", status_code=403, headers=HEADERS
+            )
         return HTMLResponse(self._page, headers=HEADERS)
 
     async def _follow(self, socket: WebSocket) -> None:
@@ -148,7 +166,9 @@ class LiveApplication:
                 sender.cancel()
 
     async def _send_frames(self, socket: WebSocket, browser: _Browser) -> None:
-        """The newest each time; those that came meanwhile are dropped, which the browser sees by their numbers."""
+        """The newest each time; those that came meanwhile are dropped, which the browser sees by their
+        numbers.
+        """
         sent = self._frame
         with contextlib.suppress(*CLOSED):
             while True:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a browser, or anybody who can reach the address, may take of the page's process: so many connections, so long without a request, so much memory."""
+"""What a browser, or anybody who can reach the address, may take of the page's process: so many connections,
+so long without a request, so much memory.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ ACCEPTED_AT_ONCE = 8
 
 
 class Connections:
-    """How many there are, of both kinds. `request_s`: from its beginning until a connection has become a WebSocket, or is over."""
+    """How many there are, of both kinds.
+
+    `request_s`: from its beginning until a connection has become a WebSocket, or is over.
+    """
 
     def __init__(self, request_s: float) -> None:
         self.count = 0
@@ -71,12 +76,16 @@ class Connections:
                 super().connection_lost(exc)
 
             def data_received(self, data: bytes) -> None:
-                # A read may be of tens of thousands of messages, each an object; pings are answered whether or not the answers are read.
+                # A read may be of tens of thousands of messages, each an object; pings are answered whether
+                # or not the answers are read.
                 for at in range(0, len(data), MOST_MESSAGE_BYTES):
                     if self.transport.is_closing():
                         return
                     super().data_received(data[at : at + MOST_MESSAGE_BYTES])
-                    if self.queue.qsize() > MOST_QUEUED or self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
+                    if (
+                        self.queue.qsize() > MOST_QUEUED
+                        or self.transport.get_write_buffer_size() > MOST_UNSENT_BYTES
+                    ):
                         self.transport.abort()
                         return
 
@@ -84,7 +93,9 @@ class Connections:
 
 
 def bounds(request_s: float) -> dict[str, Any]:
-    """For uvicorn's configuration; a connection that has not become a WebSocket, and is not over, is closed after `request_s`."""
+    """For uvicorn's configuration; a connection that has not become a WebSocket, and is not over, is closed
+    after `request_s`.
+    """
     http, socket = Connections(request_s).protocols()
     return {
         "http": http,

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The server of the live page: Starlette under uvicorn, in a process of its own with the lowest priority, which ends with the run.
+"""The server of the live page: Starlette under uvicorn, in a process of its own with the lowest priority,
+which ends with the run.
 
-Whatever somebody does who can reach the address, the process that measures sends two documents a second, and frames: no more.
+Whatever somebody does who can reach the address, the process that measures sends two documents a second, and
+frames: no more.
 
-On a loopback address everybody on this machine may look; on any other one the address has a token. The Host of a request must be the address that was
-given, so that no page from elsewhere can look through a browser (DNS rebinding), and a WebSocket must come from this page."""
+On a loopback address everybody on this machine may look; on any other one the address has a token. The Host
+of a request must be the address that was
+given, so that no page from elsewhere can look through a browser (DNS rebinding), and a WebSocket must come
+from this page.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,9 @@ DEFAULT_PORT = 8377
 EACH_S = 0.5
 """Between two documents."""
 REQUEST_S = 10.0
-"""For a connection to become a WebSocket, or to be over: the page is some KB, and what is silent or slow is closed."""
+"""For a connection to become a WebSocket, or to be over: the page is some KB, and what is silent or slow is
+closed.
+"""
 LAST_WORD_S = 2
 """For browsers to get the last document."""
 
@@ -70,7 +77,9 @@ def parse_address(text: str) -> Address:
             raise ValueError
     except ValueError:
         example = f"e.g. 127.0.0.1:{DEFAULT_PORT}, or 0.0.0.0:{DEFAULT_PORT} for other computers too"
-        raise InputError(f"--live {text!r}: give ADDRESS:PORT with an IP address of this machine, {example}") from None
+        raise InputError(
+            f"--live {text!r}: give ADDRESS:PORT with an IP address of this machine, {example}"
+        ) from None
     return Address(host, number)
 
 
@@ -82,13 +91,21 @@ def _listen_on(address: Address) -> socket.socket:
         listening.bind((address.host, address.port))
     except OSError as error:
         listening.close()
-        remedy = "--live 0 takes a port that is free" if error.errno == errno.EADDRINUSE else "give another one, e.g. --live 0.0.0.0:8377"
-        raise InputError(f"--live: {address.host}:{address.port} cannot be listened on ({error.strerror}); {remedy}") from None
+        remedy = (
+            "--live 0 takes a port that is free"
+            if error.errno == errno.EADDRINUSE
+            else "give another one, e.g. --live 0.0.0.0:8377"
+        )
+        raise InputError(
+            f"--live: {address.host}:{address.port} cannot be listened on ({error.strerror}); {remedy}"
+        ) from None
     return listening
 
 
 class LiveServer:
-    """Has the page served while it is entered. Raises InputError where the address is none of this machine's, or taken; MeasureError.
+    """Has the page served while it is entered.
+
+    Raises InputError where the address is none of this machine's, or taken; MeasureError.
 
     `request_s`: how long a connection may take to ask for something.
     """
@@ -120,15 +137,28 @@ class LiveServer:
             command = [sys.executable, "-P", "-m", "rtgauge.live.page_process", *map(str, descriptors)]
             null = subprocess.DEVNULL
             # Signals from the terminal belong to the run.
-            self.process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, pass_fds=descriptors, start_new_session=True)
-        given = {"host": self.address.host, "token": self.token, "request_s": self._request_s, "last_word_s": LAST_WORD_S}
+            self.process = subprocess.Popen(
+                command, stdin=null, stdout=null, stderr=null, pass_fds=descriptors, start_new_session=True
+            )
+        given = {
+            "host": self.address.host,
+            "token": self.token,
+            "request_s": self._request_s,
+            "last_word_s": LAST_WORD_S,
+        }
         # On the command line, other users would see the token.
         self._tell(GIVEN, json.dumps(given).encode())
         if not self._hear():
             self.process.wait()
-            raise MeasureError("the live page could not be started: it needs starlette, uvicorn and websockets; install rtgauge with its dependencies")
+            raise MeasureError(
+                "the live page could not be started: it needs starlette, uvicorn and websockets; "
+                "install rtgauge with its dependencies"
+            )
         self.state.on_frame = self._news.set
-        self._threads = [threading.Thread(target=work, name="rtgauge-live", daemon=True) for work in (self._feed, self._count)]
+        self._threads = [
+            threading.Thread(target=work, name="rtgauge-live", daemon=True)
+            for work in (self._feed, self._count)
+        ]
         for thread in self._threads:
             thread.start()
         return self
@@ -142,7 +172,9 @@ class LiveServer:
         counts = b""
         with contextlib.suppress(OSError):
             counts = self._told.recv(struct.calcsize(COUNTS), socket.MSG_WAITALL)
-        self._browsers, self.state.watchers = struct.unpack(COUNTS, counts) if len(counts) == struct.calcsize(COUNTS) else (0, 0)
+        self._browsers, self.state.watchers = (
+            struct.unpack(COUNTS, counts) if len(counts) == struct.calcsize(COUNTS) else (0, 0)
+        )
         self._news.set()
         return bool(counts)
 
@@ -151,7 +183,10 @@ class LiveServer:
             pass
 
     def _feed(self) -> None:
-        """Send documents while somebody looks, and the newest frame. A page's process that takes nothing holds up this thread alone."""
+        """Send documents while somebody looks, and the newest frame.
+
+        A page's process that takes nothing holds up this thread alone.
+        """
         sent, due_s = 0, 0.0
         while not self.state.ended:
             self._news.wait(max(due_s - time.monotonic(), 0) if self._browsers else None)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What is known of a run while it goes on, as one document for the browsers.
 
-The runner's thread only puts windows on a list; they are counted when a document is made, which happens in a thread of its own and only while a
+The runner's thread only puts windows on a list; they are counted when a document is made, which happens in a
+thread of its own and only while a
 browser looks."""
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame, SeriesLine, Window
 
 COLUMNS_NS: npt.NDArray[np.int64] = np.unique(np.round(np.logspace(2, 10, 8 * 16 + 1)).astype(np.int64))
-"""Lower edges of the histogram's columns: 16 a decade from 100 ns to 10 s; what is below is in the first, what is above in the last."""
+"""Lower edges of the histogram's columns: 16 a decade from 100 ns to 10 s; what is below is in the first,
+what is above in the last.
+"""
 _COLUMN_OF_BIN = np.clip(np.searchsorted(COLUMNS_NS, EDGES_NS, side="right") - 1, 0, len(COLUMNS_NS) - 1)
 MOST_MAXIMA = 600
 """Points of the course over time: of more, two become one."""
@@ -39,9 +42,14 @@ Motion = Literal["none", "shown", "elsewhere"]
 
 
 class LiveState:
-    """Listens to a run as the runner's `Progress` does, and gives documents and frames. `title` names a step, `motion` says whether it has frames."""
+    """Listens to a run as the runner's `Progress` does, and gives documents and frames.
 
-    def __init__(self, title: Callable[[StepKey], str], motion: Callable[[StepKey], Motion] = lambda _: "none") -> None:
+    `title` names a step, `motion` says whether it has frames.
+    """
+
+    def __init__(
+        self, title: Callable[[StepKey], str], motion: Callable[[StepKey], Motion] = lambda _: "none"
+    ) -> None:
         self._lock = threading.Lock()
         self._title = title
         self._motion_of = motion
@@ -69,7 +77,9 @@ class LiveState:
         """The series whose values are no times."""
         self._metric = "latency"
         self._drawn: set[int] | None = None
-        """The series that are in the histogram and the course: those of the first metric; None: not known yet, all are."""
+        """The series that are in the histogram and the course: those of the first metric; None: not known
+        yet, all are.
+        """
         self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
@@ -136,7 +146,9 @@ class LiveState:
         self.on_frame()
 
     def frame_message(self) -> tuple[int, bytes | None]:
-        """The number of the latest frame, from 1, and what a browser gets of it; None: there was none, or it is none."""
+        """The number of the latest frame, from 1, and what a browser gets of it; None: there was none, or it
+        is none.
+        """
         number, frame = self._frame
         if frame is not None and number != self._message[0]:
             try:
@@ -154,7 +166,10 @@ class LiveState:
                 "max_ns": None if step.total is None else step.total.max_ns,
                 "count": None if step.total is None else step.total.count,
                 "missed": None if step.total is None else step.total.missed,
-                "marks": [{"severity": mark.severity.value, "name": mark.name, "detail": mark.detail} for mark in step.marks],
+                "marks": [
+                    {"severity": mark.severity.value, "name": mark.name, "detail": mark.detail}
+                    for mark in step.marks
+                ],
             }
             self._phase = ""
 
@@ -174,22 +189,32 @@ class LiveState:
         drawn = [window for window in waiting if self._drawn is None or window.series in self._drawn]
         if drawn:
             frame = windows_frame(drawn)
-            bins, counts = (frame[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in ("bins", "counts"))
+            bins, counts = (
+                frame[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in ("bins", "counts")
+            )
             np.add.at(self._columns, _COLUMN_OF_BIN[np.minimum(np.abs(bins), OVERFLOW_BIN)], counts)
         for window in waiting:
-            figures = self._series.setdefault(window.series, {"count": 0, "missed": 0, "min_ns": None, "max_ns": None})
+            figures = self._series.setdefault(
+                window.series, {"count": 0, "missed": 0, "min_ns": None, "max_ns": None}
+            )
             figures["count"] = (figures["count"] or 0) + window.count
             figures["missed"] = (figures["missed"] or 0) + window.missed
             if window.max_ns is not None and window.min_ns is not None:
-                figures["max_ns"] = max(window.max_ns, window.max_ns if figures["max_ns"] is None else figures["max_ns"])
-                figures["min_ns"] = min(window.min_ns, window.min_ns if figures["min_ns"] is None else figures["min_ns"])
+                figures["max_ns"] = max(
+                    window.max_ns, window.max_ns if figures["max_ns"] is None else figures["max_ns"]
+                )
+                figures["min_ns"] = min(
+                    window.min_ns, window.min_ns if figures["min_ns"] is None else figures["min_ns"]
+                )
                 if self._drawn is None or window.series in self._drawn:
                     self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
 
     def _note_maximum(self, at: int, value_ns: int) -> None:
         """The largest of each second, all series of the first metric together."""
         if self._maxima and self._maxima[-1][0] >= at:
-            place = next((place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0)
+            place = next(
+                (place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0
+            )
             self._maxima[place] = (self._maxima[place][0], max(self._maxima[place][1], value_ns))
             return
         self._maxima.append((at, value_ns))
@@ -205,7 +230,9 @@ class LiveState:
         with self._lock:
             self._count()
             elapsed_s = time.monotonic() - self._began_s
-            left_s = max(sum(self._expected_s[self._number :]) - elapsed_s, sum(self._expected_s[self._number + 1 :]))
+            left_s = max(
+                sum(self._expected_s[self._number :]) - elapsed_s, sum(self._expected_s[self._number + 1 :])
+            )
             filled = np.flatnonzero(self._columns)
             first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
             document = {
@@ -217,10 +244,17 @@ class LiveState:
                 "metric": self._metric,
                 "motion": self._motion,
                 "series": [
-                    {"name": self._names.get(number, f"series {number}"), "unit": "count" if number in self._counts else "ns", **figures}
+                    {
+                        "name": self._names.get(number, f"series {number}"),
+                        "unit": "count" if number in self._counts else "ns",
+                        **figures,
+                    }
                     for number, figures in sorted(self._series.items())
                 ],
-                "histogram": {"edges_ns": COLUMNS_NS[first : last + 1].tolist(), "counts": self._columns[first:last].tolist()},
+                "histogram": {
+                    "edges_ns": COLUMNS_NS[first : last + 1].tolist(),
+                    "counts": self._columns[first:last].tolist(),
+                },
                 "maxima": [[second * self._together, value] for second, value in self._maxima],
                 "ended": self._ended,
             }

@@ -8,4 +8,6 @@ HEAD = "<BI"
 GIVEN, DOCUMENT, LAST, FRAME = range(4)
 """JSON with host, token and time limits, which comes first; a document; the last one; a frame."""
 COUNTS = "<HH"
-"""From the page's process, once when it serves and then at each change: how many browsers follow documents, and how many follow frames."""
+"""From the page's process, once when it serves and then at each change: how many browsers follow documents,
+and how many follow frames.
+"""

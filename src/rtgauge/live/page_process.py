@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The process that serves the live page. The process that measures starts it, and tells it documents and frames through a socket.
+"""The process that serves the live page.
 
-A browser, or anybody who can reach the address, takes time and memory of this process alone. It has the lowest priority, ends with its parent, and tells
+The process that measures starts it, and tells it documents and frames through a socket.
+
+A browser, or anybody who can reach the address, takes time and memory of this process alone. It has the
+lowest priority, ends with its parent, and tells
 it nothing but how many look.
 """
 
@@ -46,7 +49,12 @@ async def _serve(listening: socket.socket, told: socket.socket) -> None:
     application = LiveApplication(given["host"], given["token"], tell)
     options = bounds(given["request_s"])
     config = uvicorn.Config(
-        application.routes, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=given["last_word_s"], **options
+        application.routes,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=given["last_word_s"],
+        **options,
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))

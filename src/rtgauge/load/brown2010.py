@@ -11,7 +11,10 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 from rtgauge.load.read_device import Read
 from rtgauge.load.swarm import Swarm
 
-NOT_READ = "load brown2010: copy and swarm alone; the paper also reads a card: name a device or a large file, such as brown2010:/dev/mmcblk0"
+NOT_READ = (
+    "load brown2010: copy and swarm alone; the paper also reads a card: name a device or a large file, "
+    "such as brown2010:/dev/mmcblk0"
+)
 
 
 class Brown2010(Load):
@@ -27,7 +30,11 @@ class Brown2010(Load):
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """The parts of the loads. The copy first: what it prepares is slow beside 500 others."""
-        parts = [*Copy().parts(context), *(self._read.parts(context) if self._read is not None else []), *Swarm().parts(context)]
+        parts = [
+            *Copy().parts(context),
+            *(self._read.parts(context) if self._read is not None else []),
+            *Swarm().parts(context),
+        ]
         if self._read is None:
             parts[0] = replace(parts[0], notes=(*parts[0].notes, NOT_READ))
         return parts

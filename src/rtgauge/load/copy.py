@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`copy`: a file is copied again and again, with scp over the loopback, or with dd where there is no SSH server (Brown & Martin 2010, sec. 3.8)."""
+"""`copy`: a file is copied again and again, with scp over the loopback, or with dd where there is no SSH
+server (Brown & Martin 2010, sec.
+
+3.8).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from rtgauge.load.network import free_port
 MIB = 32
 SSHD = "/usr/sbin/sshd"
 
-# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has left goes with
+# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has
+# left goes with
 # the next. The server takes one key, made for this, and listens on 127.0.0.1 alone.
 PREPARE = """
 set -eu
@@ -31,12 +36,15 @@ ssh-keygen -q -t ed25519 -N '' -f "$folder/host"
 ssh-keygen -q -t ed25519 -N '' -f "$folder/key"
 cp "$folder/key.pub" "$folder/allowed"
 mkdir -p /run/sshd 2>/dev/null || :
-"$3" -D -e -f /dev/null -p "$2" -h "$folder/host" -o ListenAddress=127.0.0.1 -o UsePAM=no -o StrictModes=no -o PidFile=none \\
-  -o AuthorizedKeysFile="$folder/allowed" -o PasswordAuthentication=no -o "Subsystem=sftp internal-sftp" 2>"$folder/log" &
+"$3" -D -e -f /dev/null -p "$2" -h "$folder/host" -o ListenAddress=127.0.0.1 \\
+  -o UsePAM=no -o StrictModes=no -o PidFile=none \\
+  -o AuthorizedKeysFile="$folder/allowed" -o PasswordAuthentication=no \\
+  -o "Subsystem=sftp internal-sftp" 2>"$folder/log" &
 server=$!
 printf '[127.0.0.1]:%s %s\\n' "$2" "$(cut -d' ' -f1,2 "$folder/host.pub")" >"$folder/known"
 copy() {
-  scp -q -F /dev/null -P "$1" -i "$folder/key" -o BatchMode=yes -o IdentitiesOnly=yes -o UserKnownHostsFile="$folder/known" \\
+  scp -q -F /dev/null -P "$1" -i "$folder/key" -o BatchMode=yes \\
+    -o IdentitiesOnly=yes -o UserKnownHostsFile="$folder/known" \\
     -o ConnectionAttempts=20 "$folder/file" "127.0.0.1:$folder/copy" || { tail -n 3 "$folder/log"; exit 1; }
 }
 while :; do copy "$2"; echo copied; done
@@ -69,5 +77,18 @@ class Copy(Load):
         if over_ssh:
             words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
             return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
-        note = "load copy: with dd on one file system, since this machine has no SSH server (sshd, scp, ssh-keygen): no network, no encryption"
-        return [PartSpec("dd", [*begin, PREPARE + DD, "sh", str(MIB)], wanted, ready=("dd", 1), lasting=False, reached=copies, notes=(note,))]
+        note = (
+            "load copy: with dd on one file system, since this machine has no SSH server (sshd, scp, "
+            "ssh-keygen): no network, no encryption"
+        )
+        return [
+            PartSpec(
+                "dd",
+                [*begin, PREPARE + DD, "sh", str(MIB)],
+                wanted,
+                ready=("dd", 1),
+                lasting=False,
+                reached=copies,
+                notes=(note,),
+            )
+        ]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`cpu`: stress-ng computes on every CPU, one of its methods after the other (Delgado et al. 2020, section V)."""
+"""`cpu`: stress-ng computes on every CPU, one of its methods after the other (Delgado et al.
+
+2020, section V).
+"""
 
 from __future__ import annotations
 
@@ -17,5 +20,22 @@ class Cpu(Load):
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """One stress-ng with a worker a CPU."""
-        argv = ["stress-ng", "--cpu", str(context.cpus), "--cpu-method", "all", "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
-        return [PartSpec("stress-ng", argv, {"workers": context.cpus, "method": "all", "cpu_share": 1.0}, ready=("stress-ng", context.cpus + 1))]
+        argv = [
+            "stress-ng",
+            "--cpu",
+            str(context.cpus),
+            "--cpu-method",
+            "all",
+            "--temp-path",
+            "/tmp",  # noqa: S108 - of the target; it must only be writable
+            "--timeout",
+            f"{context.bound_s}s",
+        ]
+        return [
+            PartSpec(
+                "stress-ng",
+                argv,
+                {"workers": context.cpus, "method": "all", "cpu_share": 1.0},
+                ready=("stress-ng", context.cpus + 1),
+            )
+        ]

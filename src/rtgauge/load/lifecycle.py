@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 from rtgauge.errors import MeasureError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec, PartState
 from rtgauge.load.load_state import KeptLoad, KeptPart
-from rtgauge.load.processes import STAT_GLOB, USER_HZ, count_alive, descendants, parse_all, resident_bytes, total_ticks
+from rtgauge.load.processes import (
+    STAT_GLOB,
+    USER_HZ,
+    count_alive,
+    descendants,
+    parse_all,
+    resident_bytes,
+    total_ticks,
+)
 from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
 from rtgauge.target.log_bound import KEPT_LOG, append_only, bound_log
@@ -55,11 +63,21 @@ class RunningLoad:
         self._report: LoadReport | None = None
 
     @classmethod
-    def start(cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, peer: str | None = None) -> Self:
+    def start(
+        cls,
+        target: LoadTarget,
+        load: Load,
+        log_path: Path | None,
+        *,
+        expected_s: float,
+        peer: str | None = None,
+    ) -> Self:
         """Start every part of the load.
 
-        `log_path`: the file that gets what the programs print (written when the load ends; none where it has no part).
-        `expected_s`: how long the load will be needed, warm-up included; a safety limit well above it is given to each program.
+        `log_path`: the file that gets what the programs print (written when the load ends; none where it has
+        no part).
+        `expected_s`: how long the load will be needed, warm-up included; a safety limit well above it is
+        given to each program.
         `peer`: HOST:PORT of an iperf3 server for the network load.
         Raises InputError or MeasureError where it cannot be started; nothing is left running then.
         """
@@ -82,14 +100,26 @@ class RunningLoad:
         return running
 
     @classmethod
-    def pick_up(cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, state: KeptLoad) -> Self:
-        """Go on with a load that another process had started on the target, from what its `state` said. Raises MeasureError."""
+    def pick_up(
+        cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, state: KeptLoad
+    ) -> Self:
+        """Go on with a load that another process had started on the target, from what its `state` said.
+
+        Raises MeasureError.
+        """
         context = make_context(target, expected_s)
         running = cls(target, load, context, log_path)
-        running._started_ns, running._warm_ns, running._begin_ns = state["started_ns"], state["warm_ns"], state["begin_ns"]
+        running._started_ns, running._warm_ns, running._begin_ns = (
+            state["started_ns"],
+            state["warm_ns"],
+            state["begin_ns"],
+        )
         specs = load.parts(context)
         if len(specs) != len(state["parts"]):
-            raise MeasureError(f"the record says that the load {load.name} has {len(state['parts'])} programs, it has {len(specs)}: the record is damaged")
+            raise MeasureError(
+                f"the record says that the load {load.name} has {len(state['parts'])} programs, it "
+                f"has {len(specs)}: the record is damaged"
+            )
         for spec, part in zip(specs, state["parts"], strict=True):
             log = _new_log()
             try:
@@ -98,7 +128,9 @@ class RunningLoad:
                 log.close()
                 raise
             same = replace(spec, argv=part["argv"], wanted=part["wanted"], notes=tuple(part["notes"]))
-            running._parts.append(PartState(same, handle, log, pids=part["pids"], cpu_ticks_begin=part["cpu_ticks_begin"]))
+            running._parts.append(
+                PartState(same, handle, log, pids=part["pids"], cpu_ticks_begin=part["cpu_ticks_begin"])
+            )
         return running
 
     def state(self) -> KeptLoad | None:
@@ -109,28 +141,49 @@ class RunningLoad:
             if kept is None:
                 return None
             spec = part.spec
-            parts.append(KeptPart(kept=kept, argv=spec.argv, wanted=spec.wanted, notes=list(spec.notes), pids=part.pids, cpu_ticks_begin=part.cpu_ticks_begin))
-        return KeptLoad(started_ns=self._started_ns, warm_ns=self._warm_ns, begin_ns=self._begin_ns, parts=parts)
+            parts.append(
+                KeptPart(
+                    kept=kept,
+                    argv=spec.argv,
+                    wanted=spec.wanted,
+                    notes=list(spec.notes),
+                    pids=part.pids,
+                    cpu_ticks_begin=part.cpu_ticks_begin,
+                )
+            )
+        return KeptLoad(
+            started_ns=self._started_ns, warm_ns=self._warm_ns, begin_ns=self._begin_ns, parts=parts
+        )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     def wait_warm(self, warm_up_s: float = WARM_UP_S, ready_s: float = READY_S) -> None:
-        """Wait until the programs really run, then `warm_up_s` seconds more; then begin to measure what the load reaches.
+        """Wait until the programs really run, then `warm_up_s` seconds more; then begin to measure what the
+        load reaches.
 
         Raises MeasureError where a program ends meanwhile or is not ready within `ready_s` seconds.
         """
         deadline = time.monotonic() + ready_s
-        waiting = list(self._parts)  # each is seen to run once: programs that come and go need not be there at the same moment
+        waiting = list(
+            self._parts
+        )  # each is seen to run once: programs that come and go need not be there at the same moment
         while waiting:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
-            waiting = [part for part in waiting if not self._runs(part, descendants(processes, part.handle.pid))]
+            waiting = [
+                part for part in waiting if not self._runs(part, descendants(processes, part.handle.pid))
+            ]
             if waiting and time.monotonic() > deadline:
-                raise MeasureError(f"load {self._load.name}: {' and '.join(part.spec.program for part in waiting)} did not run within {ready_s:g} s")
+                raise MeasureError(
+                    f"load {self._load.name}: {' and '.join(part.spec.program for part in waiting)} "
+                    f"did not run within {ready_s:g} s"
+                )
             if waiting:
                 time.sleep(POLL_S)
         deadline = time.monotonic() + (warm_up_s if self._parts else 0)
@@ -140,7 +193,10 @@ class RunningLoad:
         self.begin()
 
     def begin(self) -> None:
-        """What the load reaches is measured from now on (again from now on, where it was already). `wait_warm` calls it."""
+        """What the load reaches is measured from now on (again from now on, where it was already).
+
+        `wait_warm` calls it.
+        """
         if self._parts:
             processes = parse_all(self._target.read([STAT_GLOB]))
             for part in self._parts:
@@ -153,7 +209,10 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """One line a part that died while it was needed, with why; empty where all live. Cheap; to be called about once a second."""
+        """One line a part that died while it was needed, with why; empty where all live.
+
+        Cheap; to be called about once a second.
+        """
         for part in self._parts:
             status = part.handle.poll() if part.ended_early is None else None
             if status is not None:
@@ -161,10 +220,15 @@ class RunningLoad:
             bound_log(part.log)
         if time.monotonic() - self._memory_read_at >= MEMORY_EVERY_S:
             self._read_memory()
-        return [f"{part.spec.program}: {part.ended_early}" for part in self._parts if part.ended_early is not None]
+        return [
+            f"{part.spec.program}: {part.ended_early}" for part in self._parts if part.ended_early is not None
+        ]
 
     def stop(self) -> LoadReport:
-        """End every part with all its children and say what was reached. May be called again: the answer is the same."""
+        """End every part with all its children and say what was reached.
+
+        May be called again: the answer is the same.
+        """
         if self._report is not None:
             return self._report
         ended_ns: int | None = None
@@ -179,7 +243,11 @@ class RunningLoad:
         finally:
             self._end_parts()
         parts = [self._describe(part, share_base) for part in self._parts]
-        short = [note for part, described in zip(self._parts, parts, strict=True) if (note := part.spec.shortfall(described.reached)) is not None]
+        short = [
+            note
+            for part, described in zip(self._parts, parts, strict=True)
+            if (note := part.spec.shortfall(described.reached)) is not None
+        ]
         self._report = LoadReport(
             name=self._load.name,
             parts=parts,
@@ -202,11 +270,15 @@ class RunningLoad:
             raise MeasureError(f"load {self._load.name} could not be started: {'; '.join(died)}")
 
     def _read_memory(self) -> None:
-        """Resident memory of the processes that were there when measuring began; only where the load is about memory."""
+        """Resident memory of the processes that were there when measuring began; only where the load is about
+        memory.
+        """
         self._memory_read_at = time.monotonic()
         for part in self._parts:
             if part.spec.watch_memory and part.pids and part.ended_early is None:
-                part.resident.append(resident_bytes(self._target.read([f"/proc/{pid}/status" for pid in part.pids])))
+                part.resident.append(
+                    resident_bytes(self._target.read([f"/proc/{pid}/status" for pid in part.pids]))
+                )
 
     def _measure_end(self) -> None:
         processes = parse_all(self._target.read([STAT_GLOB]))
@@ -268,7 +340,10 @@ class RunningLoad:
     def _version(self, spec: PartSpec) -> str | None:
         """The first version number that the program prints about itself; hackbench says it in its help."""
         for option in ("--version", "--help"):
-            match = re.search(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?", self._target.run([spec.program, option], timeout_s=5).stdout.partition("\n")[0])
+            match = re.search(
+                r"[0-9]+\.[0-9]+(?:\.[0-9]+)?",
+                self._target.run([spec.program, option], timeout_s=5).stdout.partition("\n")[0],
+            )
             if match is not None:
                 return match[0]
         return None
@@ -281,7 +356,10 @@ def _new_log() -> BinaryIO:
 
 
 def _tail(log: BinaryIO, limit: int) -> str:
-    """The last `limit` bytes of a log as text. The file's position stays: the programs of the load may share it."""
+    """The last `limit` bytes of a log as text.
+
+    The file's position stays: the programs of the load may share it.
+    """
     size = os.fstat(log.fileno()).st_size
     return os.pread(log.fileno(), limit, max(size - limit, 0)).decode(errors="replace")
 

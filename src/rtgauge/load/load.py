@@ -22,7 +22,9 @@ class Handle(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process id on the target of the guard or of the program; every process of the load descends from it."""
+        """Process id on the target of the guard or of the program; every process of the load descends from
+        it.
+        """
         ...
 
     @property
@@ -35,7 +37,9 @@ class Handle(Protocol):
         ...
 
     def stop(self, grace_s: float) -> int | None:
-        """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status, None where it is not known."""
+        """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status,
+        None where it is not known.
+        """
         ...
 
 
@@ -43,7 +47,9 @@ class LoadTarget(Protocol):
     """What loads ask of a target."""
 
     def start(self, argv: Sequence[str], log: BinaryIO) -> Handle:
-        """Start a program, its standard output and error to `log` (a file of the host), standard input empty."""
+        """Start a program, its standard output and error to `log` (a file of the host), standard input
+        empty.
+        """
         ...
 
     def attach(self, kept: ProgramPlace, log: BinaryIO) -> Handle:
@@ -51,7 +57,9 @@ class LoadTarget(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; a command that cannot be started or does not end in time has a status other than 0."""
+        """Run a short command to its end; a command that cannot be started or does not end in time has a
+        status other than 0.
+        """
         ...
 
     def which(self, program: str) -> str | None:
@@ -63,7 +71,9 @@ class LoadTarget(Protocol):
         ...
 
     def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Files and globs in one batch: path -> {"text": ...} or {"error": ...} (the `files` of the engine's `read`)."""
+        """Files and globs in one batch: path -> {"text": ...} or {"error": ...} (the `files` of the engine's
+        `read`).
+        """
         ...
 
 
@@ -89,7 +99,8 @@ class PartSpec:
     `ready`: the load runs when the part has at least so many processes whose name begins so.
     `settled`: what else must be so, asked of the target with the part's processes.
     `lasting`: these processes live as long as the load; fewer of them at its end means that some died.
-    `reached`: what the part's own output says that it reached. `shortfall`: a note where what it reached (LoadPart.reached) is too little.
+    `reached`: what the part's own output says that it reached. `shortfall`: a note where what it reached
+    (LoadPart.reached) is too little.
     """
 
     program: str
@@ -129,17 +140,25 @@ class Load(ABC):
     """What may follow its name and a colon, for a message; empty: nothing. The constructor takes it then."""
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Why the load cannot run on this target and what to do, None where it can. This one: the target lacks a program."""
+        """Why the load cannot run on this target and what to do, None where it can.
+
+        This one: the target lacks a program.
+        """
         missing = [program for program in self.programs if target.which(program) is None]
         if not missing:
             return None
         packages = sorted({self.packages.get(program, program) for program in missing})
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-        return LeftOut(what=f"load {self.name}", reason=reason, remedy=f"apt-get install {' '.join(packages)}")
+        return LeftOut(
+            what=f"load {self.name}", reason=reason, remedy=f"apt-get install {' '.join(packages)}"
+        )
 
     @abstractmethod
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """The programs to start, in order. Raises InputError or MeasureError where the target or the parameters do not allow it."""
+        """The programs to start, in order.
+
+        Raises InputError or MeasureError where the target or the parameters do not allow it.
+        """
 
 
 @dataclass

@@ -21,13 +21,17 @@ PAGE = 4096
 
 
 def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None:
-    """A note where the workers never had most of the memory that they were given: the step was too short for it."""
+    """A note where the workers never had most of the memory that they were given: the step was too short for
+    it.
+    """
     most = reached.get("resident_bytes_max")
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory: it took {most / total:.0%} of memory at most, of the {given / total:.0%} that it was given: "
-        "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the plan) or the step a longer duration"
+        f"load memory: it took {most / total:.0%} of memory at most, of the {given / total:.0%} "
+        "that it was given: "
+        "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the "
+        "plan) or the step a longer duration"
     )
 
 
@@ -41,7 +45,10 @@ class Memory(Load):
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Raises MeasureError where the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
-            raise MeasureError("load memory: /proc/meminfo of the target does not say how much memory it has; leave this load out")
+            raise MeasureError(
+                "load memory: /proc/meminfo of the target does not say how much memory it has; "
+                "leave this load out"
+            )
         wanted = int(context.memory_total * SHARE)
         taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))
         # stress-ng divides --vm-bytes among its workers
@@ -49,11 +56,23 @@ class Memory(Load):
         notes: tuple[str, ...] = ()
         if taken < wanted - WORKERS * PAGE:
             note = (
-                f"load memory: {SHARE:.0%} of memory are {wanted >> 20} MiB, but only {context.memory_available >> 20} MiB are available; "
+                f"load memory: {SHARE:.0%} of memory are {wanted >> 20} MiB, but only "
+                f"{context.memory_available >> 20} MiB are available; "
                 f"it was given {taken >> 20} MiB, so that the machine does not run out of memory"
             )
             notes = (note,)
-        argv = ["stress-ng", "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate", "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108 - of the target; it must only be writable
+        argv = [
+            "stress-ng",
+            "--vm",
+            str(WORKERS),
+            "--vm-bytes",
+            str(taken),
+            "--vm-populate",
+            "--temp-path",
+            "/tmp",  # noqa: S108 - of the target; it must only be writable
+            "--timeout",
+            f"{context.bound_s}s",
+        ]
         return [
             PartSpec(
                 "stress-ng",

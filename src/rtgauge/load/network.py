@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`network`: 100 clients that ask one server for blocks of 64 KB at 1 Mbit/s each (Delgado et al. 2020, section V), with iperf3."""
+"""`network`: 100 clients that ask one server for blocks of 64 KB at 1 Mbit/s each (Delgado et al.
+
+2020, section V), with iperf3.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,14 @@ DEFAULT_PORT = 5201
 LONGEST_S = 86400
 """The longest time that iperf3 takes."""
 
-# Two network namespaces without a name, joined by a veth pair: they and the pair are gone when their last process is,
-# however it ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is set aside for
-# benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the client first,
-# which then prints its result; --one-off ends the server after it. The programs come with their paths: where the shell is BusyBox's, a
+# Two network namespaces without a name, joined by a veth pair: they and the pair are gone when their last
+# process is,
+# however it ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is set
+# aside for
+# benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the
+# client first,
+# which then prints its result; --one-off ends the server after it. The programs come with their paths: where
+# the shell is BusyBox's, a
 # name alone may be its own ip or unshare, which do less.
 VETH = """
 set -eu
@@ -52,7 +59,8 @@ port=$1; shift
 setsid iperf3 --server --one-off --bind 127.0.0.1 --port "$port" >/dev/null &
 server=$!
 """
-# /proc/PID/net/tcp is of PID's own namespace: the client starts when the server listens (state 0A) on its port.
+# /proc/PID/net/tcp is of PID's own namespace: the client starts when the server listens (state 0A) on its
+# port.
 CLIENT = """
 hex=$(printf ':%04X' "$port")
 tries=0
@@ -69,20 +77,31 @@ exec iperf3 "$@" --port "$port"
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
-COSTS_LITTLE = "its traffic passes no network card, so that it costs the machine less than the same traffic over a card does"
+COSTS_LITTLE = (
+    "its traffic passes no network card, so that it costs the machine less than the same traffic over "
+    "a card does"
+)
 
 
 def parse_peer(text: str) -> tuple[str, int]:
     """`"box:5201"`, `"10.0.0.2"`, `"[fe80::1%eth0]:5201"` -> host, port. Raises InputError."""
-    match = re.fullmatch(r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?", text)
+    match = re.fullmatch(
+        r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?",
+        text,
+    )
     port = int(match["port"] or DEFAULT_PORT) if match else 0
     if match is None or not 0 < port < 65536:
-        raise InputError(f"peer '{text}' is not HOST:PORT; write it like box:5201 or [fd00::2]:5201, and run 'iperf3 --server' there")
+        raise InputError(
+            f"peer '{text}' is not HOST:PORT; write it like box:5201 or [fd00::2]:5201, and run "
+            "'iperf3 --server' there"
+        )
     return match["six"] or match["host"], port
 
 
 def traffic(log: str) -> dict[str, Any]:
-    """From iperf3's JSON: bits a second and seconds over the whole life of the load, and how many streams there were; None where it did not say."""
+    """From iperf3's JSON: bits a second and seconds over the whole life of the load, and how many streams
+    there were; None where it did not say.
+    """
     nothing: dict[str, Any] = {"bits_per_second": None, "network_s": None, "streams": None}
     start = log.find("{")
     if start < 0:
@@ -92,7 +111,11 @@ def traffic(log: str) -> dict[str, Any]:
         end = document["end"]
         totals = [end["sum_sent"], end["sum_received"]]
         total = max(totals, key=lambda t: t["bytes"])
-        return {"bits_per_second": float(total["bits_per_second"]), "network_s": float(total["seconds"]), "streams": len(end["streams"])}
+        return {
+            "bits_per_second": float(total["bits_per_second"]),
+            "network_s": float(total["seconds"]),
+            "streams": len(end["streams"]),
+        }
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return nothing
 
@@ -104,7 +127,10 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
         # /proc/PID/net/tcp is of PID's own namespace; 01 is ESTABLISHED
         pids = [process.pid for process in processes if process.name.startswith("iperf3")]
         files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
-        return any(len(re.findall(rf":{port:04X} 01 ", str(file.get("text", "")))) > CLIENTS for file in files.values())
+        return any(
+            len(re.findall(rf":{port:04X} 01 ", str(file.get("text", "")))) > CLIENTS
+            for file in files.values()
+        )
 
     return ask
 
@@ -112,47 +138,117 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
 def free_port(context: LoadContext) -> int:
     """A TCP port above the ephemeral range that nothing on the target uses now."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
-    used = {int(port, 16) for file in files.values() for port in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))}
+    used = {
+        int(port, 16)
+        for file in files.values()
+        for port in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))
+    }
     return secrets.choice([port for port in range(61000, 65536) if port not in used])
 
 
 class Network(Load):
-    """iperf3 between two network namespaces where these are allowed, else over the loopback, or with a named peer."""
+    """iperf3 between two network namespaces where these are allowed, else over the loopback, or with a named
+    peer.
+    """
 
     name = "network"
     programs: ClassVar[tuple[str, ...]] = ("iperf3",)
     packages: ClassVar[dict[str, str]] = {"iperf3": "iperf3"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One part: server and clients, or the clients of a peer. Raises InputError for a peer that is none."""
-        amount = ["--parallel", str(CLIENTS), "--bitrate", str(BITS_PER_SECOND_A_CLIENT), "--length", str(BLOCK_BYTES)]
+        """One part: server and clients, or the clients of a peer.
+
+        Raises InputError for a peer that is none.
+        """
+        amount = [
+            "--parallel",
+            str(CLIENTS),
+            "--bitrate",
+            str(BITS_PER_SECOND_A_CLIENT),
+            "--length",
+            str(BLOCK_BYTES),
+        ]
         amount += ["--interval", "0", "--json", "--time", str(min(context.bound_s, LONGEST_S))]
-        wanted: dict[str, Any] = {"clients": CLIENTS, "block_bytes": BLOCK_BYTES, "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT}
+        wanted: dict[str, Any] = {
+            "clients": CLIENTS,
+            "block_bytes": BLOCK_BYTES,
+            "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT,
+        }
         if context.peer is not None:
             host, port = parse_peer(context.peer)
             # as in the paper the target is the side that sends
             argv = ["iperf3", "--client", host, "--port", str(port), *amount]
             over_peer = wanted | {"over": "peer", "peer": f"{host}:{port}"}
-            return [PartSpec("iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic)]
+            return [
+                PartSpec(
+                    "iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic
+                )
+            ]
         namespace = self._namespace(context)
         port = DEFAULT_PORT if namespace is not None else free_port(context)
         if namespace is not None:
             command, tools = namespace
-            argv = [*command, "sh", "-c", VETH + CLIENT, "sh", *tools, str(port), "--client", "198.18.0.1", "--reverse", *amount]
-            over, note = "veth", f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}"
+            argv = [
+                *command,
+                "sh",
+                "-c",
+                VETH + CLIENT,
+                "sh",
+                *tools,
+                str(port),
+                "--client",
+                "198.18.0.1",
+                "--reverse",
+                *amount,
+            ]
+            over, note = (
+                "veth",
+                f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}",
+            )
         else:
-            argv = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(port), "--client", "127.0.0.1", "--reverse", *amount]
-            over, note = "loopback", f"load network: over the loopback, since no network namespaces with a veth pair can be had here; {COSTS_LITTLE}"
-        return [PartSpec("iperf3", argv, wanted | {"over": over}, ready=("iperf3", 2), settled=connected(port), reached=traffic, notes=(note,))]
+            argv = [
+                "sh",
+                "-c",
+                LOOPBACK + CLIENT,
+                "sh",
+                str(port),
+                "--client",
+                "127.0.0.1",
+                "--reverse",
+                *amount,
+            ]
+            over, note = (
+                "loopback",
+                (
+                    "load network: over the loopback, since no network namespaces with a veth pair can "
+                    f"be had here; {COSTS_LITTLE}"
+                ),
+            )
+        return [
+            PartSpec(
+                "iperf3",
+                argv,
+                wanted | {"over": over},
+                ready=("iperf3", 2),
+                settled=connected(port),
+                reached=traffic,
+                notes=(note,),
+            )
+        ]
 
     @staticmethod
     def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:
-        """The command that makes a network namespace here and the paths of TOOLS, None where no namespace with a veth pair can be had."""
+        """The command that makes a network namespace here and the paths of TOOLS, None where no namespace
+        with a veth pair can be had.
+        """
         tools = [path for tool in TOOLS if (path := context.target.which(tool)) is not None]
         if len(tools) < len(TOOLS):
             return None
         for options in NAMESPACES:
             command = [tools[-1], *options]
-            if context.target.run([*command, "sh", "-c", VETH_TRIAL, "sh", tools[0]], timeout_s=5).returncode == 0:
+            if (
+                context.target.run([*command, "sh", "-c", VETH_TRIAL, "sh", tools[0]], timeout_s=5).returncode
+                == 0
+            ):
                 return command, tools
         return None

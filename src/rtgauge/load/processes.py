@@ -31,7 +31,12 @@ def parse_stat(text: str) -> ProcessStat | None:
     start, _, end = text.rpartition(") ")
     pid, _, name = start.partition(" (")
     state, *rest = end.split() or [""]
-    if not re.fullmatch(r"[0-9]{1,10}", pid) or len(state) != 1 or len(rest) < 14 or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest):
+    if (
+        not re.fullmatch(r"[0-9]{1,10}", pid)
+        or len(state) != 1
+        or len(rest) < 14
+        or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest)
+    ):
         return None
     # rest[0] is field 4 (ppid); utime, stime, cutime, cstime are fields 14 to 17
     return ProcessStat(int(pid), name, int(rest[0]), state, sum(int(field) for field in rest[10:14]))
@@ -44,7 +49,9 @@ def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
 
 
 def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
-    """The process `root` and all that descend from it; zombies too, since their CPU time is not yet their parent's."""
+    """The process `root` and all that descend from it; zombies too, since their CPU time is not yet their
+    parent's.
+    """
     children: dict[int, list[int]] = {}
     for process in processes.values():
         children.setdefault(process.parent, []).append(process.pid)
@@ -69,6 +76,11 @@ def total_ticks(processes: Iterable[ProcessStat]) -> int:
 
 
 def resident_bytes(files: Mapping[str, Mapping[str, Any]]) -> int:
-    """Sum of the resident memory in a batch of /proc/PID/status; pages that processes share are counted for each."""
-    matches = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE) for file in files.values())
+    """Sum of the resident memory in a batch of /proc/PID/status; pages that processes share are counted for
+    each.
+    """
+    matches = (
+        re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE)
+        for file in files.values()
+    )
     return sum(int(match[1]) * 1024 for match in matches if match is not None)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`read:DEVICE` or `read:FILE`: it is read from its medium, again and again, with dd (Brown & Martin 2010, sec. 3.8)."""
+"""`read:DEVICE` or `read:FILE`: it is read from its medium, again and again, with dd (Brown & Martin 2010,
+sec.
+
+3.8).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ from typing import Any, ClassVar
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load.load import Load, LoadContext, PartSpec
 
-# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again; where dd does not
+# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again; where
+# dd does not
 # know it, iflag=direct goes past the cache.
 READING = """
 set -eu
@@ -40,15 +45,30 @@ class Read(Load):
 
     def __init__(self, source: str | None = None) -> None:
         if source is not None and (not source.startswith("/") or not source.isprintable()):
-            raise InputError(f"load read:{source[:100]}: name a device or a file by its whole path, such as read:/dev/mmcblk0")
+            raise InputError(
+                f"load read:{source[:100]}: name a device or a file by its whole path, such as "
+                "read:/dev/mmcblk0"
+            )
         self._source = source
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell that starts dd again and again. Raises InputError where nothing is named, MeasureError where it cannot be read."""
+        """One shell that starts dd again and again.
+
+        Raises InputError where nothing is named, MeasureError where it cannot be read.
+        """
         if self._source is None:
-            raise InputError("load read: name what is to be read, such as read:/dev/mmcblk0 or read:/home/large-file")
-        tried = context.target.run(["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10)
+            raise InputError(
+                "load read: name what is to be read, such as read:/dev/mmcblk0 or read:/home/large-file"
+            )
+        tried = context.target.run(
+            ["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10
+        )
         if tried.returncode != 0:
-            raise MeasureError(f"load read: {self._source} cannot be read on the target; name another device or file, or run as root")
+            raise MeasureError(
+                f"load read: {self._source} cannot be read on the target; name another device or "
+                "file, or run as root"
+            )
         argv = ["timeout", str(context.bound_s), "sh", "-c", READING, "sh", self._source]
-        return [PartSpec("dd", argv, {"source": self._source}, ready=("dd", 1), lasting=False, reached=rounds)]
+        return [
+            PartSpec("dd", argv, {"source": self._source}, ready=("dd", 1), lasting=False, reached=rounds)
+        ]

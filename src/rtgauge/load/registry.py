@@ -22,7 +22,10 @@ from rtgauge.suggest import nearest
 if TYPE_CHECKING:
     from rtgauge.load.load import Load
 
-LOADS: dict[str, type[Load]] = {load.name: load for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010, Stall)}
+LOADS: dict[str, type[Load]] = {
+    load.name: load
+    for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010, Stall)
+}
 
 
 def names() -> list[str]:
@@ -31,7 +34,10 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Load:
-    """The load of that name, some of which take a word after a colon (`swarm:100`). Raises InputError that names the nearest one."""
+    """The load of that name, some of which take a word after a colon (`swarm:100`).
+
+    Raises InputError that names the nearest one.
+    """
     head, colon, word = name.partition(":")
     kind = LOADS.get(head)
     if kind is not None and not colon:
@@ -39,5 +45,7 @@ def get(name: str) -> Load:
     if kind is not None and kind.parameter and word:
         return kind(word)  # type: ignore[call-arg] - its constructor takes what `parameter` says
     if kind is not None:
-        raise InputError(f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}")
+        raise InputError(
+            f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}"
+        )
     raise InputError(f"unknown load '{name}'{nearest(head, LOADS)}")

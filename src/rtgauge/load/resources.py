@@ -35,7 +35,9 @@ def _bytes(text: str) -> int | None:
 
 
 def memory_groups(own: str) -> list[tuple[str, str]]:
-    """From /proc/self/cgroup: (limit, usage) files of the memory control groups above the process, its own and the topmost that it can see."""
+    """From /proc/self/cgroup: (limit, usage) files of the memory control groups above the process, its own
+    and the topmost that it can see.
+    """
     pairs: list[tuple[str, str]] = []
     for line in own.splitlines():
         number, _, rest = line.partition(":")
@@ -54,7 +56,10 @@ def memory_groups(own: str) -> list[tuple[str, str]]:
 
 
 def make_context(target: LoadTarget, expected_s: float, peer: str | None = None) -> LoadContext:
-    """Ask the target for its CPUs and memory. `expected_s` is how long the load will be needed; `peer` as `network` takes it."""
+    """Ask the target for its CPUs and memory.
+
+    `expected_s` is how long the load will be needed; `peer` as `network` takes it.
+    """
     first = target.read([ONLINE, MEMINFO, GROUPS])
     try:
         cpus = len(parse_cpu_list(_text(first, ONLINE)))
@@ -63,9 +68,18 @@ def make_context(target: LoadTarget, expected_s: float, peer: str | None = None)
     meminfo = _text(first, MEMINFO)
     available = _kib(meminfo, "MemAvailable") or _kib(meminfo, "MemFree")
     pairs = memory_groups(_text(first, GROUPS))
-    second: Mapping[str, Mapping[str, Any]] = target.read([path for pair in pairs for path in pair]) if pairs else {}
+    second: Mapping[str, Mapping[str, Any]] = (
+        target.read([path for pair in pairs for path in pair]) if pairs else {}
+    )
     for limit_path, usage_path in pairs:
         limit, usage = _bytes(_text(second, limit_path)), _bytes(_text(second, usage_path))
         if available is not None and limit is not None and usage is not None:
             available = min(available, max(limit - usage, 0))
-    return LoadContext(target, cpus, _kib(meminfo, "MemTotal"), available, bound_s=int(expected_s * BOUND_FACTOR) + BOUND_EXTRA_S, peer=peer)
+    return LoadContext(
+        target,
+        cpus,
+        _kib(meminfo, "MemTotal"),
+        available,
+        bound_s=int(expected_s * BOUND_FACTOR) + BOUND_EXTRA_S,
+        peer=peer,
+    )

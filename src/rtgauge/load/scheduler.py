@@ -14,7 +14,9 @@ FOREVER = 'while "$@"; do :; done'
 
 
 def rounds(log: str) -> dict[str, Any]:
-    """From hackbench's `Time: 0.123` lines: how many rounds it finished and how long one took on average (s)."""
+    """From hackbench's `Time: 0.123` lines: how many rounds it finished and how long one took on average
+    (s).
+    """
     times = [float(time) for time in re.findall(r"^Time: ([0-9]{1,9}\.[0-9]{1,9})$", log, re.MULTILINE)]
     return {"rounds": len(times), "round_mean_s": sum(times) / len(times) if times else None}
 
@@ -27,7 +29,9 @@ class Scheduler(Load):
     packages: ClassVar[dict[str, str]] = {"hackbench": "rt-tests"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell that starts hackbench again and again until it fails; bounded by the guard that it runs under."""
+        """One shell that starts hackbench again and again until it fails; bounded by the guard that it runs
+        under.
+        """
         command = ["hackbench", "--groups", str(GROUPS), "--loops", str(MESSAGES)]
         return [
             PartSpec(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`stall:KIND` or `stall:KIND:CPU`: stalls one CPU in a known way, again and again, and writes when it did: what `rtgauge selftest` measures under."""
+"""`stall:KIND` or `stall:KIND:CPU`: stalls one CPU in a known way, again and again, and writes when it did:
+what `rtgauge selftest` measures under.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ while read -r up rest </proc/uptime && [ "${up%%.*}" -lt "$5" ]; do
   sleep "0.0$((45 + 5 * (i % 3)))"
 done
 """
-"""For guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE; the stalls have 60 to 140 % of the length. The CPU is never idle: leaving an idle state
+"""For guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE; the stalls have 60 to 140 % of the length.
+
+The CPU is never idle: leaving an idle state
 delays too, and where a guest's clock counts its instructions it sleeps by the host's clock.
 """
 
@@ -62,11 +66,17 @@ class Stall(Load):
     def __init__(self, kind: str | None = None) -> None:
         word, *numbers = (kind or "hog").split(":")
         if word not in KINDS:
-            raise InputError(f"load stall:{word[:100]}: the kinds are {', '.join(KINDS)}{nearest(word, KINDS)}")
-        limits = (MOST_CPU, LONGEST_US)
-        if len(numbers) > len(limits) or not all(n.isascii() and n.isdigit() and len(n) <= 5 and int(n) <= m for n, m in zip(numbers, limits, strict=False)):
             raise InputError(
-                f"load stall:{kind[:100] if kind else ''}: write the number of a CPU, such as stall:{word}:1; "
+                f"load stall:{word[:100]}: the kinds are {', '.join(KINDS)}{nearest(word, KINDS)}"
+            )
+        limits = (MOST_CPU, LONGEST_US)
+        if len(numbers) > len(limits) or not all(
+            n.isascii() and n.isdigit() and len(n) <= 5 and int(n) <= m
+            for n, m in zip(numbers, limits, strict=False)
+        ):
+            raise InputError(
+                f"load stall:{kind[:100] if kind else ''}: write the number of a CPU, such as "
+                f"stall:{word}:1; "
                 f"behind it may be the length of a stall in us, at most {LONGEST_US}: stall:{word}:1:2000"
             )
         self._kind = word
@@ -78,17 +88,27 @@ class Stall(Load):
         what = f"load stall:{self._kind}"
         if self._kind in BY_MODULE:
             if "text" not in target.read([MODULE]).get(MODULE, {}):
-                return LeftOut(what=what, reason="the kernel module rtgauge_stall is not loaded", remedy="build and load kmod/test/stall (docs/explain.md)")
+                return LeftOut(
+                    what=what,
+                    reason="the kernel module rtgauge_stall is not loaded",
+                    remedy="build and load kmod/test/stall (docs/explain.md)",
+                )
             return None
         missing = super().left_out(target)
         if missing is not None:
             return missing.model_copy(update={"what": what})
         if self._kind == "idle":
             pattern = f"/sys/devices/system/cpu/cpu{self._cpu or 0}/cpuidle/state*/latency"
-            exits = [int(text) for file in target.read([pattern]).values() if (text := str(file.get("text", "")).strip()).isdigit()]
+            exits = [
+                int(text)
+                for file in target.read([pattern]).values()
+                if (text := str(file.get("text", "")).strip()).isdigit()
+            ]
             if max(exits, default=0) < LEAST_EXIT_US:
                 reason = f"no idle state of CPU {self._cpu or 0} takes {LEAST_EXIT_US} us or more to leave"
-                return LeftOut(what=what, reason=reason, remedy="nothing to do: such a delay does not exist there")
+                return LeftOut(
+                    what=what, reason=reason, remedy="nothing to do: such a delay does not exist there"
+                )
         return None
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
@@ -99,7 +119,23 @@ class Stall(Load):
         if self._kind in BY_MODULE:
             until_s = context.target.monotonic_ns() // 10**9 + context.bound_s
             words = [name, self._kind, str(self._length_us), str(cpu), str(until_s), MODULE]
-            return [PartSpec("taskset", ["taskset", "-c", str(cpu), "sh", "-c", SHELL, "sh", *words], wanted, ready=(name, 1))]
+            return [
+                PartSpec(
+                    "taskset",
+                    ["taskset", "-c", str(cpu), "sh", "-c", SHELL, "sh", *words],
+                    wanted,
+                    ready=(name, 1),
+                )
+            ]
         text = resources.files("rtgauge.load").joinpath("stall_program.py").read_text(encoding="utf-8")
-        argv = ["python3", "-c", text, self._kind, str(cpu), str(self._length_us), str(EVERY_MS), str(context.bound_s)]
+        argv = [
+            "python3",
+            "-c",
+            text,
+            self._kind,
+            str(cpu),
+            str(self._length_us),
+            str(EVERY_MS),
+            str(context.bound_s),
+        ]
         return [PartSpec("python3", argv, wanted, ready=(name, 1))]

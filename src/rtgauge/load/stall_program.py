@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Stalls one CPU in a known way: python3 -c TEXT KIND CPU LENGTH_US EVERY_MS BOUND_S. Runs on the target, with nothing but its Python (3.8 or newer).
+"""Stalls one CPU in a known way: python3 -c TEXT KIND CPU LENGTH_US EVERY_MS BOUND_S.
 
-A line of JSON a stall goes to standard output: its kind, and from when to when it had the CPU, in ns of CLOCK_MONOTONIC, which the program itself reads.
+Runs on the target, with nothing but its Python (3.8 or newer).
+
+A line of JSON a stall goes to standard output: its kind, and from when to when it had the CPU, in ns of
+CLOCK_MONOTONIC, which the program itself reads.
 """
 
 import contextlib
@@ -26,14 +29,19 @@ PORT = 53_991
 SOCKET_NS = 470
 """About what handing a packet to one more socket takes. How long a stall is, is measured."""
 TIMER_NS, LEAST_TIMER_NS = 400, 100
-"""What a timer takes, at first and at least: 150 ns to 1 us. After each stall it is known, and so is how many the next one needs."""
+"""What a timer takes, at first and at least: 150 ns to 1 us.
+
+After each stall it is known, and so is how many the next one needs.
+"""
 ARM_NS = 40_000_000
 """In which the timers are set."""
 MOST_FILES = 60_000
 FAULT_NS, LEAST_FAULT_NS = 600, 100
 """About what a page fault takes at first, and at least; then it is known."""
 OWN_NS = 50_000
-"""What the program of `fault` computes before and after its faults: the kernel does not tell when one ended, and this is longer than one takes."""
+"""What the program of `fault` computes before and after its faults: the kernel does not tell when one ended,
+and this is longer than one takes.
+"""
 WARM = 10
 """How often what leads to a stall is done before it without one."""
 IDLE_WINDOW = 0.7
@@ -101,7 +109,9 @@ def allow_files(count: int) -> None:
 
 
 def echo() -> "tuple[int, int]":
-    """Where to write a byte, and where to read the answer of a child at a low priority, which ends with this process."""
+    """Where to write a byte, and where to read the answer of a child at a low priority, which ends with this
+    process.
+    """
     (asked, ask), (answer, answers) = os.pipe(), os.pipe()
     if os.fork() == 0:
         os.close(ask)
@@ -115,7 +125,9 @@ def echo() -> "tuple[int, int]":
 
 
 def stall_once(ask: int, answer: int) -> None:
-    """Compute above every other, and leave the CPU to wait for the child: to sleep or to print would keep it for longer than is told."""
+    """Compute above every other, and leave the CPU to wait for the child: to sleep or to print would keep it
+    for longer than is told.
+    """
     start = now_ns()
     end = start + length_ns()
     os.write(ask, b"x")
@@ -149,7 +161,9 @@ def from_idle() -> None:
 
 
 def two_cpus() -> None:
-    """As `from-idle`, while a task of another name computes on another CPU at the same time, which delays nobody here."""
+    """As `from-idle`, while a task of another name computes on another CPU at the same time, which delays
+    nobody here.
+    """
     others = sorted(set(range(os.cpu_count() or 1)) - {CPU})
     asked, ask_other = os.pipe()
     if others and os.fork() == 0:
@@ -172,7 +186,9 @@ def two_cpus() -> None:
 
 
 def catch_up() -> None:
-    """This program is the measured one: its loop is late, so that its timer expires as it is about to sleep, and what it runs then is its own."""
+    """This program is the measured one: its loop is late, so that its timer expires as it is about to sleep,
+    and what it runs then is its own.
+    """
     name_self("rtgauge-catchup")
     set_priority(FAULT_PRIORITY)
     start, end = now_ns(), 0
@@ -216,7 +232,10 @@ def softirq() -> None:
 
 
 def timers() -> None:
-    """Many timers are due at the same instant: the kernel serves them all in one interrupt. The stall is the gap between two readings of the clock."""
+    """Many timers are due at the same instant: the kernel serves them all in one interrupt.
+
+    The stall is the gap between two readings of the clock.
+    """
     name_self("rtgauge-timers")
     libc = ctypes.CDLL(None, use_errno=True)
     most = min(LENGTH_NS // LEAST_TIMER_NS, MOST_FILES)
@@ -245,7 +264,8 @@ def timers() -> None:
 
 
 def throttle() -> None:
-    """Real-time tasks never leave the CPU, and a fair one wants it: the scheduler gives it some time before every real-time task.
+    """Real-time tasks never leave the CPU, and a fair one wants it: the scheduler gives it some time before
+    every real-time task.
 
     The stall is the time in which the fair task runs.
     """
@@ -273,13 +293,17 @@ def compute(ns: int = OWN_NS) -> None:
 
 
 def fault() -> None:
-    """This program is the measured one: its loop touches memory that it has not got yet. Its CPU is never idle: some kernels in virtual machines do not
+    """This program is the measured one: its loop touches memory that it has not got yet.
+
+    Its CPU is never idle: some kernels in virtual machines do not
     trace switches from the idle task.
     """
     beside("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")
     set_priority(FAULT_PRIORITY)
-    memory = mmap.mmap(-1, LENGTH_NS * 2 // LEAST_FAULT_NS * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(
+        -1, LENGTH_NS * 2 // LEAST_FAULT_NS * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    )
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     of_pages = memoryview(memory)[:: mmap.PAGESIZE]
     ones = b"\1" * len(of_pages)
@@ -302,7 +326,9 @@ def fault() -> None:
 
 
 def idle() -> None:
-    """Deep idle states are forbidden, but for a while now and then: a timer that is due then finds the CPU in one."""
+    """Deep idle states are forbidden, but for a while now and then: a timer that is due then finds the CPU in
+    one.
+    """
     name_self("rtgauge-idle")
     allowed = dict.fromkeys(range(os.cpu_count() or 1)).keys() - {CPU}
     os.sched_setaffinity(0, allowed or [CPU])
@@ -315,7 +341,15 @@ def idle() -> None:
         tell(start, now_ns())
 
 
-KINDS = {"hog": hog, "from-idle": from_idle, "two-cpus": two_cpus, "catch-up": catch_up, "softirq": softirq, "timers": timers, "throttle": throttle}
+KINDS = {
+    "hog": hog,
+    "from-idle": from_idle,
+    "two-cpus": two_cpus,
+    "catch-up": catch_up,
+    "softirq": softirq,
+    "timers": timers,
+    "throttle": throttle,
+}
 KINDS.update({"fault": fault, "idle": idle})
 
 

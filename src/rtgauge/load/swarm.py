@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`swarm` or `swarm:N`: N dd from /dev/zero to /dev/null at the lowest priority (Brown & Martin 2010, sec. 3.8)."""
+"""`swarm` or `swarm:N`: N dd from /dev/zero to /dev/null at the lowest priority (Brown & Martin 2010, sec.
+
+3.8).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ class Swarm(Load):
     parameter = "N"
 
     def __init__(self, count: str | None = None) -> None:
-        if count is not None and not (count.isascii() and count.isdigit() and len(count) <= 5 and 1 <= int(count) <= MOST):
+        if count is not None and not (
+            count.isascii() and count.isdigit() and len(count) <= 5 and 1 <= int(count) <= MOST
+        ):
             raise InputError(f"load swarm:{count[:100]}: write how many, 1 to {MOST}, such as swarm:500")
         self._count = COUNT if count is None else int(count)
 

@@ -77,7 +77,11 @@ class Plan:
 def presets() -> dict[str, str]:
     """Name -> description of every preset."""
     folder = resources.files("rtgauge.plan") / "presets"
-    plans = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")) for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    plans = {
+        entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    }
     return {name: plans[name].get("description", "") for name in sorted(plans)}
 
 
@@ -108,11 +112,20 @@ def _step_key(entry: dict[str, Any], place: str) -> StepKey:
             raise InputError(f"{place}: unknown key '{name}'{nearest(name, [*STEP_KEYS, *key_names(probe)])}")
     _keep_c_states(deployment, written, probe, place)
     parameters = normalise(probe, written, place)
-    return StepKey(probe=probe.name, parameters=parameters, load=load, deployment=deployment.name, targets={SELF: LOCAL, **_peer(parameters)}, repeat=1)
+    return StepKey(
+        probe=probe.name,
+        parameters=parameters,
+        load=load,
+        deployment=deployment.name,
+        targets={SELF: LOCAL, **_peer(parameters)},
+        repeat=1,
+    )
 
 
 def _peer(parameters: dict[str, Any]) -> dict[str, str]:
-    """The role that another machine plays, and that machine: it moves from the parameters to the step's targets."""
+    """The role that another machine plays, and that machine: it moves from the parameters to the step's
+    targets.
+    """
     peer = parameters.pop("peer", None)
     return {} if peer is None else {other_role(parameters["role"]): peer}
 
@@ -122,13 +135,23 @@ def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe
     if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
         return
     if written.setdefault(DMA_LATENCY, "off") != "off":
-        raise InputError(f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment {deployment.name} has them on; leave it out")
+        raise InputError(
+            f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment "
+            f"{deployment.name} has them on; leave it out"
+        )
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """What is said above replaces what is said below, also where it says the same in another way (a count for a duration)."""
+    """What is said above replaces what is said below, also where it says the same in another way (a count for
+    a duration).
+    """
     probe = probes.PROBES.get(str(above.get("probe", below.get("probe", probes.DEFAULT))))
-    replaced = {other for group in (probe.alternatives if probe is not None else ()) if group & above.keys() for other in group}
+    replaced = {
+        other
+        for group in (probe.alternatives if probe is not None else ())
+        if group & above.keys()
+        for other in group
+    }
     return {key: value for key, value in below.items() if key not in replaced} | above
 
 
@@ -142,7 +165,9 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], know
 
 
 def _only_for_others(entry: dict[str, Any], place: str, overrides: Overrides, known: set[str]) -> bool:
-    """Whether a step of the plan in kernel space cannot take what the command line says for all steps, such as a path within user space."""
+    """Whether a step of the plan in kernel space cannot take what the command line says for all steps, such
+    as a path within user space.
+    """
     if entry.get("space") != "kernel" or "space" in overrides.parameters:
         return False
     _step_key(entry, place)
@@ -165,9 +190,13 @@ def _known(entries: list[dict[str, Any]]) -> set[str]:
 
 
 def _fitting(parameters: dict[str, Any], entry: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows (`known`) stays, to be refused."""
+    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows
+    (`known`) stays, to be refused.
+    """
     elsewhere = known - _names(entry)
-    if entry.get("space") == "kernel" and "space" not in parameters:  # what explains is of user space: the others of the plan are
+    if (
+        entry.get("space") == "kernel" and "space" not in parameters
+    ):  # what explains is of user space: the others of the plan are
         elsewhere |= EXPLAIN_KEYS
     return {key: value for key, value in parameters.items() if key not in elsewhere}
 
@@ -179,14 +208,19 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
     axes = [cast("list[Any]", value) if isinstance(value, list) else [value] for value in matrix.values()]
     for name, axis in zip(matrix, axes, strict=True):
         if not axis:
-            raise InputError(f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value")
+            raise InputError(
+                f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value"
+            )
     if len(list(itertools.islice(itertools.product(*axes), MAX_STEPS + 1))) > MAX_STEPS:
         raise InputError(f"{place}: the matrix has more than {MAX_STEPS} combinations")
     return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
 
 
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
-    """After each step of a probe that the other tool has, the same by that tool. Raises InputError for an unknown one, and for one that no step has."""
+    """After each step of a probe that the other tool has, the same by that tool.
+
+    Raises InputError for an unknown one, and for one that no step has.
+    """
     if tool is None:
         return steps
     if tool not in CROSS_CHECK_TOOLS:
@@ -195,12 +229,19 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
     for step in steps:
         paired.append(step)
         checked_by = probes.get(step.probe).cross_checked_by
-        if step.rt == "auto" and any(checked_by(tool, {**step.parameters, "rt": rt}) for rt in ("linux", *COKERNELS)):
-            raise InputError(f"cross-check {tool}: each tool is of Linux or of a co-kernel; say which one, in place of rt auto")
+        if step.rt == "auto" and any(
+            checked_by(tool, {**step.parameters, "rt": rt}) for rt in ("linux", *COKERNELS)
+        ):
+            raise InputError(
+                f"cross-check {tool}: each tool is of Linux or of a co-kernel; say which one, in "
+                "place of rt auto"
+            )
         if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
     if len(paired) == len(steps):
-        raise InputError(f"cross-check {tool}: no step can be checked by it; it measures {probes.measured_by(tool)}")
+        raise InputError(
+            f"cross-check {tool}: no step can be checked by it; it measures {probes.measured_by(tool)}"
+        )
     return paired
 
 
@@ -213,9 +254,14 @@ def _targets(written: list[str], place: str) -> list[str]:
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
         if (other := names.setdefault(clean_name(name), name)) != name:
-            raise InputError(f"{place}: the targets {other} and {name} would have one folder in the record; give one another name in ~/.ssh/config")
+            raise InputError(
+                f"{place}: the targets {other} and {name} would have one folder in the record; give "
+                "one another name in ~/.ssh/config"
+            )
     if len(names) < len(written):
-        raise InputError(f"{place}: a target is named twice; name each once, and measure more often with repeats")
+        raise InputError(
+            f"{place}: a target is named twice; name each once, and measure more often with repeats"
+        )
     return list(names.values())
 
 
@@ -224,14 +270,24 @@ def _check_bootable(targets: list[str], place: str) -> None:
     for name in targets:
         if not name.startswith(LAB):
             how = "boot it by hand with what `rtgauge deploy cmdline NAME` prints, and measure as-is"
-            raise InputError(f"{place}: deployments by boot are for guests of the lab (--target lab:NAME), not for {name}: {how}")
+            raise InputError(
+                f"{place}: deployments by boot are for guests of the lab (--target lab:NAME), not "
+                f"for {name}: {how}"
+            )
 
 
-def _ordered(keys: list[StepKey], target: str, repeats: int, generator: random.Random | None) -> list[StepKey]:
-    """The steps of one target: each repeat in an order of its own, or as written where there is no generator."""
+def _ordered(
+    keys: list[StepKey], target: str, repeats: int, generator: random.Random | None
+) -> list[StepKey]:
+    """The steps of one target: each repeat in an order of its own, or as written where there is no
+    generator.
+    """
     ordered: list[StepKey] = []
     for repeat in range(1, repeats + 1):
-        block = [key.model_copy(update={"repeat": repeat, "targets": {**key.targets, SELF: target}}) for key in keys]
+        block = [
+            key.model_copy(update={"repeat": repeat, "targets": {**key.targets, SELF: target}})
+            for key in keys
+        ]
         if generator is not None:
             generator.shuffle(block)
         ordered += block
@@ -242,14 +298,19 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
     """Raises InputError where a target would be its own peer."""
     for key in keys:
         if key.peer is not None and key.peer[1] in targets:
-            raise InputError(f"{place}: {key.peer[1]} is the target and its own peer; for both roles on one machine leave peer out")
+            raise InputError(
+                f"{place}: {key.peer[1]} is the target and its own peer; for both roles on one "
+                "machine leave peer out"
+            )
 
 
 def _but_for_the_load(entries: list[tuple[dict[str, Any], str]]) -> list[tuple[dict[str, Any], str]]:
     """The first of those entries that differ in their load alone."""
     first: dict[str, tuple[dict[str, Any], str]] = {}
     for entry, place in entries:
-        first.setdefault(repr(sorted((key, value) for key, value in entry.items() if key != "load")), (entry, place))
+        first.setdefault(
+            repr(sorted((key, value) for key, value in entry.items() if key != "load")), (entry, place)
+        )
     return list(first.values())
 
 
@@ -272,28 +333,58 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     # Which probe a step has may be said by the defaults alone.
     own_entries = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
     known = _known(own_entries)
-    entries = [(_over(_fitting(plan.defaults, own, known), entry), place) for own, (entry, place) in zip(own_entries, bare, strict=True)]
+    entries = [
+        (_over(_fitting(plan.defaults, own, known), entry), place)
+        for own, (entry, place) in zip(own_entries, bare, strict=True)
+    ]
     if overrides.loads is not None:
-        entries = [({**entry, "load": load}, place) for entry, place in _but_for_the_load(entries) for load in overrides.loads]
+        entries = [
+            ({**entry, "load": load}, place)
+            for entry, place in _but_for_the_load(entries)
+            for load in overrides.loads
+        ]
     if overrides.deployments is not None:
-        entries = [({**entry, "deployment": deployment}, place) for entry, place in entries for deployment in overrides.deployments]
+        entries = [
+            ({**entry, "deployment": deployment}, place)
+            for entry, place in entries
+            for deployment in overrides.deployments
+        ]
     if not entries:
         raise InputError(f"{source_name} has no step: give it a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
-    targets = _targets(overrides.targets, COMMAND_LINE) if overrides.targets else _targets(plan.targets, source_name)
+    targets = (
+        _targets(overrides.targets, COMMAND_LINE)
+        if overrides.targets
+        else _targets(plan.targets, source_name)
+    )
     if len(entries) * repeats * len(targets) > MAX_STEPS:
-        raise InputError(f"{source_name}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) are more than {MAX_STEPS}")
+        raise InputError(
+            f"{source_name}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) "
+            f"are more than {MAX_STEPS}"
+        )
     by_boot = (overrides.deployments_by or plan.deployments_by) == "boot"
     if by_boot:
         _check_bootable(targets, source_name)
-    seed = overrides.seed if overrides.seed is not None else plan.seed if plan.seed is not None else secrets.randbelow(2**32)
+    seed = (
+        overrides.seed
+        if overrides.seed is not None
+        else plan.seed
+        if plan.seed is not None
+        else secrets.randbelow(2**32)
+    )
     generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
     known = _known([entry for entry, _ in entries])
     if any(entry.get("space") != "kernel" for entry, _ in entries):
-        entries = [(entry, place) for entry, place in entries if not _only_for_others(entry, place, overrides, known)]
+        entries = [
+            (entry, place) for entry, place in entries if not _only_for_others(entry, place, overrides, known)
+        ]
     keys = [_checked(entry, place, overrides.parameters, known) for entry, place in entries]
     _check_peers(keys, targets, source_name)
-    ordered = [step for target in targets for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)]
+    ordered = [
+        step
+        for target in targets
+        for step in _ordered(keys, target, repeats, generator if plan.order == "random" else None)
+    ]
     raised = [*plan.raised, *overrides.raised]
     controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None
     unique = {step.model_dump_json(): step for step in ordered}

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from rtgauge.validation import DurationNs, between
 
 STEP_KEYS = ("probe", "load", "deployment")
-CrossCheckTool = Literal["cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest", "rtai-latency", "rtai-switches"]
+CrossCheckTool = Literal[
+    "cyclictest", "rtla", "xenomai-latency", "xenomai-switchtest", "rtai-latency", "rtai-switches"
+]
 CROSS_CHECK_TOOLS: tuple[str, ...] = get_args(CrossCheckTool)
 
 
@@ -24,21 +26,45 @@ class PlanFile(BaseModel):
     repeats: int = Field(default=1, ge=1, le=1000)
     order: Literal["random", "as-written"] = "random"
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    targets: list[str] = Field(default_factory=lambda: ["local"], min_length=1, max_length=100, description="machines to measure, one after the other")
+    targets: list[str] = Field(
+        default_factory=lambda: ["local"],
+        min_length=1,
+        max_length=100,
+        description="machines to measure, one after the other",
+    )
     require: str | None = None
     allow_left_out: bool = Field(
-        default=False, alias="allow-left-out", description="whether the requirement may hold although a load or a step could not be measured"
+        default=False,
+        alias="allow-left-out",
+        description="whether the requirement may hold although a load or a step could not be measured",
     )
     cross_check: CrossCheckTool | None = Field(default=None, alias="cross-check")
-    load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(default=1_500_000_000, alias="load-warm-up")
-    controller: bool = Field(default=False, description="the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99")
-    raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(default_factory=list, alias="raise", description="devices")
-    deployments_by: Literal["settings", "boot"] = Field(
-        default="settings", alias="deployments-by", description="how deployments are brought about: set while it runs, or the lab's guest booted for each"
+    load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=1_500_000_000, alias="load-warm-up"
     )
-    defaults: dict[str, Any] = Field(default_factory=dict, description="keys for every step that does not say otherwise")
+    controller: bool = Field(
+        default=False,
+        description=(
+            "the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99"
+        ),
+    )
+    raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
+        default_factory=list, alias="raise", description="devices"
+    )
+    deployments_by: Literal["settings", "boot"] = Field(
+        default="settings",
+        alias="deployments-by",
+        description=(
+            "how deployments are brought about: set while it runs, or the lab's guest booted for each"
+        ),
+    )
+    defaults: dict[str, Any] = Field(
+        default_factory=dict, description="keys for every step that does not say otherwise"
+    )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
-    matrix: dict[str, Any] = Field(default_factory=dict, description="every combination of what is given as a list")
+    matrix: dict[str, Any] = Field(
+        default_factory=dict, description="every combination of what is given as a list"
+    )
 
 
 def plan_keys() -> list[str]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the record of a study keeps in its plan, so that the study can be resumed: which study it is, and what the command line said over it."""
+"""What the record of a study keeps in its plan, so that the study can be resumed: which study it is, and what
+the command line said over it.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,16 @@ def study_of(run: Run) -> StudyState | None:
     try:
         return StudyState.model_validate(written)
     except ValidationError:
-        raise RecordError(f"the record {run.id} is damaged: its plan does not say which study it is of") from None
+        raise RecordError(
+            f"the record {run.id} is damaged: its plan does not say which study it is of"
+        ) from None
 
 
 def newest_record(out: Path, name: str) -> Path:
-    """The newest record in the folder `out` of the study `name`; what cannot be read is no such record. Raises InputError where there is none."""
+    """The newest record in the folder `out` of the study `name`; what cannot be read is no such record.
+
+    Raises InputError where there is none.
+    """
     for path in sorted((path.parent for path in out.glob("*/run.json")), reverse=True):
         try:
             study = study_of(Record.open(path).run)

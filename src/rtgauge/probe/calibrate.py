@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """calibrate: resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
 
-On Cobalt the gravity of Xenomai's timer, by its own autotune, and what that does to the latency (Delgado & Choi 2020, sec. III-C).
+On Cobalt the gravity of Xenomai's timer, by its own autotune, and what that does to the latency (Delgado &
+Choi 2020, sec. III-C).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ GRAVITY = "/proc/xenomai/clock/coreclk"
 BEFORE, AFTER = "before-autotune", "after-autotune"
 """Roles of the series: the latency with the gravity of before and with that which autotune found."""
 AUTOTUNE_NS = 60_000_000_000
-"""About how long autotune takes: 40 rounds of half a second for each of the three, where none ends it early (drivers/xenomai/autotune)."""
+"""About how long autotune takes: 40 rounds of half a second for each of the three, where none ends it early
+(drivers/xenomai/autotune).
+"""
 OF_COBALT = frozenset({"keep", "cpu", "interval_ns", "priority", "duration_ns"})
 
 
@@ -27,27 +30,52 @@ class CalibrateParameters(Parameters):
     """Parameters of `calibrate`."""
 
     rt: Literal["linux", "cobalt", "rtai"] = Field(
-        default="linux", alias="rt", description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, by its autotune"
+        default="linux",
+        alias="rt",
+        description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, by its autotune",
     )
-    count: int = Field(default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock")
-    keep: bool = Field(default=False, alias="keep", description="on cobalt, leave the gravity that autotune found in force, until the next boot")
-    cpu: CpuList | None = Field(default=None, alias="cpu", description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; all where it is not given")
+    count: int = Field(
+        default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"
+    )
+    keep: bool = Field(
+        default=False,
+        alias="keep",
+        description="on cobalt, leave the gravity that autotune found in force, until the next boot",
+    )
+    cpu: CpuList | None = Field(
+        default=None,
+        alias="cpu",
+        description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; all where it is not given",
+    )
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
-        default=1_000_000, alias="interval", description="on cobalt, time between two releases; the paper has 100us"
+        default=1_000_000,
+        alias="interval",
+        description="on cobalt, time between two releases; the paper has 100us",
     )
-    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="on cobalt, real-time priority of the measuring threads")
+    priority: int = Field(
+        default=98,
+        alias="priority",
+        ge=1,
+        le=99,
+        description="on cobalt, real-time priority of the measuring threads",
+    )
     duration_ns: Annotated[DurationNs, between("100ms", "1h")] = Field(
-        default=5_000_000_000, alias="duration", description="on cobalt, measured time before autotune, and again after it"
+        default=5_000_000_000,
+        alias="duration",
+        description="on cobalt, measured time before autotune, and again after it",
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.rt == "rtai":
-            raise ValueError("RTAI calibrates itself when rtai_sched is loaded; `rtgauge system` shows what it found")
+            raise ValueError(
+                "RTAI calibrates itself when rtai_sched is loaded; `rtgauge system` shows what it found"
+            )
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
             names = ", ".join(str(type(self).model_fields[name].alias) for name in sorted(given))
-            raise ValueError(f"{names}: of {'rt cobalt, not of the clocks' if self.rt == 'linux' else 'the clocks, not of rt cobalt'}; leave it out")
+            owner = "rt cobalt, not of the clocks" if self.rt == "linux" else "the clocks, not of rt cobalt"
+            raise ValueError(f"{names}: of {owner}; leave it out")
         return self
 
 
@@ -75,24 +103,38 @@ class Calibrate(Probe):
 PROBE = Calibrate(
     name="calibrate",
     order=110,
-    help="resolution of each clock and the cost of reading it; with --rt cobalt, Xenomai's calibration of its timer",
+    help=(
+        "resolution of each clock and the cost of reading it; with --rt cobalt, Xenomai's calibration "
+        "of its timer"
+    ),
     about="""Clocks: the resolution of each, and what it costs to read it.
 
-With --rt cobalt: Xenomai's autotune finds by how much its timer has to fire early (gravity) for an interrupt handler, a thread in the
-kernel and one in user space. The latency is measured before and after it. Then the gravity of before is put back, unless --keep is given.
+With --rt cobalt, Xenomai's autotune finds how early its timer has to fire (gravity) for an interrupt handler,
+a thread in the kernel and a thread in user space. The latency is measured before and after it. Then the
+previous gravity is put back, unless --keep is given.
 It takes about a minute.""",
-    examples=("--count 1000000", "--rt cobalt --target ssh://root@board", "--rt cobalt --target ssh://root@board --interval 100us --keep"),
+    examples=(
+        "--count 1000000",
+        "--rt cobalt --target ssh://root@board",
+        "--rt cobalt --target ssh://root@board --interval 100us --keep",
+    ),
     parameters=CalibrateParameters,
     method=(
-        "Every clock that the machine has is read again and again in a loop; the cost of a reading is the difference between two that follow one another, "
-        "and the smallest step is the smallest difference that is not 0. The resolution is what the kernel says (clock_getres)."
+        "Every clock that the machine has is read again and again in a loop; the cost of a reading "
+        "is the difference between two that follow one another, "
+        "and the smallest step is the smallest difference that is not 0. The resolution is what "
+        "the kernel says (clock_getres)."
     ),
     cokernel_method={
         "cobalt": (
-            "Xenomai sets its timer earlier than a release by the gravity: the least time to an interrupt handler, a thread in the kernel and one in "
-            "user space. Its own program autotune finds the three; they are read from the kernel before and after it. The latency is measured before "
-            "and after, as by wakeup, with the same parameters and under the same load: one thread a CPU sleeps until an absolute time and reads the "
-            "clock. A latency below 0 is a wake-up before its release, which a gravity that is too large gives; it is kept as it is."
+            "Xenomai sets its timer earlier than a release by the gravity: the least time to an "
+            "interrupt handler, a thread in the kernel and one in "
+            "user space. Its own program autotune finds the three; they are read from the kernel "
+            "before and after it. The latency is measured before "
+            "and after, as by wakeup, with the same parameters and under the same load: one thread "
+            "a CPU sleeps until an absolute time and reads the "
+            "clock. A latency below 0 is a wake-up before its release, which a gravity that is too "
+            "large gives; it is kept as it is."
         )
     },
     metrics=(Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=None),),

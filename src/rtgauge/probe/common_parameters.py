@@ -49,12 +49,17 @@ SPACE: Any = Field(default="user", alias="space", description="where the task ru
 """For probes that measure in kernel space too."""
 
 Runtime = Literal["linux", "cobalt", "rtai", "auto"]
-"""What the measured threads run on: Linux, or a co-kernel beside it. Each co-kernel has an engine of its own (target/engine_path.py); auto is replaced
+"""What the measured threads run on: Linux, or a co-kernel beside it.
+
+Each co-kernel has an engine of its own (target/engine_path.py); auto is replaced
 by one of the others when the target is known (runner/runtime_choice.py)."""
 RT: Any = Field(
     default="linux",
     alias="rt",
-    description="what the measured threads run on: linux, cobalt (Xenomai 3 on the target), rtai, or auto: the co-kernel where there is one",
+    description=(
+        "what the measured threads run on: linux, cobalt (Xenomai 3 on the target), rtai, or auto: the "
+        "co-kernel where there is one"
+    ),
 )
 """For probes that a co-kernel's engine has too."""
 
@@ -78,22 +83,37 @@ RtaiLatency = Annotated[str | None, BeforeValidator(_rtai_latency)]
 RTAI_LATENCY: Any = Field(
     default=None,
     alias="rtai-latency",
-    description="with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; else it calibrates itself",
+    description=(
+        "with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; else it "
+        "calibrates itself"
+    ),
 )
 """Behind `rt`."""
 
-FIRST_CPU: Any = Field(default=None, alias="cpu", description="the first of these CPUs is measured; a second task takes its CPU from the others")
+FIRST_CPU: Any = Field(
+    default=None,
+    alias="cpu",
+    description="the first of these CPUs is measured; a second task takes its CPU from the others",
+)
 """For probes that measure on one CPU."""
 
 
 class MachineParameters(Parameters):
     """Where a probe measures, and how the machine is held still meanwhile."""
 
-    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given")
-    dma_latency_us: DmaLatencyUs = Field(
-        default=0, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+    cpu: CpuList | None = Field(
+        default=None,
+        alias="cpu",
+        description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given",
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
+    dma_latency_us: DmaLatencyUs = Field(
+        default=0,
+        alias="dma-latency",
+        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
+    )
+    memory_lock: OnOff = Field(
+        default=True, alias="memory-lock", description="lock the memory of the measuring program"
+    )
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
 
@@ -107,10 +127,16 @@ class CokernelParameters(MachineParameters):
 class MeasuringParameters(CokernelParameters):
     """Parameters of a probe that measures the cost of something again and again."""
 
-    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    policy: Literal["fifo", "rr", "other"] = Field(
+        default="fifo", alias="policy", description="scheduling policy"
+    )
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min")
-    count: int | None = Field(default=None, alias="count", ge=1, le=2**60, description="samples to measure, in place of a duration")
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+        default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
+    )
+    count: int | None = Field(
+        default=None, alias="count", ge=1, le=2**60, description="samples to measure, in place of a duration"
+    )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
@@ -132,15 +158,24 @@ class MeasuringProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name not in ("samples", "rt", "rtai_latency")}
+        given = {
+            name: value
+            for name, value in parameters.items()
+            if value is not None and name not in ("samples", "rt", "rtai_latency")
+        }
         if "count" in given:
             del given["duration_ns"]
         if samples_dir is not None:
             given["samples_dir"] = samples_dir
-        written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
+        written = {
+            name: ("on" if value else "off") if isinstance(value, bool) else value
+            for name, value in given.items()
+        }
         return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
-        measured: int = parameters["count"] * self.count_lasts_ns if parameters["count"] else parameters["duration_ns"]
+        measured: int = (
+            parameters["count"] * self.count_lasts_ns if parameters["count"] else parameters["duration_ns"]
+        )
         return measured + int(parameters["warm_up_ns"])

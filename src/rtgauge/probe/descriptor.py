@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The descriptor of a probe: all that the rest of rtgauge needs to know of it. Few other modules name a probe; a new probe must not need one that does.
+"""The descriptor of a probe: all that the rest of rtgauge needs to know of it.
 
-A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor `PROBE`, and docs/probes/x.md. A probe of another
-package is found by its entry point in the group `rtgauge.probes`; a presenter (rtgauge.report.presenter) by its one in the group `rtgauge.presenters`.
+Few other modules name a probe; a new probe must not need one that does.
+
+A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor
+`PROBE`, and docs/probes/x.md. A probe of another
+package is found by its entry point in the group `rtgauge.probes`; a presenter (rtgauge.report.presenter) by
+its one in the group `rtgauge.presenters`.
 """
 
 from __future__ import annotations
@@ -21,9 +25,14 @@ TRACE_INSTANCE = "rtgauge"
 
 
 class Parameters(BaseModel):
-    """Parameters of a probe. Written in the field's notation under the alias, held as numbers under the name."""
+    """Parameters of a probe.
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True)
+    Written in the field's notation under the alias, held as numbers under the name.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +78,10 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The column of a microbenchmark in the tables of Garre et al. 2014, and how often the operation was what it should be."""
+    """The column of a microbenchmark in the tables of Garre et al.
+
+    2014, and how often the operation was what it should be.
+    """
 
     name: str
     """What every operation's name begins with. The tables have the operations in the order of the probes."""
@@ -89,7 +101,10 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Probe(ABC):
-    """One kind of measurement. Fields without a default must be given by every probe; pyright refuses one that leaves out any."""
+    """One kind of measurement.
+
+    Fields without a default must be given by every probe; pyright refuses one that leaves out any.
+    """
 
     name: str
     order: int
@@ -107,9 +122,13 @@ class Probe(ABC):
     metrics: tuple[Metric, ...]
     """What it measures, in the order of its tables; empty where it has no series."""
     missed: str | None
-    """What it counts as missed, which breaks any bound; None where nothing can be missed: it samples, and nothing is released."""
+    """What it counts as missed, which breaks any bound; None where nothing can be missed: it samples, and
+    nothing is released.
+    """
     pooled: bool
-    """Whether all series of its main metric together are one distribution, with a line in the table of all loads and in the figures."""
+    """Whether all series of its main metric together are one distribution, with a line in the table of all
+    loads and in the figures.
+    """
     pace: Pace | None
     """None where nothing is repeated at a period that can be set."""
     frequency: tuple[str, ...]
@@ -122,13 +141,20 @@ class Probe(ABC):
     kernel_method: str | None = None
     """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""
     cokernel_method: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Co-kernel (parameter `rt`) -> the paragraph in place of `method`, where it measures something else there."""
+    """Co-kernel (parameter `rt`) -> the paragraph in place of `method`, where it measures something else
+    there.
+    """
     cost: Cost | None = None
     """Of a microbenchmark that measures the cost of one operation."""
     folded_above: int | None = None
-    """The page has its steps in its own chapter only. The terminal has so many one by one, and in place of more of them the presenter's tables."""
+    """The page has its steps in its own chapter only.
+
+    The terminal has so many one by one, and in place of more of them the presenter's tables.
+    """
     prints_alone: bool = False
-    """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a distribution."""
+    """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a
+    distribution.
+    """
     cross_checked: frozenset[str] = frozenset()
     """The tools (`--cross-check`) that measure the same."""
 
@@ -138,7 +164,9 @@ class Probe(ABC):
     """The parameter that its command takes without a name in front of it, and must have."""
     argument_metavar: str | None = None
     files: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parameters that are a file's name on the command line, where what they keep goes, and their help; `samples` is one for all."""
+    """Parameters that are a file's name on the command line, where what they keep goes, and their help;
+    `samples` is one for all.
+    """
     frames: bool = False
     """Whether its engine sends frames of what it simulates to those who watch (docs/live.md)."""
     searches: bool = False
@@ -155,9 +183,15 @@ class Probe(ABC):
         return any(metric.bound is not None for metric in self.metrics)
 
     def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
-        """Whether the tool measures the same as a step with these parameters; cyclictest does in user space."""
+        """Whether the tool measures the same as a step with these parameters; cyclictest does in user
+        space.
+        """
         in_user_space_only = tool == "cyclictest" and parameters.get("space") == "kernel"
-        return tool in self.cross_checked and parameters.get("rt", "linux") == runtime_of(tool) and not in_user_space_only
+        return (
+            tool in self.cross_checked
+            and parameters.get("rt", "linux") == runtime_of(tool)
+            and not in_user_space_only
+        )
 
     def interval_ns(self, parameters: Mapping[str, Any]) -> int | None:
         """Between two releases of a step with these parameters; None where nothing is released."""
@@ -173,19 +207,27 @@ class Probe(ABC):
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
-        """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of loading."""
+        """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of
+        loading.
+        """
         return ()
 
     def changes(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that change some
-        """Settings of its target that a step with these parameters changes by itself: they are noted before it and put back after it."""
+        """Settings of its target that a step with these parameters changes by itself: they are noted before
+        it and put back after it.
+        """
         return ()
 
     def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - of every probe
-        """What it has the kernel record in an instance of tracefs, which the runner makes and removes; None: nothing."""
+        """What it has the kernel record in an instance of tracefs, which the runner makes and removes; None:
+        nothing.
+        """
         return None
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The parameters with which the engine is tried before a run, when no instance of tracefs is there yet."""
+        """The parameters with which the engine is tried before a run, when no instance of tracefs is there
+        yet.
+        """
         return parameters
 
     @abstractmethod
@@ -198,7 +240,9 @@ class Probe(ABC):
 
 
 def runtime_of(tool: str) -> str:
-    """The runtime that another tool measures on: Xenomai's own on Cobalt, RTAI's own on RTAI, the others on Linux."""
+    """The runtime that another tool measures on: Xenomai's own on Cobalt, RTAI's own on RTAI, the others on
+    Linux.
+    """
     return {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
 
 
@@ -208,7 +252,10 @@ def key_names(probe: Probe) -> list[str]:
 
 
 def normalise(probe: Probe, written: dict[str, Any], place: str) -> dict[str, Any]:
-    """`{"interval": "1ms"}` -> every parameter with its default, in numbers. Raises InputError that names the `place`."""
+    """`{"interval": "1ms"}` -> every parameter with its default, in numbers.
+
+    Raises InputError that names the `place`.
+    """
     try:
         return probe.parameters.model_validate(written).model_dump()
     except ValidationError as error:

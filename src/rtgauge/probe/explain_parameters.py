@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a probe takes whose largest latencies the kernel's events explain: parameters, and the engine's options for them."""
+"""What a probe takes whose largest latencies the kernel's events explain: parameters, and the engine's
+options for them.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +28,36 @@ EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 
 def _check_events(text: str) -> str:
     if len(text) > 1_000 or not all(EVENTS.fullmatch(word) for word in text.split(",")):
-        raise ValueError("write events as default, sched, sched/sched_switch or irq_vectors/*_entry, with commas between them")
+        raise ValueError(
+            "write events as default, sched, sched/sched_switch or irq_vectors/*_entry, with "
+            "commas between them"
+        )
     return text
 
 
 class ExplainParameters(Parameters):
     """Parameters of explaining."""
 
-    explain: bool = Field(default=False, alias="explain", description="keep what the kernel did around each new maximum, and explain it by that")
+    explain: bool = Field(
+        default=False,
+        alias="explain",
+        description="keep what the kernel did around each new maximum, and explain it by that",
+    )
     explain_above_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None, alias="explain-above", description="explain each latency above this too, e.g. 100us"
     )
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
-        default="default", alias="explain-events", description="the kernel's events to record, e.g. default,preemptirq; more of them cost more"
+        default="default",
+        alias="explain-events",
+        description="the kernel's events to record, e.g. default,preemptirq; more of them cost more",
     )
-    explain_buffer_kb: int = Field(default=512, alias="explain-buffer", ge=16, le=65_536, description="kernel memory for events, KiB a CPU")
+    explain_buffer_kb: int = Field(
+        default=512,
+        alias="explain-buffer",
+        ge=16,
+        le=65_536,
+        description="kernel memory for events, KiB a CPU",
+    )
 
     def check_explain(self) -> None:
         """Raises ValueError for keys that mean nothing without `explain`."""
@@ -65,9 +82,15 @@ def explain_cost_ns(duration_ns: int) -> int:
     return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
 
 
-def explain_arguments(parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True, woken_by_others: bool = False) -> list[str]:
-    """The engine's options. `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before; `woken_by_others`: whether
-    its threads are woken by more than timers of the CPU that they stay on, so that of each wake-up it has to be known when it came to the other CPU.
+def explain_arguments(
+    parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True, woken_by_others: bool = False
+) -> list[str]:
+    """The engine's options.
+
+    `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before;
+    `woken_by_others`: whether
+    its threads are woken by more than timers of the CPU that they stay on, so that of each wake-up it has to
+    be known when it came to the other CPU.
     """
     if not is_explained(parameters):
         return []

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""inversion: does a high task starve that waits for a lock which a low one holds (Garre et al. 2014, sec. 3.2, fig. 2)?"""
+"""inversion: does a high task starve that waits for a lock which a low one holds (Garre et al.
+
+2014, sec. 3.2, fig. 2)?
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,21 @@ class InversionParameters(CokernelParameters):
         default="all", alias="lock", description="kind of lock that the low task holds"
     )
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
-        default=2_000_000, alias="section", description="the low task's time on the CPU while it holds the lock"
+        default=2_000_000,
+        alias="section",
+        description="the low task's time on the CPU while it holds the lock",
     )
     limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
         default=100_000_000, alias="limit", description="after this time the high task has starved"
     )
     trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="trials with each kind of lock")
-    priority: int = Field(default=98, alias="priority", ge=3, le=99, description="of the high task; the others have one and two less")
+    priority: int = Field(
+        default=98,
+        alias="priority",
+        ge=3,
+        le=99,
+        description="of the high task; the others have one and two less",
+    )
 
 
 class Inversion(MeasuringProbe):
@@ -37,7 +48,9 @@ class Inversion(MeasuringProbe):
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Where every trial goes to its limit, with the rests."""
         kinds = KINDS if parameters["lock"] == "all" else 1
-        rounds: int = parameters["trials"] * kinds * (parameters["limit_ns"] + 2 * parameters["section_ns"]) * 3 // 2
+        rounds: int = (
+            parameters["trials"] * kinds * (parameters["limit_ns"] + 2 * parameters["section_ns"]) * 3 // 2
+        )
         return rounds
 
 
@@ -45,12 +58,17 @@ PROBE = Inversion(
     name="inversion",
     order=80,
     help="does a high task starve that waits for a lock of a low one, by kind of lock",
-    about="Priority inversion: does a high task starve that waits for a lock which a low one holds, while a middle one computes?",
+    about=(
+        "Priority inversion: does a high task starve that waits for a lock which a low one holds, "
+        "while a middle one computes?"
+    ),
     examples=("", "--lock semaphore --section 5ms --trials 10"),
     parameters=InversionParameters,
     method=(
-        "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, the high one waits for it, the middle one "
-        "computes until the high one has it or the limit is reached. The value is the high task's wait, from the moment at which it was made ready."
+        "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, "
+        "the high one waits for it, the middle one "
+        "computes until the high one has it or the limit is reached. The value is the high task's "
+        "wait, from the moment at which it was made ready."
     ),
     metrics=(Metric(name="wait", plural="waits", unit="ns", signed=False, bound=None),),
     missed=None,

@@ -18,17 +18,25 @@ BUSY_MOST = 0.8
 class NoiseParameters(MeasuringParameters):
     """Parameters of `noise`."""
 
-    threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(default=1_000, alias="threshold", description="what is shorter is no gap")
-    round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(default=100_000_000, alias="round", description="from one busy stretch to the next")
+    threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(
+        default=1_000, alias="threshold", description="what is shorter is no gap"
+    )
+    round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
+        default=100_000_000, alias="round", description="from one busy stretch to the next"
+    )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
         default=75_000_000, alias="busy", description="busy time of each round, 80 % of it at the most"
     )
-    interrupts: OnOff = Field(default=True, alias="interrupts", description="count interrupts after each gap, where that is cheap")
+    interrupts: OnOff = Field(
+        default=True, alias="interrupts", description="count interrupts after each gap, where that is cheap"
+    )
 
     @model_validator(mode="after")
     def _check_busy(self) -> Self:
         if self.busy_ns > self.round_ns // 100 * round(100 * BUSY_MOST):
-            raise ValueError(f"busy may be {BUSY_MOST:.0%} of round at the most, so that the machine stays usable")
+            raise ValueError(
+                f"busy may be {BUSY_MOST:.0%} of round at the most, so that the machine stays usable"
+            )
         return self
 
 
@@ -42,12 +50,15 @@ PROBE = Noise(
     help="gaps in a task that only reads the clock, and what the kernel knows of each",
     about="""Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
 
-Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware, a hypervisor.""",
+Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware,
+a hypervisor.""",
     examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
     parameters=NoiseParameters,
     method=(
-        "On each CPU a task does nothing but read the clock, for a part of each round; a difference between two readings that reaches the "
-        "threshold is a gap. The kernel's counters say what each gap was: a switch to another task, an interrupt of this CPU, or neither: "
+        "On each CPU a task does nothing but read the clock, for a part of each round; a "
+        "difference between two readings that reaches the "
+        "threshold is a gap. The kernel's counters say what each gap was: a switch to another "
+        "task, an interrupt of this CPU, or neither: "
         "then it came from below the kernel."
     ),
     metrics=(Metric(name="gap", plural="gaps", unit="ns", signed=False, bound=None),),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""periodic: a task toggles a line at a fixed period (Brown & Martin 2010, sec. 3.5; Adam et al. 2021, algorithm A2)."""
+"""periodic: a task toggles a line at a fixed period (Brown & Martin 2010, sec.
+
+3.5; Adam et al. 2021, algorithm A2).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.descriptor import Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time
+from rtgauge.probe.signal_parameters import (
+    DIFFERENCE,
+    NO_LINE,
+    Role,
+    SignalParameters,
+    SignalProbe,
+    check_context,
+    check_instrument_time,
+)
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
@@ -27,12 +38,23 @@ class PeriodicParameters(SignalParameters):
     of_user_space: ClassVar[frozenset[str]] = frozenset({"timer"})
 
     period_ns: Annotated[DurationNs, between("2us", "1h")] = Field(
-        default=7_071_000, alias="period", description="period of the signal; the line is toggled each half of it"
+        default=7_071_000,
+        alias="period",
+        description="period of the signal; the line is toggled each half of it",
     )
     context: Literal["irq", "thread"] | None = Field(
-        default=None, alias="context", description="in kernel space, who toggles: irq (the timer's handler), or a thread that it wakes; irq if not given"
+        default=None,
+        alias="context",
+        description=(
+            "in kernel space, who toggles: irq (the timer's handler), or a thread that it wakes; irq "
+            "if not given"
+        ),
     )
-    timer: Literal["nanosleep", "timerfd"] = Field(default="nanosleep", alias="timer", description="how the task waits in user space; timerfd as in the papers")
+    timer: Literal["nanosleep", "timerfd"] = Field(
+        default="nanosleep",
+        alias="timer",
+        description="how the task waits in user space; timerfd as in the papers",
+    )
 
     @model_validator(mode="after")
     def _check_period(self) -> Self:
@@ -71,7 +93,8 @@ PROBE = Periodic(
     name="periodic",
     order=20,
     help="a task toggles a line at a fixed period: how late is each edge, how even are the half-periods",
-    about="""Periodic: a task toggles a line at a fixed period; how late is each edge, how even are the half-periods?
+    about="""Periodic: a task toggles a line at a fixed period; how late is each edge,
+how even are the half-periods?
 
 Measured by the task itself, by the other end of the line, or by both.""",
     examples=(
@@ -83,22 +106,39 @@ Measured by the task itself, by the other end of the line, or by both.""",
     ),
     parameters=PeriodicParameters,
     method=(
-        "A task sleeps until an absolute time, toggles a line, and does so each half-period. Latency is from the time at which an edge was due to the edge; "
-        "jitter is the actual half-period minus the nominal one, signed. The task itself reads the clock right after it has toggled the line; "
-        "an observer at the other end, where there is one, reads it when the edge comes in, or takes the kernel's time stamp of it; "
+        "A task sleeps until an absolute time, toggles a line, and does so each half-period. "
+        "Latency is from the time at which an edge was due to the edge; "
+        "jitter is the actual half-period minus the nominal one, signed. The task itself reads the "
+        "clock right after it has toggled the line; "
+        "an observer at the other end, where there is one, reads it when the edge comes in, or "
+        "takes the kernel's time stamp of it; "
         "an instrument there stamps it by a clock of its own. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
     kernel_method=(
-        "Periodic in kernel space: a kernel module's high-resolution timer expires at each half-period. Its handler, in hard-irq context also on "
-        "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does (context thread). Each step is time-stamped in the kernel: "
+        "Periodic in kernel space: a kernel module's high-resolution timer expires at each "
+        "half-period. Its handler, in hard-irq context also on "
+        "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does "
+        "(context thread). Each step is time-stamped in the kernel: "
         "the handler's entry, the thread, the toggled line. Latency and jitter are those of the toggled line."
     ),
     kernel_module="rtgauge_periodic",
     woken_by_others=False,
     metrics=(
-        Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
-        Metric(name="jitter", plural="jitters", unit="ns", signed=True, bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010")),
+        Metric(
+            name="latency",
+            plural="latencies",
+            unit="ns",
+            signed=True,
+            bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None),
+        ),
+        Metric(
+            name="jitter",
+            plural="jitters",
+            unit="ns",
+            signed=True,
+            bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010"),
+        ),
         DIFFERENCE,
     ),
     missed="edges whose time passed before the task came back to wait",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""preempt: from an event to the first instruction of a high task, while a low one runs (Garre et al. 2014, sec. 3.1)."""
+"""preempt: from an event to the first instruction of a high task, while a low one runs (Garre et al.
+
+2014, sec. 3.1).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,16 @@ class PreemptParameters(MeasuringParameters):
 
     cpu: CpuList | None = FIRST_CPU
     event: Literal["timer", "wake-up"] = Field(
-        default="timer", alias="event", description="what makes the high task ready: its timer, or a task on another CPU"
+        default="timer",
+        alias="event",
+        description="what makes the high task ready: its timer, or a task on another CPU",
     )
-    placement: Literal["same-core", "other-core"] = Field(default="other-core", alias="placement", description="where the task runs that wakes it")
-    interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(default=200_000, alias="interval", description="time between two events")
+    placement: Literal["same-core", "other-core"] = Field(
+        default="other-core", alias="placement", description="where the task runs that wakes it"
+    )
+    interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
+        default=200_000, alias="interval", description="time between two events"
+    )
 
     @model_validator(mode="after")
     def _check_priority(self) -> Self:
@@ -35,7 +44,11 @@ class Preempt(MeasuringProbe):
 
 
 def _operation(parameters: Mapping[str, Any]) -> str:
-    where = f", {parameters['placement']}" if parameters["event"] == "wake-up" and parameters["placement"] != "other-core" else ""
+    where = (
+        f", {parameters['placement']}"
+        if parameters["event"] == "wake-up" and parameters["placement"] != "other-core"
+        else ""
+    )
     return f"preemption ({parameters['event']}{where})"
 
 
@@ -47,8 +60,10 @@ PROBE = Preempt(
     examples=("--duration 10s", "--event wake-up --cpu 1"),
     parameters=PreemptParameters,
     method=(
-        "A task of low priority computes; one of high priority on the same CPU waits. The value is from the event (the time set in a timer, "
-        "or the moment before a task on another CPU posts) to the high-priority task's first reading of the clock."
+        "A task of low priority computes; one of high priority on the same CPU waits. The value is "
+        "from the event (the time set in a timer, "
+        "or the moment before a task on another CPU posts) to the high-priority task's first "
+        "reading of the clock."
     ),
     metrics=(Metric(name="preemption", plural="preemptions", unit="ns", signed=False, bound=None),),
     missed=None,
@@ -64,7 +79,10 @@ PROBE = Preempt(
         met="preempted",
         tries=("events",),
         met_name="preempted the low task",
-        note="preempted: of the warm-up too, and by whatever else; an event at which the low task did not run is a sample all the same.",
+        note=(
+            "preempted: of the warm-up too, and by whatever else; an event at which the low task did "
+            "not run is a sample all the same."
+        ),
     ),
     count_lasts_ns=300_000,
 )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The probes by name, imported when they are asked for: the modules of this package that have a descriptor `PROBE`, and what other packages register as
+"""The probes by name, imported when they are asked for: the modules of this package that have a descriptor
+`PROBE`, and what other packages register as
 entry points in the group `rtgauge.probes` (a probe's name = its descriptor)."""
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ GROUP = "rtgauge.probes"
 
 
 class _Probes(Mapping[str, Probe]):
-    """Name -> descriptor, in the order of the descriptors. A probe of this package is in the module of its name."""
+    """Name -> descriptor, in the order of the descriptors.
+
+    A probe of this package is in the module of its name.
+    """
 
     def __init__(self) -> None:
         self._modules = {module.name for module in pkgutil.iter_modules(rtgauge.probe.__path__)}
@@ -47,9 +51,15 @@ class _Probes(Mapping[str, Probe]):
         try:
             probe: object = point.load()
         except (ImportError, AttributeError) as error:
-            raise InputError(f"probe {name}: the package that registers it cannot be used ({point.value}: {error}); update or remove that package") from None
+            raise InputError(
+                f"probe {name}: the package that registers it cannot be used ({point.value}: "
+                f"{error}); update or remove that package"
+            ) from None
         if not isinstance(probe, Probe) or probe.name != name:
-            raise InputError(f"probe {name}: {point.value} is not the descriptor of a probe of this name; update or remove that package")
+            raise InputError(
+                f"probe {name}: {point.value} is not the descriptor of a probe of this name; update "
+                "or remove that package"
+            )
         return probe
 
     def __getitem__(self, name: str) -> Probe:
@@ -61,7 +71,12 @@ class _Probes(Mapping[str, Probe]):
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted((name for name in self._modules | self._registered.keys() if self._works(name)), key=lambda name: (self[name].order, name)))
+        return iter(
+            sorted(
+                (name for name in self._modules | self._registered.keys() if self._works(name)),
+                key=lambda name: (self[name].order, name),
+            )
+        )
 
     def _works(self, name: str) -> bool:
         """Whether it is a probe; a package that cannot be used takes no other probe with it."""
@@ -99,7 +114,9 @@ def get(name: str) -> Probe:
 
 
 def probe_of(step: Step) -> Probe:
-    """The descriptor of the probe that measured a step of any record; a bare one where this rtgauge does not have that probe."""
+    """The descriptor of the probe that measured a step of any record; a bare one where this rtgauge does not
+    have that probe.
+    """
     name = step.key.probe
     return PROBES.get(name) or _Unknown(
         name=name,
@@ -121,11 +138,17 @@ def probe_of(step: Step) -> Probe:
 
 def requirement_metrics() -> list[str]:
     """The metrics that a requirement can bound, in the order of the probes."""
-    return list(dict.fromkeys(metric.name for probe in PROBES.values() for metric in probe.metrics if metric.bound is not None))
+    return list(
+        dict.fromkeys(
+            metric.name for probe in PROBES.values() for metric in probe.metrics if metric.bound is not None
+        )
+    )
 
 
 def preset_of(metric: str) -> tuple[Probe, str] | None:
-    """A probe that measures a metric which a requirement can bound, and the preset that has it; None where no preset measures it."""
+    """A probe that measures a metric which a requirement can bound, and the preset that has it; None where no
+    preset measures it.
+    """
     for probe in PROBES.values():
         known = probe.metric(metric)
         if known is not None and known.bound is not None and known.bound.preset is not None:
@@ -135,7 +158,10 @@ def preset_of(metric: str) -> tuple[Probe, str] | None:
 
 def plural_of(metric: str) -> str:
     """ "latency" -> "latencies"."""
-    return next((known.plural for probe in PROBES.values() if (known := probe.metric(metric)) is not None), f"{metric}s")
+    return next(
+        (known.plural for probe in PROBES.values() if (known := probe.metric(metric)) is not None),
+        f"{metric}s",
+    )
 
 
 def measured_by(tool: str) -> str:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""response: from a stimulus on a line to the answer of a task that waits for it (Brown & Martin 2010, sec. 3.4; Adam et al. 2021, algorithm A1)."""
+"""response: from a stimulus on a line to the answer of a task that waits for it (Brown & Martin 2010, sec.
+
+3.4; Adam et al. 2021, algorithm A1).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,16 @@ from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace
-from rtgauge.probe.signal_parameters import DIFFERENCE, NO_LINE, Role, SignalParameters, SignalProbe, check_context, check_instrument_time, path_in_kernel
+from rtgauge.probe.signal_parameters import (
+    DIFFERENCE,
+    NO_LINE,
+    Role,
+    SignalParameters,
+    SignalProbe,
+    check_context,
+    check_instrument_time,
+    path_in_kernel,
+)
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
@@ -33,22 +45,42 @@ class ResponseParameters(SignalParameters):
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
         alias="context",
-        description="in kernel space, who answers: irq (the top half), irq-thread (its threaded handler), thread (a FIFO kernel thread that it wakes), "
+        description="in kernel space, who answers: irq (the top half), irq-thread (its threaded handler), "
+        "thread (a FIFO kernel thread that it wakes), "
         "irq-default (what the kernel makes of a plain handler); irq if not given",
     )
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
-        default=None, alias="interval", description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn"
+        default=None,
+        alias="interval",
+        description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn",
     )
     interval_min_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=3_000, alias="interval-min", description="the time from an answer to the next stimulus is drawn from this"
+        default=3_000,
+        alias="interval-min",
+        description="the time from an answer to the next stimulus is drawn from this",
     )
     interval_max_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=7_071_000, alias="interval-max", description="the time from an answer to the next stimulus is drawn up to this"
+        default=7_071_000,
+        alias="interval-max",
+        description="the time from an answer to the next stimulus is drawn up to this",
     )
-    timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(default=100_000_000, alias="timeout", description="time after which an answer is lost")
-    seed: int | None = Field(default=None, alias="seed", ge=0, lt=2**63, description="draw the same intervals as the run with this seed")
+    timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(
+        default=100_000_000, alias="timeout", description="time after which an answer is lost"
+    )
+    seed: int | None = Field(
+        default=None,
+        alias="seed",
+        ge=0,
+        lt=2**63,
+        description="draw the same intervals as the run with this seed",
+    )
     trace_parts: bool = Field(
-        default=False, alias="trace-parts", description="take the response of a task in user space apart by the kernel's irq, softirq and sched tracepoints"
+        default=False,
+        alias="trace-parts",
+        description=(
+            "take the response of a task in user space apart by the kernel's irq, softirq and sched "
+            "tracepoints"
+        ),
     )
 
     @model_validator(mode="before")
@@ -59,7 +91,11 @@ class ResponseParameters(SignalParameters):
             return written
         given = cast("dict[str, Any]", written)
         alone = given.get("space") == "kernel" and given.get("path", path_in_kernel(given)) == NO_LINE
-        return {"interval-min": "10us", **given} if alone and not {"interval", "interval-min"} & given.keys() else given
+        return (
+            {"interval-min": "10us", **given}
+            if alone and not {"interval", "interval-min"} & given.keys()
+            else given
+        )
 
     @model_validator(mode="after")
     def _check_alone(self) -> Self:
@@ -68,8 +104,12 @@ class ResponseParameters(SignalParameters):
         if self.rt == "rtai":
             raise ValueError("response in kernel space is of linux and cobalt")
         if self.context not in ("irq", "thread"):
-            raise ValueError(f"context {self.context} needs the interrupt of a line: with path none irq or thread")
-        if (self.interval_min_ns if self.interval_ns is None else self.interval_ns) < LEAST_ALONE_NS or self.longest_ns > MOST_ALONE_NS:
+            raise ValueError(
+                f"context {self.context} needs the interrupt of a line: with path none irq or thread"
+            )
+        if (
+            self.interval_min_ns if self.interval_ns is None else self.interval_ns
+        ) < LEAST_ALONE_NS or self.longest_ns > MOST_ALONE_NS:
             raise ValueError("with path none the time from one stimulus to the next is from 10us to 1min")
         return self
 
@@ -94,7 +134,9 @@ class ResponseParameters(SignalParameters):
     def _check_instrument_times(self, instrument: str) -> None:
         if is_latmon(instrument):
             if self.interval_ns is None or self.interval_ns % 1_000 or self.interval_ns > NS_PER_S:
-                raise ValueError("a latmon makes a stimulus at a fixed interval of whole us: give interval, 1us to 1s")
+                raise ValueError(
+                    "a latmon makes a stimulus at a fixed interval of whole us: give interval, 1us to 1s"
+                )
             return
         check_instrument_time("timeout", self.timeout_ns)
         if self.interval_ns is not None:
@@ -108,7 +150,10 @@ class Response(SignalProbe):
     """A stimulus and its answer, again and again."""
 
     def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
-        """Stimuli as a master makes them. At a fixed interval a stimulus is missed where the next one is due: the instrument waits no longer."""
+        """Stimuli as a master makes them.
+
+        At a fixed interval a stimulus is missed where the next one is due: the instrument waits no longer.
+        """
         from rtgauge.instrument.messages import Configuration, Mode, Pull, Timing
 
         interval: int | None = parameters["interval_ns"]
@@ -118,7 +163,9 @@ class Response(SignalProbe):
             timing=Timing.FIXED if fixed else Timing.RANDOM,
             period_min_ns=interval if fixed else parameters["interval_min_ns"],
             period_max_ns=interval if fixed else parameters["interval_max_ns"],
-            limit_ns=min(parameters["timeout_ns"], interval - BEFORE_THE_NEXT_NS) if fixed else parameters["timeout_ns"],
+            limit_ns=min(parameters["timeout_ns"], interval - BEFORE_THE_NEXT_NS)
+            if fixed
+            else parameters["timeout_ns"],
             pull=Pull.DOWN,
             count=parameters["cycles"] or 0,
             seed=parameters["seed"] or 0,
@@ -158,7 +205,8 @@ PROBE = Response(
     help="from a stimulus on a line to the answer of a task that waits for it",
     about="""Response: from a stimulus on a line to the answer of a task that waits for it.
 
-A master makes the stimuli and measures, a slave answers: two processes on this machine, or each on its own machine.""",
+A master makes the stimuli and measures, a slave answers: two processes on this machine,
+or each on its own machine.""",
     examples=(
         "--cycles 100000",
         "--path loop:pipe --interval 10ms --load network",
@@ -171,32 +219,60 @@ A master makes the stimuli and measures, a slave answers: two processes on this 
     ),
     parameters=ResponseParameters,
     method=(
-        "A master reads the clock, makes an edge on a line and waits; a slave that waits for that edge answers at once with an edge of its own; the master "
-        "reads the clock again. The response is the difference, by the master's clock. The time from one stimulus to the next is drawn at random, or fixed. "
-        "A stimulus that is not answered within the timeout is lost, and one whose time passed while the one before was not answered is skipped: "
-        "both are counted as missed. One that the master itself was too late to make is counted apart, and is no loss of the slave's. "
-        "Where an instrument is the master, it makes the stimulus and stamps both edges by a clock of its own, in steps of 8 ns; "
+        "A master reads the clock, makes an edge on a line and waits; a slave that waits for that "
+        "edge answers at once with an edge of its own; the master "
+        "reads the clock again. The response is the difference, by the master's clock. The time "
+        "from one stimulus to the next is drawn at random, or fixed. "
+        "A stimulus that is not answered within the timeout is lost, and one whose time passed "
+        "while the one before was not answered is skipped: "
+        "both are counted as missed. One that the master itself was too late to make is counted "
+        "apart, and is no loss of the slave's. "
+        "Where an instrument is the master, it makes the stimulus and stamps both edges by a clock "
+        "of its own, in steps of 8 ns; "
         "what the slave measures of itself is then the inner view."
     ),
     kernel_method=(
-        "Response in kernel space: the slave is a kernel module. The interrupt of its input is answered by the top half (context irq), by its threaded handler "
-        "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, which PREEMPT_RT runs in a thread (irq-default); each step is "
-        "time-stamped in the kernel. The master is the one in user space: its own share is in the response that it measures, and not in the one on the wire. "
-        "With path none there is no line: a timer of Linux raises an interrupt of the module's own, on the same CPU, and the response is from there to the "
-        "module's answer, a time stamp. On Cobalt that interrupt and the thread are the co-kernel's (Dovetail's injected interrupt, an RTDM task)."
+        "Response in kernel space: the slave is a kernel module. The interrupt of its input is "
+        "answered by the top half (context irq), by its threaded handler "
+        "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
+        "which PREEMPT_RT runs in a thread (irq-default); each step is "
+        "time-stamped in the kernel. The master is the one in user space: its own share is in the "
+        "response that it measures, and not in the one on the wire. "
+        "With path none there is no line: a timer of Linux raises an interrupt of the module's "
+        "own, on the same CPU, and the response is from there to the "
+        "module's answer, a time stamp. On Cobalt that interrupt and the thread are the "
+        "co-kernel's (Dovetail's injected interrupt, an RTDM task)."
     ),
     kernel_module="rtgauge_response",
     woken_by_others=True,
     metrics=(
-        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010")),
+        Metric(
+            name="response",
+            plural="responses",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010"),
+        ),
         DIFFERENCE,
     ),
-    missed="stimuli that were not answered in time, or that were skipped because the answer before was still missing",
+    missed=(
+        "stimuli that were not answered in time, or that were skipped because the answer before was "
+        "still missing"
+    ),
     pooled=True,
     pace=Pace(period="interval_ns", activations=1, count="cycles"),
     frequency=("response",),
-    roles={"master": "by the master", "slave": "by the slave", "wire": "on the wire", "instrument": "from outside"},
+    roles={
+        "master": "by the master",
+        "slave": "by the slave",
+        "wire": "on the wire",
+        "instrument": "from outside",
+    },
     instrument_metric="response",
     microbenchmark=False,
-    alternatives=(frozenset({"duration", "cycles"}), frozenset({"interval", "interval-min"}), frozenset({"interval", "interval-max"})),
+    alternatives=(
+        frozenset({"duration", "cycles"}),
+        frozenset({"interval", "interval-min"}),
+        frozenset({"interval", "interval-max"}),
+    ),
 )

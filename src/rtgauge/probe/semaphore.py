@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""semaphore: from one task's post to the other's return from wait (Garre et al. 2014, sec. 3.1, IPC), also by other means than a semaphore."""
+"""semaphore: from one task's post to the other's return from wait (Garre et al.
+
+2014, sec. 3.1, IPC), also by other means than a semaphore.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ class SemaphoreParameters(MeasuringParameters):
     method: Literal["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"] = Field(
         default="semaphore", alias="method", description="how a task waits for the other"
     )
-    placement: Literal["same-cpu", "same-core", "other-core"] = Field(default="same-cpu", alias="placement", description="where the second task runs")
+    placement: Literal["same-cpu", "same-core", "other-core"] = Field(
+        default="same-cpu", alias="placement", description="where the second task runs"
+    )
 
 
 class Semaphore(MeasuringProbe):
@@ -38,7 +43,10 @@ PROBE = Semaphore(
     about="Semaphore: from one task's post to the other's return from wait, and the same by other means.",
     examples=("--count 100000", "--method pipe --placement other-core"),
     parameters=SemaphoreParameters,
-    method=("Two tasks wake each other in turn; the value is from the reading of the clock before one posts to that after the other comes back from its wait."),
+    method=(
+        "Two tasks wake each other in turn; the value is from the reading of the clock before one "
+        "posts to that after the other comes back from its wait."
+    ),
     metrics=(Metric(name="hand-over", plural="hand-overs", unit="ns", signed=False, bound=None),),
     missed=None,
     pooled=True,
@@ -53,6 +61,9 @@ PROBE = Semaphore(
         met="slept",
         tries=("hand_overs",),
         met_name="slept until woken",
-        note="slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a sample all the same.",
+        note=(
+            "slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a "
+            "sample all the same."
+        ),
     ),
 )

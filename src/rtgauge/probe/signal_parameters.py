@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the probes on a signal path share: the path, the roles and where they are played, their CPUs, how long."""
+"""What the probes on a signal path share: the path, the roles and where they are played, their CPUs, how
+long.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from rtgauge.instrument.address import check_address, is_latmon
 from rtgauge.probe.common_parameters import LONGEST, SPACE, CokernelParameters, Space
 from rtgauge.probe.descriptor import Metric, Probe
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
-from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
+from rtgauge.probe.explain_parameters import (
+    ExplainParameters,
+    explain_arguments,
+    explain_cost_ns,
+    is_explained,
+)
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -38,7 +45,9 @@ RTDM = re.compile(r"rtdm:[^:,/\s]{1,63}:[0-9]{1,9}(?:,[0-9]{1,9}){0,3}")
 
 WIRE = "wire"
 """Lines of the kernel module rtgauge_wire, joined: a GPIO line of a machine that has none."""
-DIFFERENCE = Metric(name="difference", plural="differences", unit="ns", signed=True, bound=None, is_delay=False)
+DIFFERENCE = Metric(
+    name="difference", plural="differences", unit="ns", signed=True, bound=None, is_delay=False
+)
 """Of a step over the wire: what a task says of itself, minus what the wire's time stamps say."""
 NO_LINE = "none"
 """A task in the kernel that only takes time stamps."""
@@ -52,7 +61,9 @@ def check_path(text: str) -> str:
     if kind == "udp":
         match = UDP.fullmatch(text)
         if match is None or not 1 <= int(match[3]) <= 65535:
-            raise ValueError(f"'{text[:100]}': write udp:HOST:PORT, such as udp:board:7000 or udp:[fe80::1%eth0]:7000")
+            raise ValueError(
+                f"'{text[:100]}': write udp:HOST:PORT, such as udp:board:7000 or udp:[fe80::1%eth0]:7000"
+            )
     elif kind == "gpio":
         match = GPIO.fullmatch(text)
         if match is None:
@@ -62,14 +73,23 @@ def check_path(text: str) -> str:
                 raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
     elif kind == "rtdm":
         if RTDM.fullmatch(text) is None:
-            raise ValueError(f"'{text[:100]}': write rtdm:CHIP:LINES, such as rtdm:pinctrl-bcm2835:17,27 for /dev/rtdm/pinctrl-bcm2835/gpio17 and gpio27")
+            raise ValueError(
+                f"'{text[:100]}': write rtdm:CHIP:LINES, such as rtdm:pinctrl-bcm2835:17,27 for "
+                "/dev/rtdm/pinctrl-bcm2835/gpio17 and gpio27"
+            )
     elif text not in (*LOOPS, WIRE, NO_LINE):
-        raise ValueError(f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES and {WIRE}")
+        raise ValueError(
+            f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, "
+            f"gpio:CHIP:LINES, rtdm:CHIP:LINES and {WIRE}"
+        )
     return text
 
 
 def resolved(path: str) -> str:
-    """The path with an address in place of a host's name: the engine asks nobody for names. Raises MeasureError."""
+    """The path with an address in place of a host's name: the engine asks nobody for names.
+
+    Raises MeasureError.
+    """
     match = UDP.fullmatch(path)
     if match is None:
         return path
@@ -81,7 +101,10 @@ def resolved(path: str) -> str:
             answers = socket.getaddrinfo(host, int(match[3]), type=socket.SOCK_DGRAM)
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else error
-            raise MeasureError(f"path {path}: the host {host} is not known here ({reason}); give its address: udp:ADDRESS:PORT") from None
+            raise MeasureError(
+                f"path {path}: the host {host} is not known here ({reason}); give its address: "
+                "udp:ADDRESS:PORT"
+            ) from None
         address = str(answers[0][4][0])
     return f"udp:[{address}]:{match[3]}" if ":" in address else f"udp:{address}:{match[3]}"
 
@@ -110,7 +133,10 @@ def check_instrument_time(name: str, time_ns: int) -> None:
     """Raises ValueError for a time that the instrument cannot be set to."""
     shortest, longest = INSTRUMENT_NS
     if not shortest <= time_ns <= longest:
-        raise ValueError(f"{name} of {format_duration(time_ns)} does not fit the instrument: {format_duration(shortest)} to {format_duration(longest)}")
+        raise ValueError(
+            f"{name} of {format_duration(time_ns)} does not fit the instrument: "
+            f"{format_duration(shortest)} to {format_duration(longest)}"
+        )
 
 
 Role = Literal["master", "slave"]
@@ -122,7 +148,9 @@ def other_role(role: str) -> Role:
 
 
 def path_in_kernel(written: Mapping[str, Any]) -> str:
-    """The path in kernel space where none is written: the wire, or, of a co-kernel that has or may have none, no line."""
+    """The path in kernel space where none is written: the wire, or, of a co-kernel that has or may have none,
+    no line.
+    """
     return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
 
 
@@ -134,38 +162,72 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     of_user_space: ClassVar[frozenset[str]]
     """Keys that mean nothing in kernel space, where they are not looked at."""
 
-    cpu: CpuList | None = Field(default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone")
+    cpu: CpuList | None = Field(
+        default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone"
+    )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd",
         alias="path",
-        description="the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES (on Cobalt), wire (of kernel modules)",
+        description=(
+            "the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES (on Cobalt), wire "
+            "(of kernel modules)"
+        ),
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
         alias="role",
-        description="role of this machine; both: two processes on CPUs of their own; with a peer: the role of the task in question",
+        description=(
+            "role of this machine; both: two processes on CPUs of their own; with a peer: the role of "
+            "the task in question"
+        ),
     )
     slave_cpu: int | None = Field(
-        default=None, alias="slave-cpu", ge=0, le=MAX_CPU, description="CPU of the slave with role both; one of another core where it is not given"
+        default=None,
+        alias="slave-cpu",
+        ge=0,
+        le=MAX_CPU,
+        description="CPU of the slave with role both; one of another core where it is not given",
     )
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
-        default=None, alias="peer", description="the target that plays the other role, e.g. local or ssh://desk"
+        default=None,
+        alias="peer",
+        description="the target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
         default=None, alias="peer-path", description="the path as it is named on the peer, where that differs"
     )
-    peer_cpu: CpuList | None = Field(default=None, alias="peer-cpu", description="CPU of the other role on the peer")
+    peer_cpu: CpuList | None = Field(
+        default=None, alias="peer-cpu", description="CPU of the other role on the peer"
+    )
     instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
-        default=None, alias="instrument", description="an instrument measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST"
+        default=None,
+        alias="instrument",
+        description="an instrument measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST",
     )
     wire_offset_ns: Annotated[DurationNs, between("0s", "1ms")] | None = Field(
-        default=None, alias="wire-offset", description="what `rtgauge instrument selftest --wire` found; shown beside the figures, never subtracted"
+        default=None,
+        alias="wire-offset",
+        description=(
+            "what `rtgauge instrument selftest --wire` found; shown beside the figures, never subtracted"
+        ),
     )
-    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy of both roles")
-    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles")
-    cycles: int | None = Field(default=None, alias="cycles", ge=1, le=2**60, description="edges of the master to measure, in place of a duration")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h")
+    policy: Literal["fifo", "rr", "other"] = Field(
+        default="fifo", alias="policy", description="scheduling policy of both roles"
+    )
+    priority: int = Field(
+        default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles"
+    )
+    cycles: int | None = Field(
+        default=None,
+        alias="cycles",
+        ge=1,
+        le=2**60,
+        description="edges of the master to measure, in place of a duration",
+    )
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h"
+    )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
@@ -173,7 +235,10 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     @model_validator(mode="before")
     @classmethod
     def _with_role(cls, written: Any) -> Any:
-        """With a peer or an instrument, the target plays the role that the probe is about. In kernel space, the line is the wire; on a co-kernel, a loop."""
+        """With a peer or an instrument, the target plays the role that the probe is about.
+
+        In kernel space, the line is the wire; on a co-kernel, a loop.
+        """
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)
@@ -193,7 +258,10 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     def _check_runtime(self) -> Self:
         for name in ("peer", "instrument"):
             if self.rt != "linux" and getattr(self, name) is not None:
-                raise ValueError(f"{name} needs a line of Linux, which would take the task from the co-kernel: leave it out, or leave rt {self.rt} out")
+                raise ValueError(
+                    f"{name} needs a line of Linux, which would take the task from the co-kernel: "
+                    f"leave it out, or leave rt {self.rt} out"
+                )
         if self.path.startswith("rtdm:") and self.rt != "cobalt":
             raise ValueError("path rtdm:... is of Cobalt: add rt cobalt")
         return self
@@ -205,11 +273,19 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         if self.peer is None and self.peer_cpu is not None:
             raise ValueError("peer-cpu is a CPU of the peer; name that machine with peer")
         if self.peer is not None and self.role == "both":
-            raise ValueError(f"with a peer this target plays one role, master or slave (by default {self.measured_role})")
+            raise ValueError(
+                f"with a peer this target plays one role, master or slave (by default {self.measured_role})"
+            )
         if self.peer is not None and self.path in LOOPS:
-            raise ValueError(f"{self.path} is within one machine: with a peer give a path between the two, udp:HOST:PORT or gpio:CHIP:LINES")
+            raise ValueError(
+                f"{self.path} is within one machine: with a peer give a path between the two, "
+                "udp:HOST:PORT or gpio:CHIP:LINES"
+            )
         if self.peer_path in LOOPS:
-            raise ValueError(f"{self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or gpio:CHIP:LINES between them")
+            raise ValueError(
+                f"{self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or "
+                "gpio:CHIP:LINES between them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -219,17 +295,28 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
             raise ValueError("the wire is within one machine: use role both, without a peer")
         if self.peer_path in (WIRE, NO_LINE):
-            raise ValueError(f"peer-path {self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or gpio:CHIP:LINES between them")
+            raise ValueError(
+                f"peer-path {self.peer_path} is within one machine: two machines have a path "
+                "udp:HOST:PORT or gpio:CHIP:LINES between them"
+            )
         if self.space == "user":
             return self
         if self.role not in (self.measured_role, "both"):
-            raise ValueError(f"space kernel is of the {self.measured_role}: with role {self.measured_role} or both")
+            raise ValueError(
+                f"space kernel is of the {self.measured_role}: with role {self.measured_role} or both"
+            )
         if self.policy != "fifo":
             raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
         if self.path in LOOPS or self.path.startswith("udp:"):
-            raise ValueError(f"path {self.path} does not reach into the kernel: with space kernel give wire or gpio:CHIP:LINES")
+            raise ValueError(
+                f"path {self.path} does not reach into the kernel: with space kernel give wire or "
+                "gpio:CHIP:LINES"
+            )
         if self.path == NO_LINE and self.role != self.measured_role:
-            raise ValueError(f"path none is of one task in kernel space, which then only takes time stamps: with role {self.measured_role}")
+            raise ValueError(
+                "path none is of one task in kernel space, which then only takes time stamps: with "
+                f"role {self.measured_role}"
+            )
         if self.rt == "rtai" and self.path != NO_LINE:
             raise ValueError("in kernel space rt rtai has no line: give path none")
         if self.rt != "linux" and self.path not in (NO_LINE, WIRE):
@@ -254,7 +341,10 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         if self.role != self.measured_role:
             raise ValueError(f"with an instrument this target is the {self.measured_role}; leave role out")
         if self.path in (*LOOPS, WIRE):
-            raise ValueError(f"{self.path} is within the machine: an instrument needs a line that leaves it, such as path gpio:/dev/gpiochip0:17,27")
+            raise ValueError(
+                f"{self.path} is within the machine: an instrument needs a line that leaves it, "
+                "such as path gpio:/dev/gpiochip0:17,27"
+            )
         if is_latmon(self.instrument) and self.measured_role == "master":
             raise ValueError("a latmon makes stimuli and waits for answers: it is for the probe response")
         return self
@@ -266,11 +356,17 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         if self.slave_cpu is not None and self.role != "both":
             raise ValueError("slave-cpu is for role both; cpu is the CPU of a role that is alone")
         if self.path in LOOPS and self.role != "both":
-            raise ValueError(f"{self.path} is within one machine: use role both, or for two machines path udp:HOST:PORT or gpio:CHIP:LINES")
+            raise ValueError(
+                f"{self.path} is within one machine: use role both, or for two machines path "
+                "udp:HOST:PORT or gpio:CHIP:LINES"
+            )
         return self
 
 
-NOT_THE_ENGINES = frozenset({"samples", "rt", "rtai_latency", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
+NOT_THE_ENGINES = (
+    frozenset({"samples", "rt", "rtai_latency", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
+    | EXPLAIN_NAMES
+)
 """Parameters that the engine is not told, or not so."""
 
 
@@ -282,7 +378,9 @@ def check_context(space: Space, context: str | None) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe):
-    """A probe with the parameters above and more; the engine has an option of the same name for each but `cycles`, its `count`."""
+    """A probe with the parameters above and more; the engine has an option of the same name for each but
+    `cycles`, its `count`.
+    """
 
     instrument_metric: str
     """What an instrument at the line measures: the metric of its series, which has the role `instrument`."""
@@ -298,7 +396,10 @@ class SignalProbe(Probe):
         """What an instrument at the line has to measure."""
 
     def beside_instrument(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
-        """The engine's command line where an instrument plays the other role. A slave goes on until it is stopped, and keeps no samples."""
+        """The engine's command line where an instrument plays the other role.
+
+        A slave goes on until it is stopped, and keeps no samples.
+        """
         if parameters["role"] == "master":
             return self.arguments(parameters, samples_dir)
         return self.arguments({**parameters, "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}, None)
@@ -309,17 +410,30 @@ class SignalProbe(Probe):
         The master says how long it takes and keeps the samples; the slave goes on until it is stopped.
         """
         role: Role = parameters["role"]
-        other = {"role": other_role(role), "path": parameters["peer_path"] or parameters["path"], "cpu": parameters["peer_cpu"]}
-        ends: dict[Role, dict[str, Any]] = {role: parameters, other_role(role): self.of_peer({**parameters, **other})}
+        other = {
+            "role": other_role(role),
+            "path": parameters["peer_path"] or parameters["path"],
+            "cpu": parameters["peer_cpu"],
+        }
+        ends: dict[Role, dict[str, Any]] = {
+            role: parameters,
+            other_role(role): self.of_peer({**parameters, **other}),
+        }
         ends["slave"] = {**ends["slave"], "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}
-        return {name: self.arguments(end, samples_dir if name == "master" else None) for name, end in ends.items()}
+        return {
+            name: self.arguments(end, samples_dir if name == "master" else None) for name, end in ends.items()
+        }
 
     def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Without the parameters of the target alone."""
         return {**parameters, "space": "user", "context": None}
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
-        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both need what they share. RTAI has no wire."""
+        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both
+        need what they share.
+
+        RTAI has no wire.
+        """
         runtime = parameters.get("rt", "linux")
         suffix = "" if runtime == "linux" else f"_{runtime}"
         wire = (f"rtgauge_wire{suffix}",) if parameters["path"] == WIRE and runtime != "rtai" else ()
@@ -328,16 +442,31 @@ class SignalProbe(Probe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if value is not None and name not in NOT_THE_ENGINES}
+        given = {
+            name: value
+            for name, value in parameters.items()
+            if value is not None and name not in NOT_THE_ENGINES
+        }
         given["path"] = resolved(given["path"])
         if "cycles" in given:
             given["count"] = given.pop("cycles")
             del given["duration_ns"]
         if samples_dir is not None:
             given["samples_dir"] = samples_dir
-        written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items()}
-        explained = explain_arguments(parameters, self._measured_ns(parameters), woken_by_others=self.woken_by_others) if is_explained(parameters) else []
-        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()), *explained]
+        written = {
+            name: ("on" if value else "off") if isinstance(value, bool) else value
+            for name, value in given.items()
+        }
+        explained = (
+            explain_arguments(parameters, self._measured_ns(parameters), woken_by_others=self.woken_by_others)
+            if is_explained(parameters)
+            else []
+        )
+        return [
+            self.name,
+            *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()),
+            *explained,
+        ]
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Not explained."""
@@ -350,7 +479,15 @@ class SignalProbe(Probe):
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
         measured_ns = self._measured_ns(parameters)
-        return measured_ns + int(parameters["warm_up_ns"]) + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
+        return (
+            measured_ns
+            + int(parameters["warm_up_ns"])
+            + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
+        )
 
     def _measured_ns(self, parameters: dict[str, Any]) -> int:
-        return int(parameters["cycles"] * self.cycle_ns(parameters) if parameters["cycles"] else parameters["duration_ns"])
+        return int(
+            parameters["cycles"] * self.cycle_ns(parameters)
+            if parameters["cycles"]
+            else parameters["duration_ns"]
+        )

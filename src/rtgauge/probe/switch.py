@@ -17,7 +17,13 @@ class SwitchParameters(MeasuringParameters):
     """Parameters of `switch`."""
 
     cpu: CpuList | None = FIRST_CPU
-    tasks: int = Field(default=2, alias="tasks", ge=2, le=64, description="tasks of equal priority that take turns on one CPU")
+    tasks: int = Field(
+        default=2,
+        alias="tasks",
+        ge=2,
+        le=64,
+        description="tasks of equal priority that take turns on one CPU",
+    )
 
 
 class Switch(MeasuringProbe):
@@ -36,7 +42,8 @@ PROBE = Switch(
     examples=("--count 100000", "--policy other --tasks 4 --cpu 1"),
     parameters=SwitchParameters,
     method=(
-        "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from the time of one task to that of the next: "
+        "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from "
+        "the time of one task to that of the next: "
         "a yield, a switch and one reading of the clock."
     ),
     metrics=(Metric(name="switch", plural="switches", unit="ns", signed=False, bound=None),),

@@ -11,7 +11,12 @@ from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, LONGEST, DmaLatencyUs, OnOff
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe
-from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
+from rtgauge.probe.explain_parameters import (
+    ExplainParameters,
+    explain_arguments,
+    explain_cost_ns,
+    is_explained,
+)
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import DurationNs, between
 
@@ -30,21 +35,38 @@ def named(command: Sequence[str]) -> str:
 class WatchParameters(ExplainParameters):
     """Parameters of `watch`."""
 
-    pid: int | None = Field(default=None, alias="pid", ge=1, le=MOST_PID, description="the program, by its number")
-    program: str | None = Field(default=None, alias="program", description="or by its name, as in /proc/PID/comm, where one program has it")
+    pid: int | None = Field(
+        default=None, alias="pid", ge=1, le=MOST_PID, description="the program, by its number"
+    )
+    program: str | None = Field(
+        default=None,
+        alias="program",
+        description="or by its name, as in /proc/PID/comm, where one program has it",
+    )
     threads: str | None = Field(
-        default=None, alias="threads", description="names of its threads, with commas between; if not given those with a real-time policy, or else all"
+        default=None,
+        alias="threads",
+        description=(
+            "names of its threads, with commas between; if not given those with a real-time policy, or "
+            "else all"
+        ),
     )
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min; the program may end before"
+        default=10_000_000_000,
+        alias="duration",
+        description="measured time, e.g. 10s, 10min; the program may end before",
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
     dma_latency_us: DmaLatencyUs = Field(
-        default=DMA_LATENCY_OFF, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+        default=DMA_LATENCY_OFF,
+        alias="dma-latency",
+        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the program that watches")
+    memory_lock: OnOff = Field(
+        default=True, alias="memory-lock", description="lock the memory of the program that watches"
+    )
     samples: bool = Field(default=False, alias="samples", description="keep every raw value")
 
     @model_validator(mode="after")
@@ -53,8 +75,12 @@ class WatchParameters(ExplainParameters):
             raise ValueError("give the program by its number, pid, or by its name, program")
         if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 16):
             raise ValueError("a program's name has 1 to 15 characters, as in /proc/PID/comm")
-        if self.threads is not None and (not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))):
-            raise ValueError("threads are names of 1 to 15 characters, with commas between, as in /proc/PID/task/TID/comm")
+        if self.threads is not None and (
+            not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))
+        ):
+            raise ValueError(
+                "threads are names of 1 to 15 characters, with commas between, as in /proc/PID/task/TID/comm"
+            )
         self.check_explain()
         return self
 
@@ -76,7 +102,11 @@ class Watch(Probe):
             "samples-dir": samples_dir,
         }
         explained = explain_arguments(parameters, parameters["duration_ns"], woken_by_others=True)
-        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *explained]
+        return [
+            self.name,
+            *(f"--{name}={value}" for name, value in options.items() if value is not None),
+            *explained,
+        ]
 
     def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - always the same
         """Tracepoints."""
@@ -97,22 +127,46 @@ class Watch(Probe):
 PROBE = Watch(
     name="watch",
     order=95,
-    help="the threads of a program of your own: wake-ups, latency, response, execution time, who preempts them",
+    help=(
+        "the threads of a program of your own: wake-ups, latency, response, execution time, who preempts them"
+    ),
     about="""A program of your own: how late do its threads run, and why?
 
-Nothing is linked into it. The kernel tells of each thread when it is woken, when it runs, when another one takes its CPU and when it sleeps again.""",
-    examples=("--pid 1234 --duration 1min", "--pid 1234 --threads control,io --explain", '--pid 1234 --require "latency<=100us"'),
+Nothing is linked into it. The kernel tells of each thread when it is woken, when it runs,
+when another one takes its CPU and when it sleeps again.""",
+    examples=(
+        "--pid 1234 --duration 1min",
+        "--pid 1234 --threads control,io --explain",
+        '--pid 1234 --require "latency<=100us"',
+    ),
     parameters=WatchParameters,
     method=(
-        "The kernel's tracepoints sched_waking and sched_switch tell of each thread. An activation begins when the thread is woken (its release) "
-        "and ends when it goes to sleep. latency is from the release to its first instruction, response to its sleep, execution what it ran meanwhile, "
-        "period from one release to the next. What wakes it too late, such as a timer that was set too late, is not in its latency: it is in the period. "
+        "The kernel's tracepoints sched_waking and sched_switch tell of each thread. An activation "
+        "begins when the thread is woken (its release) "
+        "and ends when it goes to sleep. latency is from the release to its first instruction, "
+        "response to its sleep, execution what it ran meanwhile, "
+        "period from one release to the next. What wakes it too late, such as a timer that was set "
+        "too late, is not in its latency: it is in the period. "
         "A thread that is woken before it slept goes on in the same activation."
     ),
     metrics=(
-        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="latency<=100us hardness=100%", preset=None)),
-        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=500us hardness=100%", preset=None)),
-        Metric(name="execution", plural="execution times", unit="ns", signed=False, bound=None, is_delay=False),
+        Metric(
+            name="latency",
+            plural="latencies",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="latency<=100us hardness=100%", preset=None),
+        ),
+        Metric(
+            name="response",
+            plural="responses",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="response<=500us hardness=100%", preset=None),
+        ),
+        Metric(
+            name="execution", plural="execution times", unit="ns", signed=False, bound=None, is_delay=False
+        ),
         Metric(name="period", plural="periods", unit="ns", signed=False, bound=None, is_delay=False),
     ),
     missed=None,
@@ -122,5 +176,7 @@ Nothing is linked into it. The kernel tells of each thread when it is woken, whe
     roles={},
     microbenchmark=False,
     takes_load=False,
-    when_nothing="watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)",
+    when_nothing=(
+        "watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)"
+    ),
 )

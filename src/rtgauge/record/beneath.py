@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Opens what lies below an open folder: through no link, and nothing outside of it, whoever changes the folder meanwhile.
+"""Opens what lies below an open folder: through no link, and nothing outside of it, whoever changes the
+folder meanwhile.
 
-Each part of the name is opened relative to the one before, with O_NOFOLLOW. openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS promises the same, but
-Python reaches it only through ctypes, whose import costs `rtgauge show` more than all its files, and a kernel before 5.6 needs this way in any case.
+Each part of the name is opened relative to the one before, with O_NOFOLLOW. openat2 with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS promises the same, but
+Python reaches it only through ctypes, whose import costs `rtgauge show` more than all its files, and a kernel
+before 5.6 needs this way in any case.
 """
 
 from __future__ import annotations
@@ -38,7 +41,11 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """(descriptor of the folder that `name`, a path below `folder`, is directly in; the last part of the name). Raises OSError; ELOOP for a link on the way."""
+    """(descriptor of the folder that `name`, a path below `folder`, is directly in; the last part of the
+    name).
+
+    Raises OSError; ELOOP for a link on the way.
+    """
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
         raise ValueError(f"'{name}' is not the name of something below a folder")
@@ -53,6 +60,9 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
 
 
 def open_beneath(folder: int, name: str, flags: int) -> int:
-    """The descriptor of `name`, a path below the open folder. Raises OSError; ELOOP where a part of it is a link."""
+    """The descriptor of `name`, a path below the open folder.
+
+    Raises OSError; ELOOP where a part of it is a link.
+    """
     with parent_of(folder, name) as (parent, last):
         return _open_part(last, flags, parent)

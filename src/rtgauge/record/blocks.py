@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Windows merged in time: the blocks of a long step, so few that they fit into memory.
 
-Nothing but the resolution in time is lost: histograms, counts, extremes and sums of a block are those of its windows together.
+Nothing but the resolution in time is lost: histograms, counts, extremes and sums of a block are those of its
+windows together.
 """
 
 from __future__ import annotations
@@ -51,7 +52,11 @@ class Blocks:
             closed = merged.filter(~newest)
             if len(closed):
                 # Small frames kept one by one would hold much more memory than they fill.
-                self._closed = [pl.concat([*self._closed, closed], rechunk=True)] if len(self._closed) >= FRAMES else [*self._closed, closed]
+                self._closed = (
+                    [pl.concat([*self._closed, closed], rechunk=True)]
+                    if len(self._closed) >= FRAMES
+                    else [*self._closed, closed]
+                )
             self._open = merged.filter(newest)
 
     def frame(self) -> pl.DataFrame:
@@ -60,7 +65,9 @@ class Blocks:
 
 
 def in_blocks(windows: Iterable[pl.DataFrame], span: int) -> pl.DataFrame:
-    """Windows that come in order of time, `span` of a series merged into one each; `index` counts these of a series and phase."""
+    """Windows that come in order of time, `span` of a series merged into one each; `index` counts these of a
+    series and phase.
+    """
     blocks = Blocks(span)
     for part in windows:
         blocks.add(part)
@@ -86,12 +93,18 @@ def merge_alike(windows: pl.DataFrame) -> pl.DataFrame:
         pl.col("sum_ns").sum(),
         pl.col("m2_ns2").sum() + between.sum(),
     )
-    lists = [column for names in (("bins", "counts"), ("missed_bins", "missed_counts")) for column in _merged_bins(rows, len(sums), *names)]
+    lists = [
+        column
+        for names in (("bins", "counts"), ("missed_bins", "missed_counts"))
+        for column in _merged_bins(rows, len(sums), *names)
+    ]
     return sums.with_columns(lists).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 def _merged_bins(rows: pl.DataFrame, groups: int, bins: str, counts: str) -> list[pl.Series]:
-    """The columns `bins` and `counts` of the groups 0 to `groups` - 1, of which the column "group" of `rows` says where each belongs."""
+    """The columns `bins` and `counts` of the groups 0 to `groups` - 1, of which the column "group" of `rows`
+    says where each belongs.
+    """
     lengths = rows[bins].list.len().to_numpy()
     at, count = (rows[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts))
     group = np.repeat(rows["group"].to_numpy().astype(np.int64), lengths)
@@ -106,4 +119,7 @@ def _merged_bins(rows: pl.DataFrame, groups: int, bins: str, counts: str) -> lis
         merged_counts.append(totals[filled])
         merged_lengths.append(filled.sum(axis=1))
     in_lists = np.concatenate(merged_lengths)
-    return [list_column(name, pl.Series(np.concatenate(flat)), in_lists) for name, flat in ((bins, merged_at), (counts, merged_counts))]
+    return [
+        list_column(name, pl.Series(np.concatenate(flat)), in_lists)
+        for name, flat in ((bins, merged_at), (counts, merged_counts))
+    ]

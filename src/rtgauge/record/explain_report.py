@@ -39,37 +39,65 @@ def _median_ns(stretch: StretchLine) -> float:
 
 
 def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | None:
-    """The cost from (with events, value in ns) of stretches in their order: without events, with, with, without, ... None: too few that have a value.
+    """The cost from (with events, value in ns) of stretches in their order: without events, with, with,
+    without, ...
 
-    Each two beside each other are a pair, so that what drifts is in both; two one-sided t-tests of the pairs' differences (Schuirmann, 1987).
+    None: too few that have a value.
+
+    Each two beside each other are a pair, so that what drifts is in both; two one-sided t-tests of the pairs'
+    differences (Schuirmann, 1987).
     """
     from scipy.special import stdtrit
 
-    sides = [(first, second) if second[0] else (second, first) for first, second in zip(values[::2], values[1::2], strict=False) if first[0] != second[0]]
+    sides = [
+        (first, second) if second[0] else (second, first)
+        for first, second in zip(values[::2], values[1::2], strict=False)
+        if first[0] != second[0]
+    ]
     pairs = np.array([(off, on) for (_, off), (_, on) in sides if off is not None and on is not None])
     if len(pairs) < LEAST_PAIRS:
         return None
     difference = pairs[:, 1] - pairs[:, 0]
-    error = float(difference.std(ddof=1)) / len(difference) ** 0.5 * float(stdtrit(len(difference) - 1, (1 + CONFIDENCE) / 2))
+    error = (
+        float(difference.std(ddof=1))
+        / len(difference) ** 0.5
+        * float(stdtrit(len(difference) - 1, (1 + CONFIDENCE) / 2))
+    )
     mean = float(difference.mean())
     without, with_events = (float(value) for value in pairs.mean(axis=0))
     return ExplainCost(
-        pairs=len(difference), without_ns=without, with_ns=with_events, median_ns=mean, low_ns=mean - error, high_ns=mean + error, bound_ns=BOUND_NS
+        pairs=len(difference),
+        without_ns=without,
+        with_ns=with_events,
+        median_ns=mean,
+        low_ns=mean - error,
+        high_ns=mean + error,
+        bound_ns=BOUND_NS,
     )
 
 
 def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
     """The cost at the median; None: there are too few stretches, or with too few samples."""
-    return paired_cost([(stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None) for stretch in stretches])
+    return paired_cost(
+        [
+            (stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None)
+            for stretch in stretches
+        ]
+    )
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:
-    """Of a stream that has come to its end; None: nothing was recorded. Its result `explain` is taken out of the others. Raises RecordError."""
+    """Of a stream that has come to its end; None: nothing was recorded.
+
+    Its result `explain` is taken out of the others. Raises RecordError.
+    """
     told = [entry.values for entry in result.results if entry.name == "explain"]
     result.results = [entry for entry in result.results if entry.name != "explain"]
     if result.trace_formats is None:
         return None
-    numbers = {name: int(value) for values in told for name, value in values.items() if isinstance(value, int)}
+    numbers = {
+        name: int(value) for values in told for name, value in values.items() if isinstance(value, int)
+    }
     return ExplainReport(
         events=list(result.trace_formats.events),
         moments=numbers.get("moments", 0),
@@ -81,21 +109,30 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Doubts: events that cost more than the bound or whose cost is unknown, latencies that were not captured."""
+    """Doubts: events that cost more than the bound or whose cost is unknown, latencies that were not
+    captured.
+    """
     if report is None:
         return []
     marks: list[Mark] = []
     if report.cost is not None and not report.cost.is_equivalent:
         bound = f"{report.cost.bound_ns / 1000:g} us"
-        detail = f"recording the kernel's events {report.cost.words}; that it is less than {bound} is not sure"
+        detail = (
+            f"recording the kernel's events {report.cost.words}; that it is less than {bound} is not sure"
+        )
         marks.append(Mark(name="explain-cost", severity=Severity.NOTE, detail=detail))
     if report.not_captured:
-        why = ", ".join(f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items())
+        why = ", ".join(
+            f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items()
+        )
         marks.append(
             Mark(
                 name="not-explained",
                 severity=Severity.NOTE,
-                detail=f"of {report.moments + sum(report.not_captured.values())} latencies are not explained {why}",
+                detail=(
+                    f"of {report.moments + sum(report.not_captured.values())} latencies are not "
+                    f"explained {why}"
+                ),
             )
         )
     return marks

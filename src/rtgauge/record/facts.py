@@ -8,7 +8,9 @@ from typing import Any, cast
 
 
 def fact(facts: Mapping[str, Any], *path: str) -> Any:
-    """The value at a path of keys, whatever the facts of a record from elsewhere have on the way there; None if there is none or it is unknown."""
+    """The value at a path of keys, whatever the facts of a record from elsewhere have on the way there; None
+    if there is none or it is unknown.
+    """
     value: Any = facts
     for key in path:
         if not isinstance(value, dict):

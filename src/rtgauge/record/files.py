@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files of a record: names that a file can have, and writing that leaves a file whole or absent, also after a power cut."""
+"""Files of a record: names that a file can have, and writing that leaves a file whole or absent, also after a
+power cut.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def sync_tree(path: Path) -> None:
 
 @contextmanager
 def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
-    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is given to another meanwhile.
+    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is
+    given to another meanwhile.
 
     `follow`: whether it may be a link. Raises OSError; ELOOP for a link.
     """
@@ -89,13 +92,16 @@ def shown(path: Path) -> Path:
 def check_own(folder: int) -> None:
     """Refuse a folder of another user, who could replace what is in it. Raises PermissionError.
 
-    On a file system without owners (vfat, a squashed NFS) a folder is ours if its owner is that of the files that we make in it.
+    On a file system without owners (vfat, a squashed NFS) a folder is ours if its owner is that of the files
+    that we make in it.
     """
     owner = os.fstat(folder).st_uid
     if owner == os.geteuid():
         return
     aside = f".{secrets.token_hex(16)}.tmp"
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    handle = os.open(
+        aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+    )
     try:
         ours = os.fstat(handle).st_uid == owner
     finally:
@@ -121,10 +127,13 @@ def _check_replaceable(folder: int, name: str) -> None:
 
 @contextmanager
 def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> Generator[BinaryIO]:
-    """A new file for writing that becomes `path` when the block ends: a reader sees the old content or all of the new one, also after a power cut.
+    """A new file for writing that becomes `path` when the block ends: a reader sees the old content or all of
+    the new one, also after a power cut.
 
-    It is written beside `path` under a name that cannot be foreseen, never through a link, in a folder that is opened once (or is open already:
-    `folder`, of which only the last part of `path` is used). A link at `path` is replaced, not followed. Raises OSError; then nothing is left behind.
+    It is written beside `path` under a name that cannot be foreseen, never through a link, in a folder that
+    is opened once (or is open already:
+    `folder`, of which only the last part of `path` is used). A link at `path` is replaced, not followed.
+    Raises OSError; then nothing is left behind.
     """
     if folder is None:
         with open_folder(path.parent) as opened, whole_file(path, folder=opened, mode=mode) as file:
@@ -132,7 +141,9 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
         return
     _check_replaceable(folder, path.name)
     aside = f".{secrets.token_hex(16)}.tmp"
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    handle = os.open(
+        aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder
+    )
     try:
         with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor
             yield file
@@ -153,8 +164,14 @@ def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int
 
 
 def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
-    """A file for writing while it comes, in a folder of our own (an open one: `folder`): never through a link. Raises OSError."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    """A file for writing while it comes, in a folder of our own (an open one: `folder`): never through a
+    link.
+
+    Raises OSError.
+    """
+    handle = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
+    )
     return open(handle, "wb")  # noqa: PTH123 - a descriptor
 
 
@@ -181,7 +198,10 @@ class _Writer(io.BufferedIOBase):
 
 @contextmanager
 def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
-    """An open file for a writer of polars. Raises the OSError of a write as it is: polars' own error says it in words, or not at all."""
+    """An open file for a writer of polars.
+
+    Raises the OSError of a write as it is: polars' own error says it in words, or not at all.
+    """
     writer = _Writer(file)
     try:
         yield cast("BinaryIO", writer)
@@ -192,8 +212,12 @@ def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
 
 
 @contextmanager
-def clear_errors(path: Path, record: Path | None = None, option: str = "--out", kind: Literal["folder", "file"] = "folder") -> Generator[None]:
-    """Turn an OSError for `path` into a one-line error. `record`: the folder with the results so far; `option`: selects another folder or file.
+def clear_errors(
+    path: Path, record: Path | None = None, option: str = "--out", kind: Literal["folder", "file"] = "folder"
+) -> Generator[None]:
+    """Turn an OSError for `path` into a one-line error.
+
+    `record`: the folder with the results so far; `option`: selects another folder or file.
 
     Raises MeasureError for a full disk and InputError for a path that cannot be written.
     """
@@ -203,12 +227,17 @@ def clear_errors(path: Path, record: Path | None = None, option: str = "--out", 
         path = shown(path)
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             saved = "" if record is None else f"; the results so far are in {shown(record)}"
-            raise MeasureError(f"disk full: {path} cannot be written; free space or choose another {kind} with {option}{saved}") from None
+            raise MeasureError(
+                f"disk full: {path} cannot be written; free space or choose another {kind} with "
+                f"{option}{saved}"
+            ) from None
         if error.errno == errno.EISDIR:
             raise InputError(f"{path} is a folder: name a file with {option}") from None
         if error.errno in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
             raise InputError(f"{path} is not a folder: choose another one with {option}") from None
-        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}") from None
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}"
+        ) from None
 
 
 def clean_name(text: str) -> str:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The histogram's bins (docs/formats/histogram.md): 1 us exact up to 10 ms, and 1 % or better from 10 ns to 10 s."""
+"""The histogram's bins (docs/formats/histogram.md): 1 us exact up to 10 ms, and 1 % or better from 10 ns to
+10 s.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ OVERFLOW_NS = 10_000_000_000
 _ENDS = (*(first for first, _ in SEGMENTS[1:]), OVERFLOW_NS)
 
 EDGES_NS: npt.NDArray[np.int64] = np.concatenate(
-    [np.arange(first, end, width, dtype=np.int64) for (first, width), end in zip(SEGMENTS, _ENDS, strict=True)] + [np.array([OVERFLOW_NS], dtype=np.int64)]
+    [
+        np.arange(first, end, width, dtype=np.int64)
+        for (first, width), end in zip(SEGMENTS, _ENDS, strict=True)
+    ]
+    + [np.array([OVERFLOW_NS], dtype=np.int64)]
 )
 """Lower edge of every bin and, last, of the overflow bin; shape (12101,), ns."""
 
@@ -47,7 +53,10 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) that each bin holds; for the overflow bin its lower edge, a lower bound. Bin -b holds the negatives of bin b."""
+    """The largest value (ns) that each bin holds; for the overflow bin its lower edge, a lower bound.
+
+    Bin -b holds the negatives of bin b.
+    """
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_lowest(-index), _highest(index))
 

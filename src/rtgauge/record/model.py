@@ -16,7 +16,9 @@ SCHEMA_VERSION = 1
 
 def _utf8(value: object) -> object:
     """Paths and arguments may contain invalid UTF-8, JSON may not."""
-    return value.encode(errors="surrogateescape").decode(errors="replace") if isinstance(value, str) else value
+    return (
+        value.encode(errors="surrogateescape").decode(errors="replace") if isinstance(value, str) else value
+    )
 
 
 SystemText = Annotated[str, BeforeValidator(_utf8)]
@@ -39,7 +41,9 @@ class Severity(StrEnum):
 
 def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
     """The severest of them; None where there is none."""
-    return max((severity for severity in severities if severity is not None), key=list(Severity).index, default=None)
+    return max(
+        (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
+    )
 
 
 class Mark(Model):
@@ -66,8 +70,12 @@ class ThreadCounts(Model):
     major_faults: int | None = None
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
-    context_switches: int | None = Field(default=None, description="of a co-kernel, which does not tell voluntary ones from others")
-    mode_switches: int | None = Field(default=None, description="how often a co-kernel handed the thread to Linux")
+    context_switches: int | None = Field(
+        default=None, description="of a co-kernel, which does not tell voluntary ones from others"
+    )
+    mode_switches: int | None = Field(
+        default=None, description="how often a co-kernel handed the thread to Linux"
+    )
 
 
 class Distribution(Model):
@@ -108,8 +116,12 @@ class SeriesSummary(Distribution):
     missed: int
     lost: int = 0
     impossible: int = 0
-    exact_quantiles: bool = Field(description="true: from raw samples; false: from the histogram (at most 1 % too large)")
-    filled: Distribution = Field(description="with the missed activations filled in; equal to the plain figures where none was missed")
+    exact_quantiles: bool = Field(
+        description="true: from raw samples; false: from the histogram (at most 1 % too large)"
+    )
+    filled: Distribution = Field(
+        description="with the missed activations filled in; equal to the plain figures where none was missed"
+    )
     warm_up: WarmUp
     thread: ThreadCounts | None = None
 
@@ -150,7 +162,9 @@ class LoadPart(Model):
     argv: list[str]
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
-    ended_early: str | None = Field(default=None, description="why it died while it was needed; None: it lived")
+    ended_early: str | None = Field(
+        default=None, description="why it died while it was needed; None: it lived"
+    )
 
 
 class LoadReport(Model):
@@ -173,14 +187,21 @@ class LeftOut(Model):
 
 
 class SettingMade(Model):
-    """One setting that was changed for a step. `error` is None if the machine accepted it; `put_back`: the result of restoring it."""
+    """One setting that was changed for a step.
 
-    path: SystemText = Field(description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)")
+    `error` is None if the machine accepted it; `put_back`: the result of restoring it.
+    """
+
+    path: SystemText = Field(
+        description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)"
+    )
     old: SystemText | None
     wanted: SystemText
     now: SystemText | None
     error: str | None = None
-    put_back: str | None = Field(default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet")
+    put_back: str | None = Field(
+        default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet"
+    )
 
 
 class DeploymentReport(Model):
@@ -188,19 +209,39 @@ class DeploymentReport(Model):
 
     name: str
     words: str
-    by: Literal["settings", "boot"] = Field(default="settings", description="boot: the machine was booted for it, and set only what parameters cannot do")
-    boot_words: str | None = Field(default=None, description="what its kernel was booted with for it; null: it was not booted")
-    recognised: str | None = Field(default=None, description="which deployment the machine said it was in after that boot, by its facts")
+    by: Literal["settings", "boot"] = Field(
+        default="settings",
+        description="boot: the machine was booted for it, and set only what parameters cannot do",
+    )
+    boot_words: str | None = Field(
+        default=None, description="what its kernel was booted with for it; null: it was not booted"
+    )
+    recognised: str | None = Field(
+        default=None, description="which deployment the machine said it was in after that boot, by its facts"
+    )
     isolated: str = Field(default="", description="CPUs that were set aside for measuring")
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
-    noted: int = Field(default=0, description="settings that hotplug or moves may change, noted before and put back after")
+    noted: int = Field(
+        default=0, description="settings that hotplug or moves may change, noted before and put back after"
+    )
     moved: int = Field(default=0, description="tasks that were moved off the isolated CPUs")
-    not_moved: list[SystemText] = Field(default_factory=list[SystemText], description="the first tasks that refused, with the reason")
+    not_moved: list[SystemText] = Field(
+        default_factory=list[SystemText], description="the first tasks that refused, with the reason"
+    )
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
-    controller: bool = Field(default=False, description="priorities of the controller, of other real-time threads and of IRQ threads were set too")
-    not_found: list[SystemText] = Field(default_factory=list[SystemText], description="devices that have no IRQ thread to raise")
-    not_in_effect: list[str] = Field(default_factory=list[str], description="boot parameters that this kernel does not know")
+    controller: bool = Field(
+        default=False,
+        description=(
+            "priorities of the controller, of other real-time threads and of IRQ threads were set too"
+        ),
+    )
+    not_found: list[SystemText] = Field(
+        default_factory=list[SystemText], description="devices that have no IRQ thread to raise"
+    )
+    not_in_effect: list[str] = Field(
+        default_factory=list[str], description="boot parameters that this kernel does not know"
+    )
 
     @property
     def refused(self) -> list[SettingMade]:
@@ -233,13 +274,17 @@ class Result(Model):
 
 
 def _space_and_context(parameters: object) -> object:
-    """Earlier records have an imported step's space under `context`: user, kernel (a thread) or irq (the timer's handler)."""
+    """Earlier records have an imported step's space under `context`: user, kernel (a thread) or irq (the
+    timer's handler).
+    """
     if not isinstance(parameters, dict):
         return parameters  # pydantic says what is wrong with it
     known = cast("dict[str, Any]", parameters)
     if "space" in known:
         return known
-    found = {"user": ("user", None), "kernel": ("kernel", "thread"), "irq": ("kernel", "irq")}.get(str(known.get("context")))
+    found = {"user": ("user", None), "kernel": ("kernel", "thread"), "irq": ("kernel", "irq")}.get(
+        str(known.get("context"))
+    )
     if found is None:
         return known
     space, context = found
@@ -258,11 +303,16 @@ class StepKey(Model):
     parameters: Parameters
     load: str
     deployment: str
-    targets: dict[str, str] = Field(description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}")
+    targets: dict[str, str] = Field(
+        description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}"
+    )
     repeat: int
     tool: str = Field(
         default="rtgauge",
-        description="'rtgauge', or the tool that checks it: 'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency', 'rtai-switches'",
+        description=(
+            "'rtgauge', or the tool that checks it: 'cyclictest', 'rtla', 'xenomai-latency', "
+            "'xenomai-switchtest', 'rtai-latency', 'rtai-switches'"
+        ),
     )
 
     @property
@@ -272,7 +322,9 @@ class StepKey(Model):
 
     @property
     def rt(self) -> str:
-        """What the measured threads ran on: linux, or a co-kernel such as cobalt; linux in records of before there was a choice."""
+        """What the measured threads ran on: linux, or a co-kernel such as cobalt; linux in records of before
+        there was a choice.
+        """
         return str(self.parameters.get("rt", "linux"))
 
     @property
@@ -286,18 +338,27 @@ class PeerReport(Model):
 
     target: str
     role: str = Field(description="that it played: master or slave")
-    parameters: Annotated[dict[str, Any], AfterValidator(check_parameters)] = Field(description="as its engine understood them")
+    parameters: Annotated[dict[str, Any], AfterValidator(check_parameters)] = Field(
+        description="as its engine understood them"
+    )
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="of the step's series those that it measured")
     clock_offset_ns: int = Field(
-        description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on the target's; no measured time has it in it"
+        description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on "
+        "the target's; "
+        "no measured time has it in it"
     )
-    clock_uncertainty_ns: int = Field(description="half the time that asking the three clocks took: the offset is not known better")
+    clock_uncertainty_ns: int = Field(
+        description="half the time that asking the three clocks took: the offset is not known better"
+    )
 
 
 class ClockDriftReport(Model):
-    """How much faster the clock of the machine that runs rtgauge went than the instrument's. No time is corrected by it."""
+    """How much faster the clock of the machine that runs rtgauge went than the instrument's.
+
+    No time is corrected by it.
+    """
 
     ppm: float
     low_ppm: float = Field(description="95 % interval")
@@ -306,7 +367,10 @@ class ClockDriftReport(Model):
 
 
 class ExactFigures(Model):
-    """What the instrument itself added up of every value, also of those that its stream did not bring. None: it does not know."""
+    """What the instrument itself added up of every value, also of those that its stream did not bring.
+
+    None: it does not know.
+    """
 
     count: int
     min_ns: float | None
@@ -325,18 +389,27 @@ class InstrumentReport(Model):
     configuration: dict[str, Any] = Field(description="what it was set to")
     series: list[int] = Field(description="of the step's series those that it measured")
     loopback_ns: tuple[float, float] | None = Field(
-        default=None, description="least and largest latency of itself, right before the step, without wires; None: not measured"
+        default=None,
+        description=(
+            "least and largest latency of itself, right before the step, without wires; None: not measured"
+        ),
     )
-    wire_offset_ns: int | None = Field(default=None, description="of the wires, as given with wire-offset; subtracted from nothing")
+    wire_offset_ns: int | None = Field(
+        default=None, description="of the wires, as given with wire-offset; subtracted from nothing"
+    )
     counters: dict[str, int] = Field(description="what it counted in the measured phase")
     exact: ExactFigures | None = None
     drift: ClockDriftReport | None = Field(default=None, description="None: too short to estimate")
-    clock_offset_ns: int = Field(description="the target's CLOCK_MONOTONIC when its time was 0; it only places windows and outliers")
+    clock_offset_ns: int = Field(
+        description="the target's CLOCK_MONOTONIC when its time was 0; it only places windows and outliers"
+    )
     clock_uncertainty_ns: int = Field(description="half the time that starting it and asking the clocks took")
 
 
 class ExplainCost(Model):
-    """What recording the kernel's events cost the latencies, in stretches of the warm-up by turns without events and with them."""
+    """What recording the kernel's events cost the latencies, in stretches of the warm-up by turns without
+    events and with them.
+    """
 
     pairs: int = Field(description="stretches without events that were compared with one beside them")
     without_ns: float = Field(description="mean of the stretches' medians without events")
@@ -353,7 +426,9 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no cost that can be seen (-0.30 to 0.52 us at the median)"."""
+        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no cost that can be
+        seen (-0.30 to 0.52 us at the median)".
+        """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
             return f"has no cost that can be seen ({between} us at the median)"
@@ -366,7 +441,9 @@ class ExplainReport(Model):
     events: list[str] = Field(description="group/event: what the kernel recorded")
     moments: int = Field(description="latencies around which that was kept")
     not_captured: dict[str, int] = Field(description="reason -> latencies that were to be kept and were not")
-    copy_max_ns: int = Field(description="longest time that copying took the thread that does it; nothing is blind meanwhile")
+    copy_max_ns: int = Field(
+        description="longest time that copying took the thread that does it; nothing is blind meanwhile"
+    )
     buffer_kb: int
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
@@ -389,26 +466,57 @@ class Step(Model):
     clock: Clock = Field(default_factory=dict)
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
-    deployment: DeploymentReport | None = Field(default=None, description="what was set for the step; None: nothing was")
-    peer: PeerReport | None = Field(default=None, description="the machine that played the other role; None: there was none")
-    instrument: InstrumentReport | None = Field(default=None, description="the instrument that measured from outside; None: there was none")
+    deployment: DeploymentReport | None = Field(
+        default=None, description="what was set for the step; None: nothing was"
+    )
+    peer: PeerReport | None = Field(
+        default=None, description="the machine that played the other role; None: there was none"
+    )
+    instrument: InstrumentReport | None = Field(
+        default=None, description="the instrument that measured from outside; None: there was none"
+    )
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
-        description="all series of the main metric (latency, else that of the first series) together; None for a probe without series"
+        description="all series of the main metric (latency, else that of the first series) "
+        "together; None for "
+        "a probe without series"
     )
     outliers: list[Outlier]
-    results: list[Result] = Field(default_factory=list[Result], description="answers that are no distribution (docs/formats/stream.md, `result`)")
+    results: list[Result] = Field(
+        default_factory=list[Result],
+        description="answers that are no distribution (docs/formats/stream.md, `result`)",
+    )
     marks: list[Mark]
-    explain: ExplainReport | None = Field(default=None, description="what explains its largest latencies; None: nothing was recorded for that")
-    tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts], description="taskset: a task each, in the set's order")
-    segments: list[RunSegment] = Field(default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods")
-    changes: dict[str, Any] = Field(default_factory=dict, description="what changed over the step on the target: interrupts, softirqs, ...")
-    checksums: dict[str, str] = Field(default_factory=dict, description="file in the step's folder -> its SHA-256; empty in records of earlier versions")
+    explain: ExplainReport | None = Field(
+        default=None, description="what explains its largest latencies; None: nothing was recorded for that"
+    )
+    tasks: list[TaskCounts] = Field(
+        default_factory=list[TaskCounts], description="taskset: a task each, in the set's order"
+    )
+    segments: list[RunSegment] = Field(
+        default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods"
+    )
+    changes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="what changed over the step on the target: interrupts, softirqs, ...",
+    )
+    checksums: dict[str, str] = Field(
+        default_factory=dict,
+        description="file in the step's folder -> its SHA-256; empty in records of earlier versions",
+    )
 
     @property
     def main_series(self) -> list[SeriesSummary]:
-        """The series that `total` puts together: not parts of it (label `segment`), nor what another role saw."""
-        whole = [series for series in self.series if self.total is not None and series.metric == self.total.metric and "segment" not in series.labels]
+        """The series that `total` puts together: not parts of it (label `segment`), nor what another role
+        saw.
+        """
+        whole = [
+            series
+            for series in self.series
+            if self.total is not None
+            and series.metric == self.total.metric
+            and "segment" not in series.labels
+        ]
         return [series for series in whole if series.labels.get("role") == whole[0].labels.get("role")]
 
     @property
@@ -457,10 +565,16 @@ class Run(Model):
     seed: int | None = None
     requirement: str | None = None
     verdicts: list[Verdict] = Field(default_factory=list[Verdict])
-    steps: list[str] = Field(default_factory=list[str], description="ids of the finished steps, in the order they were measured")
-    planned: list[StepKey] = Field(default_factory=list[StepKey], description="every step of the plan, in the order chosen")
+    steps: list[str] = Field(
+        default_factory=list[str], description="ids of the finished steps, in the order they were measured"
+    )
+    planned: list[StepKey] = Field(
+        default_factory=list[StepKey], description="every step of the plan, in the order chosen"
+    )
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
-    allow_left_out: bool = Field(default=False, description="whether the requirement may hold although something was left out")
+    allow_left_out: bool = Field(
+        default=False, description="whether the requirement may hold although something was left out"
+    )
     marks: list[Mark] = Field(default_factory=list[Mark])
 
 

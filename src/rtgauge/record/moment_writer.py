@@ -24,7 +24,11 @@ MOST_BYTES = 256 << 20
 
 
 class MomentWriter:
-    """The moments of a step. They are on disk as they come; the file that a record has begins with their formats and the symbols, which come last."""
+    """The moments of a step.
+
+    They are on disk as they come; the file that a record has begins with their formats and the symbols, which
+    come last.
+    """
 
     def __init__(self, folder: Path, formats: TraceFormatsLine) -> None:
         """Begin it in the step's folder. Raises OSError."""
@@ -38,7 +42,10 @@ class MomentWriter:
         """Add a line `moment`. Raises OSError, RecordError where they are too many."""
         self._bytes += len(text)
         if self._bytes > MOST_BYTES:
-            raise RecordError(f"the engine's stream has more than {MOST_BYTES >> 20} MiB of moments: it is none of this engine")
+            raise RecordError(
+                f"the engine's stream has more than {MOST_BYTES >> 20} MiB of moments: it is none "
+                "of this engine"
+            )
         self._file.write(text)
 
     def add_symbols(self, line: SymbolsLine) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The frozen trace of a step's largest latencies: moments.ndjson.gz (docs/formats/record.md). Nothing is interpreted here."""
+"""The frozen trace of a step's largest latencies: moments.ndjson.gz (docs/formats/record.md).
+
+Nothing is interpreted here.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ MOST_MOMENTS = 10_000
 
 @dataclass(frozen=True)
 class MomentFile:
-    """The moments of one step. `formats`: its line `trace_formats` of the stream; `identity`: of the file that it was read from."""
+    """The moments of one step.
+
+    `formats`: its line `trace_formats` of the stream; `identity`: of the file that it was read from.
+    """
 
     source: Source
     identity: Identity
@@ -37,15 +43,22 @@ class MomentFile:
         with _opened(source) as file:
             document = next(_lines(file), dict[str, Any]())
             if document.get("type") != "trace_formats":
-                raise RecordError(f"{source} does not begin with the formats of its events: the record is damaged")
+                raise RecordError(
+                    f"{source} does not begin with the formats of its events: the record is damaged"
+                )
             return cls(source, identity_of(file), document)
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """The lines `moment` of the stream, one after the other: they need not fit into memory together. Raises RecordError."""
+        """The lines `moment` of the stream, one after the other: they need not fit into memory together.
+
+        Raises RecordError.
+        """
         with _opened(self.source) as file:
             for number, document in enumerate(_lines(file)):
                 if number > MOST_MOMENTS:
-                    raise RecordError(f"{self.source} has more than {MOST_MOMENTS} moments: the record is damaged")
+                    raise RecordError(
+                        f"{self.source} has more than {MOST_MOMENTS} moments: the record is damaged"
+                    )
                 if document.get("type") == "moment":
                     yield document
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Values that a record's models leave open, as each probe and tool has its own: what those may be that every reader knows by their names.
+"""Values that a record's models leave open, as each probe and tool has its own: what those may be that every
+reader knows by their names.
 
 They are checked when a file is read (`FROM_A_FILE`), and nowhere else: what reads them trusts their types.
 """
@@ -17,10 +18,12 @@ FROM_A_FILE = {"from": "file"}
 """The context of pydantic's validation in which values come from anybody."""
 MOST_NS = 1 << 62
 TEXTS = frozenset(
-    ("context", "event", "execution", "explain_events", "lock", "method", "name", "path", "peer_path", "phase", "placement", "policy", "role", "rt", "solver",
-     "space", "timer")
+    ("context", "event", "execution", "explain_events", "lock", "method", "name", "path",
+     "peer_path", "phase", "placement", "policy", "role", "rt", "solver", "space", "timer")
 )  # fmt: skip
-WHOLE_NUMBERS = frozenset(("count", "cycles", "dma_latency_us", "explain_buffer_kb", "nodes", "priority", "seed", "trials"))
+WHOLE_NUMBERS = frozenset(
+    ("count", "cycles", "dma_latency_us", "explain_buffer_kb", "nodes", "priority", "seed", "trials")
+)
 TRUTHS = frozenset(("explain", "free_running", "samples"))
 SIGNED_NS = frozenset(("wire_offset_ns",))
 LIMITS, INTERVALS = "histogram_limits_ns", "intervals_ns"
@@ -39,7 +42,10 @@ def _is_limits(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     limits = cast("dict[str, object]", value)
-    return all(series.isascii() and series.isdecimal() and len(series) < 10 and (limit is None or _is_time(limit)) for series, limit in limits.items())
+    return all(
+        series.isascii() and series.isdecimal() and len(series) < 10 and (limit is None or _is_time(limit))
+        for series, limit in limits.items()
+    )
 
 
 def _is_text(value: object) -> bool:
@@ -55,7 +61,9 @@ def _is_figure(value: object) -> bool:
 
 
 def _are_times(value: object) -> bool:
-    return isinstance(value, list) and all(time is None or _is_time(time) for time in cast("list[object]", value))
+    return isinstance(value, list) and all(
+        time is None or _is_time(time) for time in cast("list[object]", value)
+    )
 
 
 def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
@@ -75,7 +83,9 @@ def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
     return ("true or false", _is_truth) if name in TRUTHS else None
 
 
-def _check(values: dict[str, Any], kind_of: Callable[[str], tuple[str, Callable[[object], bool]] | None]) -> None:
+def _check(
+    values: dict[str, Any], kind_of: Callable[[str], tuple[str, Callable[[object], bool]] | None]
+) -> None:
     for name, value in values.items():
         kind = kind_of(name)
         if kind is not None and value is not None and not kind[1](value):
@@ -83,7 +93,10 @@ def _check(values: dict[str, Any], kind_of: Callable[[str], tuple[str, Callable[
 
 
 def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """The parameters of a step, as they are. Raises ValueError for one of a file that is of another kind than its name says."""
+    """The parameters of a step, as they are.
+
+    Raises ValueError for one of a file that is of another kind than its name says.
+    """
     if info.context is FROM_A_FILE:
         _check(parameters, _parameter)
     return parameters

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can expand to a billion values.
+"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can expand to a
+billion values.
 
-Read are the footer and the headers of the pages (the format's `parquet.thrift`, in Thrift's compact protocol), no values.
+Read are the footer and the headers of the pages (the format's `parquet.thrift`, in Thrift's compact
+protocol), no values.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
 """A window has numbers that do not compress: real files have less than ten values a byte."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""However large a file is: a long step's windows are merged into blocks, of which the most have a third of it."""
+"""However large a file is: a long step's windows are merged into blocks, of which the most have a third of
+it.
+"""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 
@@ -81,7 +85,10 @@ class _Thrift:
                 if length > len(self._data) - self.at:
                     raise ValueError("its description is cut short")
                 # In a list a boolean is a byte.
-                return [self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1) for _ in range(length)]
+                return [
+                    self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1)
+                    for _ in range(length)
+                ]
             case 12:
                 return self.struct(depth + 1)
             case _:
@@ -118,7 +125,10 @@ def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
-    """(values in its data pages, bytes of all its pages when decompressed) of a column chunk. Raises ValueError."""
+    """(values in its data pages, bytes of all its pages when decompressed) of a column chunk.
+
+    Raises ValueError.
+    """
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
         raise ValueError("a column lies outside of it")
@@ -147,7 +157,8 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
 def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
     """Check a Parquet file of these columns; gives the number of its rows.
 
-    Raises ValueError where its parts do not fit together, or where it would decode to far more than its size; OSError.
+    Raises ValueError where its parts do not fit together, or where it would decode to far more than its size;
+    OSError.
     """
     size = file.seek(0, 2)
     file.seek(max(size - 8, 0))
@@ -175,7 +186,9 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
             first = min(_number(column, field) for field in (9, 11) if field in column)
             chunks.append((first, first + _number(column, 7)))
             nested = len(cast("list[Any]", path)) > 1
-            if column_values != _number(column, 5) or (column_values < group_rows if nested else column_values != group_rows):
+            if column_values != _number(column, 5) or (
+                column_values < group_rows if nested else column_values != group_rows
+            ):
                 raise ValueError("its columns have different lengths")
             values += column_values
             unpacked += column_unpacked
@@ -184,8 +197,13 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
     chunks.sort()
     if any(after < before for (_, before), (after, _) in pairwise(chunks)):
         raise ValueError("its columns overlap")
-    packed = sum(after - before for before, after in chunks)  # not the file's size: padding and holes have no values
-    most_values, most_bytes = min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed), min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed)
+    packed = sum(
+        after - before for before, after in chunks
+    )  # not the file's size: padding and holes have no values
+    most_values, most_bytes = (
+        min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed),
+        min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed),
+    )
     if values > most_values or unpacked > most_bytes:
         raise ValueError(f"its {packed} bytes would become {values} values")
     return rows

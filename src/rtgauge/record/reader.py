@@ -52,13 +52,19 @@ def read_json(file: RecordFile) -> Any:
 
 
 def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
-    """The model stored in a file of a record, every value of just its type: no number in a text. Raises RecordError with the file and the first error."""
+    """The model stored in a file of a record, every value of just its type: no number in a text.
+
+    Raises RecordError with the file and the first error.
+    """
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
         raise RecordError(f"{file} has a schema version that is no number: the record is damaged")
     if version is not None and version > SCHEMA_VERSION:
-        raise RecordError(f"{file} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): update rtgauge")
+        raise RecordError(
+            f"{file} was written by a newer rtgauge (schema {version}, supported: "
+            f"{SCHEMA_VERSION}): update rtgauge"
+        )
     try:
         # From the JSON itself: of Python's values strict models would want enumerations and tuples.
         return model.model_validate_json(written, strict=True, context=FROM_A_FILE)
@@ -80,7 +86,10 @@ def _opened(path: Path) -> RecordFolder:
     except InputError as error:
         raise RecordError(str(error)) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise RecordError(f"{path} is not a record: there is no such folder (rtgauge list shows the records; latest is the newest)") from None
+        raise RecordError(
+            f"{path} is not a record: there is no such folder (rtgauge list shows the records; "
+            "latest is the newest)"
+        ) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -94,12 +103,17 @@ def _facts(file: RecordFile) -> dict[str, Any]:
 
 @contextmanager
 def reading(step: Step) -> Generator[None]:
-    """Around what reads a step's parameters, labels and results by the names that its probe gives them. Raises RecordError for one that is missing or wrong."""
+    """Around what reads a step's parameters, labels and results by the names that its probe gives them.
+
+    Raises RecordError for one that is missing or wrong.
+    """
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else "a value of another kind"
-        raise RecordError(f"step {step.id} has {what} among its parameters or results: the record is damaged") from None
+        raise RecordError(
+            f"step {step.id} has {what} among its parameters or results: the record is damaged"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -124,8 +138,12 @@ class Record:
     def of(cls, folder: RecordFolder) -> Record:
         """Read a folder that is open already. Raises RecordError."""
         run = read_model(folder.file(RUN), Run)
-        if len(set(run.steps)) < len(run.steps) or not all(STEP_ID.fullmatch(step_id) for step_id in run.steps):
-            raise RecordError(f"{folder.file(RUN)} has duplicate or invalid step names: the record is damaged")
+        if len(set(run.steps)) < len(run.steps) or not all(
+            STEP_ID.fullmatch(step_id) for step_id in run.steps
+        ):
+            raise RecordError(
+                f"{folder.file(RUN)} has duplicate or invalid step names: the record is damaged"
+            )
         steps: list[Step] = []
         for step_id in run.steps:
             file = folder.file(f"steps/{step_id}/step.json")
@@ -133,7 +151,10 @@ class Record:
             if steps[-1].id != step_id:
                 raise RecordError(f"{file} belongs to another step ({steps[-1].id}): the record is damaged")
         order = [clean_name(target) for target in run.targets]
-        names = sorted(_names(folder, "targets"), key=lambda name: (order.index(name) if name in order else len(order), name))
+        names = sorted(
+            _names(folder, "targets"),
+            key=lambda name: (order.index(name) if name in order else len(order), name),
+        )
         files = {name: f"targets/{name}/system.json" for name in names}
         systems = {name: _facts(folder.file(file)) for name, file in files.items() if folder.has(file)}
         return cls(folder.path, run, steps, systems, _opened=folder)
@@ -158,7 +179,8 @@ class Record:
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
     def windows(self, step: Step, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """The windows of a step, columns as in docs/formats/record.md, or only those that are named; of a long one its blocks: windows of more than a
+        """The windows of a step, columns as in docs/formats/record.md, or only those that are named; of a
+        long one its blocks: windows of more than a
         second, merged. Raises RecordError."""
         from rtgauge.record.windows_file import check_windows, read_windows
 
@@ -180,21 +202,31 @@ class Record:
         return frame if columns is None else frame.select(columns)
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Every window of a step, one second each, as they came; of a long one they need not fit into memory. Raises RecordError."""
+        """Every window of a step, one second each, as they came; of a long one they need not fit into memory.
+
+        Raises RecordError.
+        """
         from rtgauge.record.windows_file import scan_windows
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else self.windows(step).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """The frozen trace of the step's largest latencies; None if it was not explained. Raises RecordError."""
+        """The frozen trace of the step's largest latencies; None if it was not explained.
+
+        Raises RecordError.
+        """
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None
 
     def samples(self, step: Step) -> dict[int, RecordFile]:
         """Series -> file of raw samples; empty if there are none. Raises RecordError."""
-        return {int(match[1]): self.file(step, name) for name in self._names(step) if (match := SAMPLES.fullmatch(name))}
+        return {
+            int(match[1]): self.file(step, name)
+            for name in self._names(step)
+            if (match := SAMPLES.fullmatch(name))
+        }
 
     def _names(self, step: Step) -> list[str]:
         return _names(self.folder, f"steps/{step.id}")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The one way to the files of a record: its folder is opened once, and all below it is read and written from there, through no link.
+"""The one way to the files of a record: its folder is opened once, and all below it is read and written from
+there, through no link.
 
-So what was checked is what is used: whoever exchanges a folder or a file meanwhile shows no file from elsewhere and has none overwritten. A check of the
+So what was checked is what is used: whoever exchanges a folder or a file meanwhile shows no file from
+elsewhere and has none overwritten. A check of the
 tree (tools/check_record_access.py) keeps other ways out of the packages that handle records.
 """
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from io import BufferedReader, BufferedWriter
 
 Identity = tuple[int, int, int, int, int]
-"""Device, inode, size, and the times of the last change in ns: of a file that is still the one that was read."""
+"""Device, inode, size, and the times of the last change in ns: of a file that is still the one that was read.
+"""
 
 
 def identity_of(file: BinaryIO) -> Identity:
@@ -42,13 +45,16 @@ def _open_folder(path: Path, flags: int) -> int:
     descriptor = os.open(path, flags)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 2 * descriptor > soft != hard:
-        # A thousand records may be compared, each with its descriptor: the soft limit is for programs that use select.
+        # A thousand records may be compared, each with its descriptor: the soft limit is for programs that
+        # use select.
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return descriptor
 
 
 class RecordFolder:
-    """A record's folder, or one in it, open until nobody refers to it. Names are paths below it, as `steps/01-wakeup-idle/step.json`.
+    """A record's folder, or one in it, open until nobody refers to it.
+
+    Names are paths below it, as `steps/01-wakeup-idle/step.json`.
 
     `path`: what the user knows it as; only shown. Every method raises OSError, ELOOP for a link.
     """
@@ -63,7 +69,11 @@ class RecordFolder:
 
     @classmethod
     def open(cls, path: Path, *, follow: bool = True) -> RecordFolder:
-        """Open a record's folder. `follow`: whether `path` itself may be a link, which is the user's own; where it will be written to it may not."""
+        """Open a record's folder.
+
+        `follow`: whether `path` itself may be a link, which is the user's own; where it will be written to it
+        may not.
+        """
         return cls(path, _open_folder(path, FOLDER if follow else FOLDER | os.O_NOFOLLOW))
 
     def close(self) -> None:
@@ -72,7 +82,9 @@ class RecordFolder:
 
     @property
     def place(self) -> Path:
-        """A path that leads into the folder itself, for other processes of this user too, while it is open here."""
+        """A path that leads into the folder itself, for other processes of this user too, while it is open
+        here.
+        """
         return below_descriptor(self.descriptor)
 
     def below(self, name: str) -> RecordFolder:
@@ -95,7 +107,9 @@ class RecordFolder:
     def names(self, name: str | None = None) -> list[str]:
         """What is in it, or in a folder in it, sorted; nothing where there is no such folder."""
         try:
-            descriptor = os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)
+            descriptor = (
+                os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)
+            )
         except FileNotFoundError:
             return []
         try:
@@ -114,13 +128,18 @@ class RecordFolder:
             try:
                 os.mkdir(last, mode, dir_fd=parent)
             except FileExistsError:
-                if not exist_ok or not stat.S_ISDIR(os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode):
+                if not exist_ok or not stat.S_ISDIR(
+                    os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode
+                ):
                     raise
 
     @contextmanager
     def whole_file(self, name: str) -> Generator[BinaryIO]:
         """A new file for writing that becomes `name`, as `files.whole_file` makes it."""
-        with parent_of(self.descriptor, name) as (parent, last), whole_file(Path(last), folder=parent) as file:
+        with (
+            parent_of(self.descriptor, name) as (parent, last),
+            whole_file(Path(last), folder=parent) as file,
+        ):
             yield file
 
     def new_file(self, name: str) -> BufferedWriter:
@@ -135,7 +154,10 @@ class RecordFolder:
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or folder in it; `new` is in the same folder."""
-        with parent_of(self.descriptor, old) as (parent, last), parent_of(self.descriptor, new) as (same, name):
+        with (
+            parent_of(self.descriptor, old) as (parent, last),
+            parent_of(self.descriptor, new) as (same, name),
+        ):
             os.rename(last, name, src_dir_fd=parent, dst_dir_fd=same)
 
     def remove(self, name: str, *, missing_ok: bool = False) -> None:
@@ -166,7 +188,10 @@ class RecordFolder:
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A file of a record. Its checksum is computed of the file that is then read, once as long as the file stays the same."""
+    """A file of a record.
+
+    Its checksum is computed of the file that is then read, once as long as the file stays the same.
+    """
 
     folder: RecordFolder
     name: str
@@ -182,14 +207,20 @@ class RecordFile:
         return self.folder.path / self.name
 
     def open(self, most_bytes: int | None = None) -> BufferedReader:
-        """For reading. Raises OSError for a link, for what is no regular file and for one above `most_bytes`; RecordError where its checksum is another."""
+        """For reading.
+
+        Raises OSError for a link, for what is no regular file and for one above `most_bytes`; RecordError
+        where its checksum is another.
+        """
         file = regular(open_beneath(self.folder.descriptor, self.name, READING), self.path, most_bytes)
         key = (self.name, self.sha256 or "")
         try:
             if self.sha256 is not None and self.folder.seen.get(key) != identity_of(file):
                 identity = identity_of(file)
                 if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
-                    raise RecordError(f"{self} does not have the checksum in step.json: the record is damaged")
+                    raise RecordError(
+                        f"{self} does not have the checksum in step.json: the record is damaged"
+                    )
                 self.folder.seen[key] = identity
                 file.seek(0)
         except BaseException:
@@ -213,7 +244,9 @@ def open_source(source: Source, most_bytes: int | None = None) -> BufferedReader
 
 
 def damaged(file: object, error: Exception) -> RecordError:
-    """The error of one line for a file of a record that cannot be read: `strerror` of an OSError, or what the error says."""
+    """The error of one line for a file of a record that cannot be read: `strerror` of an OSError, or what the
+    error says.
+    """
     reason: Any = getattr(error, "strerror", None) or error
     return RecordError(f"{file} cannot be read ({reason}): the record is damaged")
 

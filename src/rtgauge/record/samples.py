@@ -32,7 +32,11 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class SamplesHeader:
-    """The header. Times in ns on the target's CLOCK_MONOTONIC; `cpu` may be None; `interval_ns` is 0 if samples have their own times."""
+    """The header.
+
+    Times in ns on the target's CLOCK_MONOTONIC; `cpu` may be None; `interval_ns` is 0 if samples have their
+    own times.
+    """
 
     series: int
     cpu: int | None
@@ -56,7 +60,18 @@ class SamplesHeader:
         """The header's 64 bytes."""
         cpu = -1 if self.cpu is None else self.cpu
         flags = FLAG_TIMED if self.timed else 0
-        return HEADER.pack(MAGIC, HEADER.size, self.series, cpu, flags, self.interval_ns, self.start_ns, self.warm_up_ns, self.lost, self.duration_ns)
+        return HEADER.pack(
+            MAGIC,
+            HEADER.size,
+            self.series,
+            cpu,
+            flags,
+            self.interval_ns,
+            self.start_ns,
+            self.warm_up_ns,
+            self.lost,
+            self.duration_ns,
+        )
 
 
 def unpack_header(data: bytes, source: Source) -> SamplesHeader:
@@ -66,14 +81,23 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
     if data[:8] != MAGIC:
         if len(data) < len(MAGIC):
             raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
-        raise RecordError(f"{source} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge")
+        raise RecordError(
+            f"{source} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge"
+        )
     if len(data) < HEADER.size:
         raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
     if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
         raise RecordError(f"{source} is damaged: its header has length {length}, flags {flags}, CPU {cpu}")
-    if (interval != 0 if flags else interval <= 0) or min(start, warm_up, lost, duration) < 0 or start + warm_up + duration > MAX_TIME_NS:
-        raise RecordError(f"{source} is damaged: its header has interval {interval} ns, start {start}, warm-up {warm_up}, lost {lost}, duration {duration}")
+    if (
+        (interval != 0 if flags else interval <= 0)
+        or min(start, warm_up, lost, duration) < 0
+        or start + warm_up + duration > MAX_TIME_NS
+    ):
+        raise RecordError(
+            f"{source} is damaged: its header has interval {interval} ns, start {start}, warm-up "
+            f"{warm_up}, lost {lost}, duration {duration}"
+        )
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
 
 
@@ -96,11 +120,18 @@ def read_header(source: Source) -> SamplesHeader:
 
 
 def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
-    return f"{source} is cut short: its last sample has {length % header.sample_bytes} of {header.sample_bytes} bytes"
+    return (
+        f"{source} is cut short: its last sample has {length % header.sample_bytes} of "
+        f"{header.sample_bytes} bytes"
+    )
 
 
-def pieces(source: Source, size: int = CHUNK) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
-    """The samples in pieces of at most `size`: (times or None, values), ns. Times are None if they follow from the releases.
+def pieces(
+    source: Source, size: int = CHUNK
+) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
+    """The samples in pieces of at most `size`: (times or None, values), ns.
+
+    Times are None if they follow from the releases.
 
     All pieces share one buffer: use each before requesting the next. Raises RecordError.
     """
@@ -147,7 +178,10 @@ def read_times(source: Source) -> npt.NDArray[np.int64]:
 
 
 def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> None:
-    """Write a samples file (for imports and tests; the engine writes its own): values, or (time, value) rows. Raises OSError."""
+    """Write a samples file (for imports and tests; the engine writes its own): values, or (time, value) rows.
+
+    Raises OSError.
+    """
     with new_file(path) as file:
         file.write(header.pack())
         file.write(np.asarray(samples, dtype=SAMPLE).tobytes())

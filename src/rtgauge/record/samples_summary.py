@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Exact statistics of a file of raw samples of any length, in one pass.
 
-The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has larger values) are counted in a table
-with 1 ns per entry; larger values are kept if they are few (`KEPT`), else more passes narrow down the wanted ranks.
+The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has
+larger values) are counted in a table
+with 1 ns per entry; larger values are kept if they are few (`KEPT`), else more passes narrow down the wanted
+ranks.
 
-Measured on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a piece
-of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the second-level cache) and
-2.7 times that at 8 MiB; with pieces much smaller than the table, adding the table dominates; pieces of 8 MiB do not fit the
+Measured on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a
+piece
+of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the second-level
+cache) and
+2.7 times that at 8 MiB; with pieces much smaller than the table, adding the table dominates; pieces of 8 MiB
+do not fit the
 cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, finding missed activations 0.25 ns.
 """
 
@@ -37,7 +42,10 @@ REFINE_BITS = 17
 
 @dataclass(frozen=True)
 class SamplesSummary:
-    """Exact statistics of one samples file. If `header.lost` is not 0, release times (windows, warm-up) are approximate."""
+    """Exact statistics of one samples file.
+
+    If `header.lost` is not 0, release times (windows, warm-up) are approximate.
+    """
 
     header: SamplesHeader
     distribution: Distribution
@@ -48,7 +56,9 @@ class SamplesSummary:
 
 
 class _Fine:
-    """Counts and moments of values: a table with 1 ns per entry below `limit`, the rest kept while it is small."""
+    """Counts and moments of values: a table with 1 ns per entry below `limit`, the rest kept while it is
+    small.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -116,7 +126,9 @@ def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
 
 
 def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
-    """The values at `ranks` (1 is the smallest) among the samples in [low, high] after the first `skip`: a pass a step of REFINE_BITS bits."""
+    """The values at `ranks` (1 is the smallest) among the samples in [low, high] after the first `skip`: a
+    pass a step of REFINE_BITS bits.
+    """
     shift = max(0, (high - low).bit_length() - REFINE_BITS)
     table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
     left = skip
@@ -136,7 +148,9 @@ def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) ->
             values_at.update(dict.fromkeys(inside, start))
             continue
         under = int(below[bucket] - table[bucket])
-        deeper = _narrow(source, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1))
+        deeper = _narrow(
+            source, skip, [rank - under for rank in inside], start, min(high, start + (1 << shift) - 1)
+        )
         values_at.update({rank + under: value for rank, value in deeper.items()})
     return values_at
 
@@ -170,8 +184,10 @@ def _limit(source: Source) -> int:
 def summarise_samples(source: Source) -> SamplesSummary:
     """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its windows.
 
-    Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow from the samples (docs/formats/stream.md); those
-    released after the measured phase are not counted. Raises RecordError for a foreign, damaged or truncated file.
+    Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow
+    from the samples (docs/formats/stream.md); those
+    released after the measured phase are not counted. Raises RecordError for a foreign, damaged or truncated
+    file.
     """
     header = read_header(source)
     course = TimedCourse(header, source) if header.timed else GridCourse(header, source)
@@ -189,7 +205,14 @@ def summarise_samples(source: Source) -> SamplesSummary:
     _, total, m2 = fine.moments()
     figures = _quantiles(fine, source, skipped)
     result = EMPTY.model_copy(
-        update={"count": count, "min_ns": minimum, "mean_ns": total / count, "std_ns": standard_deviation(m2, count), "max_ns": maximum, **figures}
+        update={
+            "count": count,
+            "min_ns": minimum,
+            "mean_ns": total / count,
+            "std_ns": standard_deviation(m2, count),
+            "max_ns": maximum,
+            **figures,
+        }
     )
     return SamplesSummary(header, result, int(windows.missed.sum()), fine.impossible, warm, windows)
 
@@ -200,7 +223,12 @@ def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSumma
     Only if the samples match the summary (same count and maximum, none lost); otherwise unchanged.
     """
     exact = samples.distribution
-    if samples.header.lost or exact.count != summary.count or exact.max_ns != summary.max_ns or exact.count == 0:
+    if (
+        samples.header.lost
+        or exact.count != summary.count
+        or exact.max_ns != summary.max_ns
+        or exact.count == 0
+    ):
         return summary
     update = {name: getattr(exact, name) for name in QUANTILES}
     bounds = [name for name in summary.lower_bounds if name not in QUANTILES]
@@ -235,7 +263,11 @@ class GridCourse:
         """Release number of the next sample."""
         self.first = self.edge(0)
         """Number of the first release of the measured phase."""
-        self.end = None if header.duration_ns == 0 else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
+        self.end = (
+            None
+            if header.duration_ns == 0
+            else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
+        )
         self.counts: Counter[int] = Counter()
         self.maxima: dict[int, int] = {}
 
@@ -244,7 +276,10 @@ class GridCourse:
         return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
 
     def window_of(self, release: int) -> int:
-        """The window of a release number, -1 for the warm-up. Raises RecordError if no measurement can be that long."""
+        """The window of a release number, -1 for the warm-up.
+
+        Raises RecordError if no measurement can be that long.
+        """
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:
@@ -262,11 +297,19 @@ class GridCourse:
         base = self.release
         # Release number of each late sample, including activations missed before it.
         numbers = base + late + after - extra
-        last = base + len(values) - 1 + (missed if not len(late) or late[-1] != len(values) - 1 else missed - int(extra[-1]))
+        last = (
+            base
+            + len(values)
+            - 1
+            + (missed if not len(late) or late[-1] != len(values) - 1 else missed - int(extra[-1]))
+        )
         first_window, last_window = self.window_of(base), self.window_of(last)
         self.release = base + len(values) + missed
-        edges = np.array([self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64)
-        # The first sample released at or after each edge; an edge among missed activations counts for the next sample.
+        edges = np.array(
+            [self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64
+        )
+        # The first sample released at or after each edge; an edge among missed activations counts for the
+        # next sample.
         before = np.searchsorted(numbers, edges, side="left")
         position = edges - base - np.concatenate([[0], after])[before]
         floor = np.concatenate([[0], late + 1])[before]
@@ -274,14 +317,19 @@ class GridCourse:
         lengths = np.diff(np.append(starts, len(values)))
         filled = np.flatnonzero(lengths)
         maxima = np.maximum.reduceat(values, starts[filled])
-        for window, length, maximum in zip((filled + first_window).tolist(), lengths[filled].tolist(), maxima.tolist(), strict=True):
+        for window, length, maximum in zip(
+            (filled + first_window).tolist(), lengths[filled].tolist(), maxima.tolist(), strict=True
+        ):
             self.counts[window] += length
             self.maxima[window] = max(self.maxima.get(window, -1), maximum)
         return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
 
     def missed_in(self, releases: int, window: int) -> int:
         """Missed activations of one window, with `releases` in total."""
-        return max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases)) - self.counts[window]
+        return (
+            max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases))
+            - self.counts[window]
+        )
 
     def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
         """(warm-up counts, windows of the measured phase)."""
@@ -289,7 +337,9 @@ class GridCourse:
         releases = self.release if self.end is None else max(min(self.release, self.end), 0)
         windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
         index = np.arange(windows, dtype=np.int64)
-        warm_up = WarmUp(count=self.counts[-1], missed=self.missed_in(releases, -1), max_ns=self.maxima.get(-1))
+        warm_up = WarmUp(
+            count=self.counts[-1], missed=self.missed_in(releases, -1), max_ns=self.maxima.get(-1)
+        )
         return warm_up, SampleWindows(
             start_ns=start_ns + self.warm_up + index * SECOND_NS,
             count=np.array([self.counts[w] for w in range(windows)], dtype=np.int64),
@@ -308,7 +358,10 @@ class TimedCourse:
         self.maxima: dict[int, int] = {}
 
     def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:
-        """Add the next piece of the file; gives the number of warm-up samples in it. Raises RecordError if times decrease or span too long."""
+        """Add the next piece of the file; gives the number of warm-up samples in it.
+
+        Raises RecordError if times decrease or span too long.
+        """
         if times is None:
             raise TypeError("samples without times")
         if (np.diff(times) < 0).any():

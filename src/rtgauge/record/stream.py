@@ -15,7 +15,10 @@ MOST_LINES = 500_000
 STREAM_VERSION = 2
 
 Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
-"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`). Windows that the host makes itself have pairs of bin and count."""
+"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`).
+
+Windows that the host makes itself have pairs of bin and count.
+"""
 
 
 class Line(BaseModel):
@@ -41,8 +44,12 @@ class Hello(Line):
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
-    runtime: str = Field(default="linux", description="what the measured threads run on, where that is a co-kernel: cobalt")
-    busy_loop: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]], description="taskset: what its busy loop costs, a task")
+    runtime: str = Field(
+        default="linux", description="what the measured threads run on, where that is a co-kernel: cobalt"
+    )
+    busy_loop: list[dict[str, Any]] = Field(
+        default_factory=list[dict[str, Any]], description="taskset: what its busy loop costs, a task"
+    )
 
 
 class SeriesLine(Line):
@@ -97,11 +104,21 @@ class Frame(Line):
     time_ns: int
     every: int = Field(ge=1, description="each so many of the nodes is in it")
     copy_ns: int = Field(description="that the copy of the positions took")
-    dropped: int = Field(ge=0, description="frames before this one that were not sent: no time was left in the period, or what was sent before was not read")
+    dropped: int = Field(
+        ge=0,
+        description=(
+            "frames before this one that were not sent: no time was left in the period, or what was "
+            "sent before was not read"
+        ),
+    )
     late: int = Field(ge=0, description="copies that ended after the next release")
     unit_m: float = Field(gt=0, description="of the positions")
     positions: str = Field(
-        pattern="^[A-Za-z0-9+/]*$", description="Base64 VLQ: x and y of each node as whole units, each as its distance from that of the node before"
+        pattern="^[A-Za-z0-9+/]*$",
+        description=(
+            "Base64 VLQ: x and y of each node as whole units, each as its distance from that of the "
+            "node before"
+        ),
     )
 
 
@@ -193,10 +210,20 @@ class MomentLine(Line):
     end_ns: int
     latency_ns: int
     copy_ns: int = Field(ge=0)
-    steal_ms: dict[str, int] = Field(default_factory=dict[str, int], description="CPU -> what the hypervisor took of it since the look before")
-    held: list[HeldSleep] = Field(default_factory=list[HeldSleep], description="of `watch`: sleeps within it that do not end an activation")
-    lost: dict[str, int] = Field(description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown")
-    pages: dict[str, list[str]] = Field(description="CPU -> pages of its ring in Base64, without what is behind their events")
+    steal_ms: dict[str, int] = Field(
+        default_factory=dict[str, int],
+        description="CPU -> what the hypervisor took of it since the look before",
+    )
+    held: list[HeldSleep] = Field(
+        default_factory=list[HeldSleep],
+        description="of `watch`: sleeps within it that do not end an activation",
+    )
+    lost: dict[str, int] = Field(
+        description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown"
+    )
+    pages: dict[str, list[str]] = Field(
+        description="CPU -> pages of its ring in Base64, without what is behind their events"
+    )
     left_out: list[int] = Field(description="CPUs whose pages had no room in the line")
 
 
@@ -222,7 +249,9 @@ class End(Line):
     """The last line of a successful stream."""
 
     type: Literal["end"]
-    reason: Literal["duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died", "program-ended"]
+    reason: Literal[
+        "duration", "count", "threshold", "stopped", "watchdog", "overload", "slave-died", "program-ended"
+    ]
     status: int
 
 
@@ -270,7 +299,10 @@ def parse_line(text: str | bytes) -> AnyLine:
         start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
         raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
     if isinstance(line, Hello) and line.version != STREAM_VERSION:
-        raise RecordError(f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the engine that belongs to it")
+        raise RecordError(
+            f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the "
+            "engine that belongs to it"
+        )
     return line
 
 
@@ -297,7 +329,10 @@ class StreamResult:
         """Add one line. Raises RecordError where there are more than any probe prints."""
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
-            raise RecordError(f"the engine's stream has more than {MOST_LINES} lines that are no windows: it is none of this engine")
+            raise RecordError(
+                f"the engine's stream has more than {MOST_LINES} lines that are no windows: it is "
+                "none of this engine"
+            )
         match line:
             case Hello():
                 self.hello = line

@@ -33,18 +33,32 @@ QUANTILES = {
 
 LATENCY = "latency"
 
-EMPTY = Distribution(count=0, min_ns=None, mean_ns=None, std_ns=None, p50_ns=None, p95_ns=None, p99_ns=None, p99_9_ns=None, p99_99_ns=None, max_ns=None)
+EMPTY = Distribution(
+    count=0,
+    min_ns=None,
+    mean_ns=None,
+    std_ns=None,
+    p50_ns=None,
+    p95_ns=None,
+    p99_ns=None,
+    p99_9_ns=None,
+    p99_99_ns=None,
+    max_ns=None,
+)
 
 
 def nearest_rank(share: Fraction, count: int) -> int:
-    """The rank (1 is the smallest) of the smallest value that at least `share` of `count` values do not exceed."""
+    """The rank (1 is the smallest) of the smallest value that at least `share` of `count` values do not
+    exceed.
+    """
     return max(1, math.ceil(share * count))
 
 
 def standard_deviation(m2_ns2: float, count: int) -> float:
     """Of a sample: sqrt(m2 / (n - 1)), and 0 for a single value.
 
-    The papers do not say which standard deviation they print; a measurement is a sample, so this is the sample's.
+    The papers do not say which standard deviation they print; a measurement is a sample, so this is the
+    sample's.
     With thousands of samples the two agree in all printed digits.
     """
     return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
@@ -87,7 +101,8 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """The statistics of merged windows (ns).
 
     Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is by
-    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), within minimum and maximum; one in the
+    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), within minimum and maximum;
+    one in the
     overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:
@@ -120,39 +135,62 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
     """The statistics including missed activations, each with the latency it would have had.
 
     Only the bins of these latencies are known: mean and standard deviation take the middle of the
-    bin (error at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of one.
-    If a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
+    bin (error at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of
+    one.
+    If a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds.
+    Equal
     to `distribution` if none was missed.
     """
     if len(merged.missed_bins) == 0:
         return distribution(merged, resolution_ns=resolution_ns)
     missed_count, missed_sum, missed_m2 = _bin_moments(merged.missed_bins, merged.missed_counts)
     lowest, highest = int(merged.missed_bins[0]), int(merged.missed_bins[-1])
-    minimum = int(EDGES_NS[lowest]) if merged.min_ns is None or lowest < int(bin_of(max(merged.min_ns, 0))) else merged.min_ns
-    maximum = (
-        int(upper_ns(highest)) // resolution_ns * resolution_ns if merged.max_ns is None or highest > int(bin_of(max(merged.max_ns, 0))) else merged.max_ns
+    minimum = (
+        int(EDGES_NS[lowest])
+        if merged.min_ns is None or lowest < int(bin_of(max(merged.min_ns, 0)))
+        else merged.min_ns
     )
-    bins, counts = add_bins(np.concatenate([merged.bins, merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
+    maximum = (
+        int(upper_ns(highest)) // resolution_ns * resolution_ns
+        if merged.max_ns is None or highest > int(bin_of(max(merged.max_ns, 0)))
+        else merged.max_ns
+    )
+    bins, counts = add_bins(
+        np.concatenate([merged.bins, merged.missed_bins]),
+        np.concatenate([merged.counts, merged.missed_counts]),
+    )
     count = merged.count + missed_count
     total = None if merged.sum_ns is None else merged.sum_ns + missed_sum
     m2 = None
     if merged.sum_ns is not None and merged.m2_ns2 is not None:
-        between = 0.0 if merged.count == 0 else (merged.sum_ns / merged.count - missed_sum / missed_count) ** 2 * merged.count * missed_count / count
+        between = (
+            0.0
+            if merged.count == 0
+            else (merged.sum_ns / merged.count - missed_sum / missed_count) ** 2
+            * merged.count
+            * missed_count
+            / count
+        )
         m2 = merged.m2_ns2 + missed_m2 + between
     whole = Merged(
-        bins=bins, counts=counts, count=count, missed=0, min_ns=minimum, max_ns=maximum, sum_ns=total, m2_ns2=m2,
+        bins=bins, counts=counts, count=count, missed=0, min_ns=minimum, max_ns=maximum, sum_ns=total,
+        m2_ns2=m2,
         missed_bins=np.empty(0, np.int64), missed_counts=np.empty(0, np.int64), unplaced=merged.unplaced,
     )  # fmt: skip
     result = distribution(whole, resolution_ns=resolution_ns)
     if highest >= OVERFLOW_BIN:
-        extra = ["mean_ns", "std_ns"] + (["max_ns"] if merged.max_ns is None or merged.max_ns < maximum else [])
+        extra = ["mean_ns", "std_ns"] + (
+            ["max_ns"] if merged.max_ns is None or merged.max_ns < maximum else []
+        )
         result = result.model_copy(update={"lower_bounds": [*result.lower_bounds, *extra]})
     return result
 
 
 @dataclass(frozen=True)
 class StepSummary:
-    """The summaries of a step: its series, all series of the main metric together (None without series), and marks for inconsistencies."""
+    """The summaries of a step: its series, all series of the main metric together (None without series), and
+    marks for inconsistencies.
+    """
 
     series: list[SeriesSummary]
     total: SeriesSummary | None
@@ -161,7 +199,11 @@ class StepSummary:
 
 def _warm_up(windows: pl.DataFrame | WindowColumns, series: Collection[int]) -> WarmUp:
     rows = numbers_of(windows, ("count", "missed", "max_ns"), series, phase="warm-up")
-    return WarmUp(count=sum(rows["count"]), missed=sum(rows["missed"]), max_ns=max((value for value in rows["max_ns"] if value is not None), default=None))
+    return WarmUp(
+        count=sum(rows["count"]),
+        missed=sum(rows["missed"]),
+        max_ns=max((value for value in rows["max_ns"] if value is not None), default=None),
+    )
 
 
 def summarise(
@@ -178,8 +220,10 @@ def summarise(
 ) -> SeriesSummary:
     """One series of the measured phase, or several together.
 
-    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the measurement;
-    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records); `merged`: its windows, where they are merged already.
+    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the
+    measurement;
+    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records); `merged`: its
+    windows, where they are merged already.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
     engine = engine or {}
@@ -199,7 +243,9 @@ def summarise(
     )
 
 
-def _disagreements(merged: Merged, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool) -> list[Mark]:
+def _disagreements(
+    merged: Merged, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool
+) -> list[Mark]:
     """Marks if the windows of a series, their bins and the engine's summary disagree."""
     differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
@@ -208,11 +254,30 @@ def _disagreements(merged: Merged, series: int, engine: Mapping[str, Any] | None
     if missed != merged.missed:
         differences.append(f"the windows have {merged.missed} missed activations, their bins {missed}")
     if engine is not None:
-        measured = {"count": merged.count, "missed": merged.missed, "min_ns": merged.min_ns, "max_ns": merged.max_ns, "sum_ns": merged.sum_ns}
+        measured = {
+            "count": merged.count,
+            "missed": merged.missed,
+            "min_ns": merged.min_ns,
+            "max_ns": merged.max_ns,
+            "sum_ns": merged.sum_ns,
+        }
         for name, value in measured.items():
             if name in engine and engine[name] != value:
-                differences.append(f"{name} is {value} in the windows and {engine[name]} in the engine's summary")
-    return [Mark(name="windows-disagree", severity=Severity.INVALID, detail="; ".join(differences), series=series)] if differences else []
+                differences.append(
+                    f"{name} is {value} in the windows and {engine[name]} in the engine's summary"
+                )
+    return (
+        [
+            Mark(
+                name="windows-disagree",
+                severity=Severity.INVALID,
+                detail="; ".join(differences),
+                series=series,
+            )
+        ]
+        if differences
+        else []
+    )
 
 
 def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
@@ -244,12 +309,16 @@ def summarise_step(
     unplaced_allowed: bool = False,
     without_summary: Collection[int] = (),
 ) -> StepSummary:
-    """Every series of a step, and all series of its main metric together: latency, else the metric of the first series.
+    """Every series of a step, and all series of its main metric together: latency, else the metric of the
+    first series.
 
-    `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series, metric, unit, labels).
+    `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series,
+    metric, unit, labels).
     `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
-    disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series without
-    summary while others have one is marked `summary-missing` (doubtful), but for those of which none is to be had (`without_summary`).
+    disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series
+    without
+    summary while others have one is marked `summary-missing` (doubtful), but for those of which none is to be
+    had (`without_summary`).
     """
     by_series = {line["series"]: line for line in summaries}
     marks: list[Mark] = []
@@ -258,23 +327,51 @@ def summarise_step(
         number = info["series"]
         line = by_series.get(number)
         if line is None and summaries and number not in without_summary:
-            marks.append(Mark(name="summary-missing", severity=Severity.DOUBTFUL, detail="the engine wrote no summary for this series", series=number))
+            marks.append(
+                Mark(
+                    name="summary-missing",
+                    severity=Severity.DOUBTFUL,
+                    detail="the engine wrote no summary for this series",
+                    series=number,
+                )
+            )
         merged = merge(windows, number, limits_ns=limits_ns)
-        marks += _disagreements(merged, number, line, unplaced_allowed=unplaced_allowed or number in without_summary)
+        marks += _disagreements(
+            merged, number, line, unplaced_allowed=unplaced_allowed or number in without_summary
+        )
         result.append(
-            summarise(windows, number, metric=info["metric"], unit=info["unit"], labels=info["labels"], engine=line, resolution_ns=resolution_ns, merged=merged)
+            summarise(
+                windows,
+                number,
+                metric=info["metric"],
+                unit=info["unit"],
+                labels=info["labels"],
+                engine=line,
+                resolution_ns=resolution_ns,
+                merged=merged,
+            )
         )
     known = {info["series"] for info in series_info}
     unknown = sorted(series_of(windows) - known)
     if unknown:
-        marks.append(Mark(name="windows-disagree", severity=Severity.INVALID, detail=f"windows of unknown series: {unknown}"))
+        marks.append(
+            Mark(
+                name="windows-disagree",
+                severity=Severity.INVALID,
+                detail=f"windows of unknown series: {unknown}",
+            )
+        )
     if not series_info:
         return StepSummary(result, None, marks)
-    main = next((info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"])
+    main = next(
+        (info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"]
+    )
     together = _alike([info for info in series_info if info["metric"] == main])
     numbers = [info["series"] for info in together]
     lines = [by_series[number] for number in numbers if number in by_series]
-    engine: dict[str, Any] = {name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")}
+    engine: dict[str, Any] = {
+        name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")
+    }
     engine["thread"] = _add_thread(lines) if len(lines) == len(numbers) else None
     total = summarise(
         windows, numbers, metric=main, unit=together[0]["unit"], labels={}, engine=engine,

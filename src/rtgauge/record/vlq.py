@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Numbers in Base64 VLQ (as in source maps), in which the engine's stream has the bins of a window (docs/formats/stream.md)."""
+"""Numbers in Base64 VLQ (as in source maps), in which the engine's stream has the bins of a window
+(docs/formats/stream.md).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 
 
 def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
-    """The numbers of all texts, one after the other, and how many each text has (shape: of texts). Raises RecordError.
+    """The numbers of all texts, one after the other, and how many each text has (shape: of texts).
+
+    Raises RecordError.
 
     The numbers have 32 bits where all fit: half the memory to touch is half the time.
     """

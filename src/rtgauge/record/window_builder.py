@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Windows of a series from its samples, for what is not measured by the engine: an instrument, an oscilloscope's file."""
+"""Windows of a series from its samples, for what is not measured by the engine: an instrument, an
+oscilloscope's file.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class _Counts:
         # Python's integers where a sum of 64 bits might not do.
         total = int(values.sum()) if max(-low, high) < 2**62 // len(values) else sum(values.tolist())
         m2 = float(np.square(values - values.mean()).sum())
-        self.count, self.sum_ns, self.m2_ns2 = merge_moments([self.count, len(values)], [self.sum_ns, total], [self.m2_ns2, m2])
+        self.count, self.sum_ns, self.m2_ns2 = merge_moments(
+            [self.count, len(values)], [self.sum_ns, total], [self.m2_ns2, m2]
+        )
         self.min_ns = low if self.min_ns is None else min(self.min_ns, low)
         self.max_ns = high if self.max_ns is None else max(self.max_ns, high)
 
@@ -82,7 +86,10 @@ class PhaseTotals:
 
 
 class WindowBuilder:
-    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time. `outliers`: the largest of the measured phase."""
+    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time.
+
+    `outliers`: the largest of the measured phase.
+    """
 
     def __init__(self, series: int, start_ns: int) -> None:
         self._series = series
@@ -95,11 +102,21 @@ class WindowBuilder:
         self._largest = np.empty((0, 2), dtype=np.int64)
 
     def begin(self, phase: Phase, start_ns: int) -> None:
-        """From here on the samples are of this phase; its windows begin at `start_ns`. The phase before was closed."""
+        """From here on the samples are of this phase; its windows begin at `start_ns`.
+
+        The phase before was closed.
+        """
         self._phase, self._start_ns, self._last_ns, self._open = phase, start_ns, start_ns, _Open()
 
-    def add(self, times_ns: Integers, values_ns: Integers, missed_times_ns: Integers = NOTHING, missed_values_ns: Integers = NOTHING) -> list[Window]:
-        """Add samples (times and values of one length) and missed activations (their times, and what they would have been at least).
+    def add(
+        self,
+        times_ns: Integers,
+        values_ns: Integers,
+        missed_times_ns: Integers = NOTHING,
+        missed_values_ns: Integers = NOTHING,
+    ) -> list[Window]:
+        """Add samples (times and values of one length) and missed activations (their times, and what they
+        would have been at least).
 
         None is before the second of the last one that was added. Gives the windows that are over.
         """
@@ -127,12 +144,17 @@ class WindowBuilder:
     @property
     def outliers(self) -> list[Outlier]:
         """The largest by magnitude, largest first."""
-        return [Outlier(series=self._series, time_ns=time, value_ns=value, cpu=None) for time, value in self._largest.tolist()]
+        return [
+            Outlier(series=self._series, time_ns=time, value_ns=value, cpu=None)
+            for time, value in self._largest.tolist()
+        ]
 
     def totals(self, phase: Phase = "measure") -> PhaseTotals:
         """Everything that was added in a phase."""
         counts = self._totals[phase]
-        return PhaseTotals(counts.count, self._missed[phase], counts.min_ns, counts.max_ns, counts.sum_ns, counts.m2_ns2)
+        return PhaseTotals(
+            counts.count, self._missed[phase], counts.min_ns, counts.max_ns, counts.sum_ns, counts.m2_ns2
+        )
 
     def warm_up(self) -> WarmUp:
         """The warm-up, as a summary has it."""
@@ -157,7 +179,9 @@ class WindowBuilder:
         window.missed += len(missed_values)
         self._missed[self._phase] += len(missed_values)
         window.bins, window.counts = _with(window.bins, window.counts, values)
-        window.missed_bins, window.missed_counts = _with(window.missed_bins, window.missed_counts, missed_values)
+        window.missed_bins, window.missed_counts = _with(
+            window.missed_bins, window.missed_counts, missed_values
+        )
 
     def _window(self, counts: _Open, end_ns: int) -> Window:
         return Window(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Windows of the stream as columns of numpy: enough for the figures of a short step, without polars, whose import takes longer than those."""
+"""Windows of the stream as columns of numpy: enough for the figures of a short step, without polars, whose
+import takes longer than those.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ EXTREMES = ("min_ns", "max_ns")
 
 @dataclass(frozen=True)
 class BinLists:
-    """A list of bins and one of their counts for each window: all of them one after the other, and how many each window has."""
+    """A list of bins and one of their counts for each window: all of them one after the other, and how many
+    each window has.
+    """
 
     bins: Integers
     counts: npt.NDArray[np.int64 | np.int32]
@@ -59,8 +63,13 @@ class WindowColumns:
     def of(cls, windows: Sequence[Window]) -> WindowColumns:
         """Raises RecordError where the bins are none or a number has more than 64 bits."""
         try:
-            integers = {name: np.array([getattr(window, name) for window in windows], dtype=np.int64) for name in INTEGERS}
-            extremes = {name: [cast("int | None", getattr(window, name)) for window in windows] for name in EXTREMES}
+            integers = {
+                name: np.array([getattr(window, name) for window in windows], dtype=np.int64)
+                for name in INTEGERS
+            }
+            extremes = {
+                name: [cast("int | None", getattr(window, name)) for window in windows] for name in EXTREMES
+            }
             for values in extremes.values():
                 np.array([value for value in values if value is not None], dtype=np.int64)
         except OverflowError as error:
@@ -70,13 +79,21 @@ class WindowColumns:
             np.array([window.phase for window in windows], dtype=np.str_),
             extremes,
             np.array([window.m2_ns2 for window in windows], dtype=np.float64),
-            {"bins": _bin_lists([window.bins for window in windows]), "missed_bins": _bin_lists([window.missed_bins for window in windows])},
+            {
+                "bins": _bin_lists([window.bins for window in windows]),
+                "missed_bins": _bin_lists([window.missed_bins for window in windows]),
+            },
         )
 
     def chosen(self, series: int | Collection[int] | None, phase: str) -> npt.NDArray[np.bool_]:
         """Whether each window is of one of these series (None: of any) and of the phase."""
         in_phase = self.phase == phase
-        return in_phase if series is None else in_phase & np.isin(self.integers["series"], series if isinstance(series, int) else list(series))
+        return (
+            in_phase
+            if series is None
+            else in_phase
+            & np.isin(self.integers["series"], series if isinstance(series, int) else list(series))
+        )
 
     def numbers(self, names: Sequence[str], chosen: npt.NDArray[np.bool_]) -> dict[str, list[Any]]:
         """These columns, of the chosen windows."""
@@ -97,13 +114,20 @@ def _bin_lists(texts: Sequence[Bins]) -> BinLists:
         pairs = numbers // 2
         bins, counts = _from_gaps(values[0::2], pairs), values[1::2]
     else:
-        flat = [list(chain.from_iterable(text)) if not isinstance(text, str) else _pairs(text) for text in texts]
+        flat = [
+            list(chain.from_iterable(text)) if not isinstance(text, str) else _pairs(text) for text in texts
+        ]
         pairs = np.fromiter((len(row) // 2 for row in flat), dtype=np.int64, count=len(flat))
         values = np.fromiter(chain.from_iterable(flat), dtype=np.int64, count=int(2 * pairs.sum()))
         bins, counts = values[0::2], values[1::2]
     first = np.cumsum(pairs) - pairs
     falls = np.flatnonzero(bins[1:] <= bins[:-1]) + 1
-    if not np.isin(falls, first).all() or bins.max(initial=0) > OVERFLOW_BIN or bins.min(initial=0) < -OVERFLOW_BIN or counts.min(initial=1) <= 0:
+    if (
+        not np.isin(falls, first).all()
+        or bins.max(initial=0) > OVERFLOW_BIN
+        or bins.min(initial=0) < -OVERFLOW_BIN
+        or counts.min(initial=1) <= 0
+    ):
         raise RecordError("the bins of a window are not in rising order, out of range or empty")
     return BinLists(bins, counts, pairs)
 

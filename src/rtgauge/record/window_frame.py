@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The table of windows (docs/formats/record.md) as a frame of polars: its columns, and how it is made from windows of the stream."""
+"""The table of windows (docs/formats/record.md) as a frame of polars: its columns, and how it is made from
+windows of the stream.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
     from rtgauge.record.stream import Window
 
-# It is imported while an engine is listened to. The import takes over Ctrl-C in a way that lets a read that waits go on, and the signal is not seen.
+# It is imported while an engine is listened to. The import takes over Ctrl-C in a way that lets a read that
+# waits go on, and the signal is not seen.
 signal.siginterrupt(signal.SIGINT, True)
 
 SCHEMA = {
@@ -51,10 +54,17 @@ def list_column(name: str, values: pl.Series, lengths: npt.NDArray[np.int64]) ->
 
 def frame_of_columns(columns: WindowColumns) -> pl.DataFrame:
     """One row per window. Raises RecordError where a number is not one of its column."""
-    plain: dict[str, Any] = {**columns.integers, "phase": columns.phase.tolist(), **columns.extremes, "m2_ns2": columns.m2_ns2}
+    plain: dict[str, Any] = {
+        **columns.integers,
+        "phase": columns.phase.tolist(),
+        **columns.extremes,
+        "m2_ns2": columns.m2_ns2,
+    }
     lists = _list_columns(columns, "bins", "counts") | _list_columns(columns, "missed_bins", "missed_counts")
     try:
-        return pl.DataFrame({name: lists[name] if name in lists else plain[name] for name in SCHEMA}).cast(SCHEMA)  # pyright: ignore[reportArgumentType] - polars takes the classes of types too
+        frame = pl.DataFrame({name: lists[name] if name in lists else plain[name] for name in SCHEMA})
+        # polars takes the classes of types too
+        return frame.cast(SCHEMA)  # pyright: ignore[reportArgumentType]
     except (pl.exceptions.PolarsError, OverflowError, TypeError) as error:
         raise RecordError(f"not windows of the engine's stream: {error}") from None
 

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 PACK_EVERY = 2_048
 """Windows kept as objects before they are packed into a frame."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
-"""Windows in a part file; the first is smaller. It has fewer where they are wide: so many bytes in memory, which are about 1 MB on disk."""
+"""Windows in a part file; the first is smaller.
+
+It has fewer where they are wide: so many bytes in memory, which are about 1 MB on disk.
+"""
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
-"""A step of more windows, or of a larger table, is a long one: its windows stay in part files, and readers get them merged in time (`record.blocks`)."""
+"""A step of more windows, or of a larger table, is a long one: its windows stay in part files, and readers
+get them merged in time (`record.blocks`).
+"""
 
 
 def no_parts() -> None:
@@ -30,9 +35,14 @@ def no_parts() -> None:
 
 
 class WindowTable:
-    """The windows of a step, or of one of its two ends. `folder`: where parts go; None: all stays in memory. `written`: called when a part is on disk."""
+    """The windows of a step, or of one of its two ends.
 
-    def __init__(self, folder: Path | None = None, name: str = "windows", written: Callable[[], None] = no_parts) -> None:
+    `folder`: where parts go; None: all stays in memory. `written`: called when a part is on disk.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, name: str = "windows", written: Callable[[], None] = no_parts
+    ) -> None:
         self.count = self.bytes = 0
         self._folder, self._name, self._written = folder, name, written
         self._parts: list[Path] = []
@@ -42,22 +52,32 @@ class WindowTable:
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on series are counted from `first_series`, and `added_ns` is added to their times: of the other end of a step."""
+        """From now on series are counted from `first_series`, and `added_ns` is added to their times: of the
+        other end of a step.
+        """
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
 
     def add(self, window: Window) -> None:
-        """Add a window. Raises RecordError where its bins are none, OSError where a part cannot be written."""
+        """Add a window.
+
+        Raises RecordError where its bins are none, OSError where a part cannot be written.
+        """
         self._unpacked.append(window)
         self.count += 1
         if len(self._unpacked) >= PACK_EVERY:
             self._pack()
-            enough = self._packed_count >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART) or self._packed_bytes >= PART_BYTES
+            enough = (
+                self._packed_count >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART)
+                or self._packed_bytes >= PART_BYTES
+            )
             if self._folder is not None and enough:
                 self._write_part(self._folder)
 
     def expect(self, count: float) -> None:
-        """Get ready for about so many windows: what packs them is imported before they are measured, not meanwhile."""
+        """Get ready for about so many windows: what packs them is imported before they are measured, not
+        meanwhile.
+        """
         if count >= PACK_EVERY:
             importlib.import_module("rtgauge.record.window_frame")
 
@@ -68,7 +88,10 @@ class WindowTable:
             return False
         for table in tables:
             table._pack()
-        return sum(table.count for table in tables) > MOST_WINDOWS or sum(table.bytes for table in tables) > MOST_BYTES
+        return (
+            sum(table.count for table in tables) > MOST_WINDOWS
+            or sum(table.bytes for table in tables) > MOST_BYTES
+        )
 
     def windows(self) -> WindowColumns | pl.DataFrame:
         """As `frame`; where there are few, as columns, which need no polars."""
@@ -78,7 +101,9 @@ class WindowTable:
         return WindowColumns.of(self._unpacked) if few else self.frame()
 
     def frame(self, other: WindowTable | None = None) -> pl.DataFrame:
-        """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and all in part files."""
+        """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and
+        all in part files.
+        """
         import polars as pl
 
         from rtgauge.record.blocks import block_span, in_blocks
@@ -87,7 +112,11 @@ class WindowTable:
 
         self._pack()
         if self._folder is None or not self.is_long(other):
-            frame = pl.concat([*(part for path in self._parts for part in slices_of(path)), *self._packed]) if self.count else pl.DataFrame(schema=SCHEMA)
+            frame = (
+                pl.concat([*(part for path in self._parts for part in slices_of(path)), *self._packed])
+                if self.count
+                else pl.DataFrame(schema=SCHEMA)
+            )
             for part in self._parts:
                 part.unlink()
             self._parts = []
@@ -110,7 +139,10 @@ class WindowTable:
 
         frame = windows_frame(self._unpacked)
         if self._first_series or self._added_ns:
-            moved = [(pl.col("series") + self._first_series).cast(SCHEMA["series"]), pl.col("start_ns", "end_ns") + self._added_ns]
+            moved = [
+                (pl.col("series") + self._first_series).cast(SCHEMA["series"]),
+                pl.col("start_ns", "end_ns") + self._added_ns,
+            ]
             frame = frame.with_columns(moved)
         self._packed.append(frame)
         self._packed_count += len(frame)

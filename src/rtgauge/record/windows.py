@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md): numbers of some of them, and merging them into one histogram, count, mean and deviation."""
+"""The windows of a step (docs/formats/record.md): numbers of some of them, and merging them into one
+histogram, count, mean and deviation.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class Group:
 class Merged:
     """Windows merged into one.
 
-    `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own; docs/formats/record.md).
+    `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own;
+    docs/formats/record.md).
     `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the source does not have them.
     """
 
@@ -56,7 +59,9 @@ class Merged:
         return int(self.counts.sum())
 
 
-def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def add_bins(
+    bins: npt.ArrayLike, counts: npt.ArrayLike
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(distinct bins in ascending order, sum of counts of each); bins with count 0 are left out."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
@@ -87,13 +92,21 @@ def _chosen(series: int | Collection[int] | None, phase: str) -> pl.Expr:
     chosen = pl.col("phase") == phase
     if series is None:
         return chosen
-    return chosen & (pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series)))
+    return chosen & (
+        pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series))
+    )
 
 
 def numbers_of(
-    windows: pl.DataFrame | WindowColumns, names: Sequence[str], series: int | Collection[int] | None = None, *, phase: str = "measure"
+    windows: pl.DataFrame | WindowColumns,
+    names: Sequence[str],
+    series: int | Collection[int] | None = None,
+    *,
+    phase: str = "measure",
 ) -> dict[str, list[Any]]:
-    """These columns of the windows of one series, or of several (None: of all), in one phase; a number that is not known is None."""
+    """These columns of the windows of one series, or of several (None: of all), in one phase; a number that
+    is not known is None.
+    """
     if isinstance(windows, WindowColumns):
         return windows.numbers(names, windows.chosen(series, phase))
     rows = windows.select(list(dict.fromkeys(("series", "phase", *names)))).filter(_chosen(series, phase))
@@ -102,13 +115,23 @@ def numbers_of(
 
 def series_of(windows: pl.DataFrame | WindowColumns) -> set[int]:
     """The series of which there are windows, in any phase."""
-    return set(windows.integers["series"].tolist() if isinstance(windows, WindowColumns) else windows["series"].unique().to_list())
+    return set(
+        windows.integers["series"].tolist()
+        if isinstance(windows, WindowColumns)
+        else windows["series"].unique().to_list()
+    )
 
 
 def _sum_bins(
-    windows: pl.DataFrame | WindowColumns, series: int | Collection[int] | None, phase: str, bins: str, counts: str
+    windows: pl.DataFrame | WindowColumns,
+    series: int | Collection[int] | None,
+    phase: str,
+    bins: str,
+    counts: str,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(bins in ascending order, sum of counts of each) of two list columns of the chosen windows; bins with count 0 are left out."""
+    """(bins in ascending order, sum of counts of each) of two list columns of the chosen windows; bins with
+    count 0 are left out.
+    """
     if isinstance(windows, WindowColumns):
         return add_bins(*windows.lists[bins].of(windows.chosen(series, phase)))
     import polars as pl
@@ -118,19 +141,30 @@ def _sum_bins(
     # In slices: all bins of a long step side by side take several times what its table takes.
     for many in windows.select("series", "phase", bins, counts).iter_slices(MOST_AT_ONCE):
         for part in many.filter(chosen).iter_slices(SLICE):
-            at, count = (part[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts))
+            at, count = (
+                part[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts)
+            )
             np.add.at(totals, at + OVERFLOW_BIN, count)
     where = np.flatnonzero(totals)
     return where - OVERFLOW_BIN, totals[where]
 
 
-def _unplaced(windows: pl.DataFrame | WindowColumns, series: int | Collection[int] | None, phase: str, limits_ns: Mapping[int, int] | None) -> list[Group]:
+def _unplaced(
+    windows: pl.DataFrame | WindowColumns,
+    series: int | Collection[int] | None,
+    phase: str,
+    limits_ns: Mapping[int, int] | None,
+) -> list[Group]:
     """The values of each window that are in none of its bins."""
     from rtgauge.record.window_frame import as_frame
 
     groups: list[Group] = []
     frame = as_frame(windows)
-    for row in frame.filter(_chosen(series, phase)).select("series", "count", "min_ns", "max_ns", "bins", "counts").iter_rows(named=True):
+    for row in (
+        frame.filter(_chosen(series, phase))
+        .select("series", "count", "min_ns", "max_ns", "bins", "counts")
+        .iter_rows(named=True)
+    ):
         absent = row["count"] - sum(row["counts"])
         if absent > 0:
             lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)
@@ -150,11 +184,14 @@ def merge(
 ) -> Merged:
     """Merge the windows of one series, or of several together (None: of all), in one phase.
 
-    `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the window allows.
+    `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the
+    window allows.
     """
     bins, counts = _sum_bins(windows, series, phase, "bins", "counts")
     missed_bins, missed_counts = _sum_bins(windows, series, phase, "missed_bins", "missed_counts")
-    part = numbers_of(windows, ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2"), series, phase=phase)
+    part = numbers_of(
+        windows, ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2"), series, phase=phase
+    )
     numbers: list[int] = part["count"]
     sums: list[int | None] = part["sum_ns"]
     m2s: list[float | None] = part["m2_ns2"]

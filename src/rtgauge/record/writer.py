@@ -32,12 +32,14 @@ FOLDER_MODE = 0o775
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
 OWN_FOLDER_MODE = 0o700
-"""Of a step that is being measured: programs write there by name, so nobody else may put a link in their way."""
+"""Of a step that is being measured: programs write there by name, so nobody else may put a link in their way.
+"""
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
     """`2026-11-21T10-03-22Z-HOST-NAME-7f3a`; the random suffix distinguishes runs of the same second."""
-    return f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
+    moment = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"
+    return f"{moment}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
 
 
 def _bytes(model: Run | Step) -> bytes:
@@ -52,10 +54,14 @@ def write_page(folder: RecordFolder, name: str, text: str) -> Path:
 
 
 class RecordWriter:
-    """Writes a record. `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
+    """Writes a record.
 
-    The folder is opened once, and everything is written from there: who owns the folder around it can rename it,
-    but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are written; figures do without them.
+    `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
+
+    The folder is opened once, and everything is written from there: who owns the folder around it can rename
+    it,
+    but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are
+    written; figures do without them.
     """
 
     def __init__(self, path: Path, record: str, run: Run | None = None, *, with_windows: bool = True) -> None:
@@ -81,14 +87,19 @@ class RecordWriter:
         return None if self._at_once else self.path
 
     @classmethod
-    def create(cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True) -> RecordWriter:
+    def create(
+        cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True
+    ) -> RecordWriter:
         """Create `<out>/<id>.partial`. `name`: of the plan or tool.
 
-        Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is full.
+        Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is
+        full.
         """
         check_name(out.absolute())
         if (out / RUN).exists():
-            raise InputError(f"{out} is already a record: choose another folder with --out, or continue it with --resume")
+            raise InputError(
+                f"{out} is already a record: choose another folder with --out, or continue it with --resume"
+            )
         record = record_id(host, name, now or datetime.now(UTC))
         path = out / (record + PARTIAL)
         with clear_errors(out):
@@ -104,7 +115,9 @@ class RecordWriter:
     @classmethod
     @contextmanager
     def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """As `create`, for a record of which all is known: after an error nothing of it is left, since there is nothing to resume."""
+        """As `create`, for a record of which all is known: after an error nothing of it is left, since there
+        is nothing to resume.
+        """
         writer = cls.create(out, host=host, name=name, now=now)
         writer._at_once = True
         try:
@@ -120,7 +133,8 @@ class RecordWriter:
     def open_partial(cls, path: Path) -> RecordWriter:
         """Continue an unfinished record: its `run` lists the finished steps, half-written ones are removed.
 
-        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one, InputError for a complete one and for one
+        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one, InputError for a
+        complete one and for one
         that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
@@ -145,27 +159,47 @@ class RecordWriter:
                     folder.remove(leftover)
             folder.sync("steps")
             # Steps that were complete before run.json could list them.
-            unlisted = [name for name in folder.names("steps") if name not in run.steps and folder.has(f"steps/{name}/step.json")]
+            unlisted = [
+                name
+                for name in folder.names("steps")
+                if name not in run.steps and folder.has(f"steps/{name}/step.json")
+            ]
         for step in run.steps:
             read_model(folder.file(f"steps/{step}/step.json"), Step)
         added = [read_model(folder.file(f"steps/{name}/step.json"), Step).id for name in unlisted]
-        writer.write_run(run.model_copy(update={"steps": [*run.steps, *added], "state": "partial", "ended": None}))
+        writer.write_run(
+            run.model_copy(update={"steps": [*run.steps, *added], "state": "partial", "ended": None})
+        )
         return writer
 
     def _check_folders(self) -> None:
-        """The folders of a record that is continued are folders, of one owner, and only he (or a group of his) may write in them. Raises InputError."""
+        """The folders of a record that is continued are folders, of one owner, and only he (or a group of
+        his) may write in them.
+
+        Raises InputError.
+        """
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
         found = {str(self.path): about}
         for name in FOLDERS:
             found[str(self.path / name)] = self._folder.about(name)
             if stat.S_ISDIR(found[str(self.path / name)].st_mode):
-                found |= {str(self.path / name / entry): self._folder.about(f"{name}/{entry}") for entry in self._folder.names(name)}
+                found |= {
+                    str(self.path / name / entry): self._folder.about(f"{name}/{entry}")
+                    for entry in self._folder.names(name)
+                }
         for folder, about in found.items():
             if stat.S_ISREG(about.st_mode):
                 continue
-            if not stat.S_ISDIR(about.st_mode) or about.st_uid != owner or (owners and about.st_mode & stat.S_IWOTH):
-                raise InputError(f"{folder} is a link, another user's, or anyone may write in it: not resumed; measure again, or make it yours alone")
+            if (
+                not stat.S_ISDIR(about.st_mode)
+                or about.st_uid != owner
+                or (owners and about.st_mode & stat.S_IWOTH)
+            ):
+                raise InputError(
+                    f"{folder} is a link, another user's, or anyone may write in it: not resumed; "
+                    "measure again, or make it yours alone"
+                )
 
     def record(self) -> Record:
         """The record as written so far. Raises RecordError."""
@@ -184,9 +218,15 @@ class RecordWriter:
         return folder
 
     def write_system(self, name: str, facts: dict[str, Any]) -> None:
-        """Write the facts of the target `name` to targets/NAME/system.json. Raises InputError or MeasureError."""
+        """Write the facts of the target `name` to targets/NAME/system.json.
+
+        Raises InputError or MeasureError.
+        """
         with clear_errors(self.path / "targets", self._results):
-            self._folder.write(f"{self._target(name)}/system.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
+            self._folder.write(
+                f"{self._target(name)}/system.json",
+                (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode(),
+            )
             self._folder.sync("targets")
 
     def write_console(self, name: str, text: bytes) -> Path:
@@ -210,7 +250,10 @@ class RecordWriter:
         return f"targets/{clean_name(name)}/session.json"
 
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
-        """Save what another process needs to resume the session on the target `name`; None: there is none. Raises InputError or MeasureError."""
+        """Save what another process needs to resume the session on the target `name`; None: there is none.
+
+        Raises InputError or MeasureError.
+        """
         file = self._session_file(name)
         with clear_errors(self.path / file, self._results):
             if session is None:
@@ -243,9 +286,11 @@ class RecordWriter:
         return f"steps/.{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
-        """A new empty folder for the files of a step while it is measured, which only this user may change; `commit_step` renames it.
+        """A new empty folder for the files of a step while it is measured, which only this user may change;
+        `commit_step` renames it.
 
-        The path leads into the folder itself, whatever becomes of its name. Raises InputError if the step already exists, or MeasureError.
+        The path leads into the folder itself, whatever becomes of its name. Raises InputError if the step
+        already exists, or MeasureError.
         """
         return self._new_step(step_id).place
 
@@ -270,23 +315,33 @@ class RecordWriter:
         with suppress(OSError):
             self._folder.remove(f"steps/{step_id}", missing_ok=True)
         if self.run is not None:
-            self.write_run(self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]}))
+            self.write_run(
+                self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]})
+            )
 
     def commit_step(self, step: Step, windows: pl.DataFrame | WindowColumns) -> Path:
-        """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the folder.
+        """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the
+        folder.
 
-        Of a long step, whose windows are in part files in its folder already, `windows` are its blocks, for blocks.parquet.
+        Of a long step, whose windows are in part files in its folder already, `windows` are its blocks, for
+        blocks.parquet.
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
         from rtgauge.record.window_columns import WindowColumns
 
         temporary = self._temporary(step.id)
-        folder = self._step if self._step is not None and self._step.path == self.path / temporary else self._new_step(step.id)
+        folder = (
+            self._step
+            if self._step is not None and self._step.path == self.path / temporary
+            else self._new_step(step.id)
+        )
         with clear_errors(self.path / temporary, self._results):
             if self._with_windows or not isinstance(windows, WindowColumns):
                 self._write_windows(windows, folder)
-            step.checksums = {name: checksum(folder.file(name)) for name in folder.names() if name != "step.json"}
+            step.checksums = {
+                name: checksum(folder.file(name)) for name in folder.names() if name != "step.json"
+            }
             with folder.new_file("step.json") as file:
                 file.write(_bytes(step))
             os.fchmod(folder.descriptor, stat.S_IMODE(self._folder.about("steps").st_mode) & FOLDER_MODE)
@@ -313,13 +368,23 @@ class RecordWriter:
             self.write_run(self.run.model_copy(update={"state": "interrupted"}))
 
     def finish(self, state: Literal["complete", "interrupted"], now: datetime | None = None) -> Path:
-        """Close the record: write state and end to run.json, remove `.partial` from its name; gives its folder. An interrupted one can be resumed.
+        """Close the record: write state and end to run.json, remove `.partial` from its name; gives its
+        folder.
+
+        An interrupted one can be resumed.
 
         Raises InputError or MeasureError; the record then keeps its `.partial`.
         """
         if self.run is None:
             raise ValueError("a record is finished after its run was written")
-        self.write_run(self.run.model_copy(update={"state": state, "ended": f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}))
+        self.write_run(
+            self.run.model_copy(
+                update={
+                    "state": state,
+                    "ended": f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                }
+            )
+        )
         folder = self.path.with_name(self.id)
         with clear_errors(folder, self._results):
             self.path.rename(folder)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of an advice: the answer first, then what it rests on, what it costs, what is open, and what to do next."""
+"""What the terminal shows of an advice: the answer first, then what it rests on, what it costs, what is open,
+and what to do next.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ MOST_EVIDENCE = 12
 
 
 def _line(console: Console, text: str | Text, indent: int = 0) -> None:
-    console.print(Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent), expand=False))
+    console.print(
+        Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent), expand=False)
+    )
 
 
 def _heading(console: Console, title: str) -> None:
@@ -81,7 +85,10 @@ def print_advice(advice: Advice, console: Console) -> None:
     if advice.by_the_paper is not None:
         _line(console, f"paper    its own chart ends at: {advice.by_the_paper}")
     limits = advice.thresholds
-    scale = f"clearly in the black up to {limits['black']:g} times the bound, marginal up to {limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
+    scale = (
+        f"clearly in the black up to {limits['black']:g} times the bound, marginal up to "
+        f"{limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
+    )
     _line(console, f"scale    {scale}, off the map beyond")
     _heading(console, "The walk")
     names = {stage.way: stage.name for stage in advice.walk}
@@ -92,7 +99,10 @@ def print_advice(advice: Advice, console: Console) -> None:
         for stage in advice.also_measured:
             _stage(console, stage, names, "-")
     whom = advice.use_name or ""
-    published = [f"{task}: median {m} us, 95 % {p95} us, 100 % {p100} us" for task, (m, p95, p100) in advice.published.items()]
+    published = [
+        f"{task}: median {m} us, 95 % {p95} us, 100 % {p100} us"
+        for task, (m, p95, p100) in advice.published.items()
+    ]
     _listed(console, f"What the paper measured of {whom} (BeagleBoard, 2010)", published)
     _listed(console, f"What {whom} costs", advice.costs)
     _listed(console, "What today's kernels changed", advice.today)
@@ -101,7 +111,11 @@ def print_advice(advice: Advice, console: Console) -> None:
         for question in advice.not_measured:
             _line(console, f"- {question.what}: {question.changes}")
             _line(console, Text(printable(question.command), style="cyan"), 4)
-    _listed(console, "No evidence", [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]])
+    _listed(
+        console,
+        "No evidence",
+        [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]],
+    )
     if len(advice.aside) > MOST_EVIDENCE:
         _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json has all")
     console.print()

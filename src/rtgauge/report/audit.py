@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of an audit: the conclusion, then what differs, the worst first; and the mends as a script."""
+"""What the terminal shows of an audit: the conclusion, then what differs, the worst first; and the mends as a
+script.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ SCRIPT_WIDTH = 100
 
 
 def _differing(document: AuditDocument) -> list[Finding]:
-    return sorted((finding for finding in document.findings if finding.result == "differs"), key=lambda finding: ORDER[finding.severity])
+    return sorted(
+        (finding for finding in document.findings if finding.result == "differs"),
+        key=lambda finding: ORDER[finding.severity],
+    )
 
 
 def _conclusion(document: AuditDocument) -> Text:
@@ -32,7 +37,9 @@ def _conclusion(document: AuditDocument) -> Text:
     counts = {severity: sum(finding.severity == severity for finding in differing) for severity in ORDER}
     parts = [f"{count} {severity}" for severity, count in counts.items() if count]
     noun = "difference" if len(differing) == 1 else "differences"
-    found = f"{', '.join(parts)} {noun} from what {document.purpose} needs" if differing else "nothing differs"
+    found = (
+        f"{', '.join(parts)} {noun} from what {document.purpose} needs" if differing else "nothing differs"
+    )
     rest = f"{document.counts['unknown']} unknown, {document.counts['ok']} as wanted"
     return Text(f"{found}; {rest}", style="bold red" if document.serious else "bold")
 
@@ -66,13 +73,21 @@ def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
 def _print_short(document: AuditDocument, console: Console) -> None:
     """A line each of what is serious or moderate, the rest by name."""
     differing = _differing(document)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(finding.severity != "minor" for finding in differing))
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+        show_header=any(finding.severity != "minor" for finding in differing),
+    )
     table.add_column("differs", no_wrap=True)
     table.add_column("wanted", overflow="fold", ratio=3)
     table.add_column("found", overflow="fold", ratio=2)
     for finding in differing:
         if finding.severity != "minor":
-            table.add_row(Text(*_word(finding)), Text(printable(finding.title)), Text(printable(finding.found)))
+            table.add_row(
+                Text(*_word(finding)), Text(printable(finding.title)), Text(printable(finding.found))
+            )
     console.print()
     console.print(table)
     rest = Table.grid(padding=(0, 2, 0, 0))
@@ -83,19 +98,39 @@ def _print_short(document: AuditDocument, console: Console) -> None:
         ("unknown", [finding.rule for finding in document.findings if finding.result == "unknown"]),
     ):
         if names:
-            rest.add_row(Text(name, style=STYLE.get(name) or RESULT_STYLE[name]), Text(printable(", ".join(names))))
+            rest.add_row(
+                Text(name, style=STYLE.get(name) or RESULT_STYLE[name]), Text(printable(", ".join(names)))
+            )
     console.print(rest)
     if differing:
         console.print()
-        console.print(Text("why, and what to do: rtgauge audit --details; as commands: rtgauge audit --script", style="dim"))
+        console.print(
+            Text(
+                "why, and what to do: rtgauge audit --details; as commands: rtgauge audit --script",
+                style="dim",
+            )
+        )
 
 
-def print_audit(document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False) -> None:
-    """The conclusion and the machine; then in short what differs, with `details` each difference with its reasons and its mend, with `everything` all rules."""
+def print_audit(
+    document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
+) -> None:
+    """The conclusion and the machine; then in short what differs, with `details` each difference with its
+    reasons and its mend, with `everything` all rules.
+    """
     chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
-    guest = {True: "a virtual machine", False: "not a virtual machine", None: "virtual machine or not: unknown"}[document.guest]
+    guest = {
+        True: "a virtual machine",
+        False: "not a virtual machine",
+        None: "virtual machine or not: unknown",
+    }[document.guest]
     console.print(_conclusion(document))
-    console.print(Text(printable(f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"), style="dim"))
+    console.print(
+        Text(
+            printable(f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"),
+            style="dim",
+        )
+    )
     console.print(Text(f"audit for {document.purpose} ({chosen})", style="dim"))
     if not details and not everything:
         _print_short(document, console)
@@ -113,10 +148,21 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """The mends of what differs as a shell script, the worst first; what is no command is a comment. Nothing in it is made by the audit itself."""
+    """The mends of what differs as a shell script, the worst first; what is no command is a comment.
+
+    Nothing in it is made by the audit itself.
+    """
     differing = _differing(document)
-    lines = ["#!/bin/sh", *_comment(f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}.")]
-    lines += _comment("Read it before running it as root. What it sets lasts until the next boot; rtgauge does not put it back.")
+    lines = [
+        "#!/bin/sh",
+        *_comment(
+            f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
+        ),
+    ]
+    lines += _comment(
+        "Read it before running it as root. What it sets lasts until the next boot; rtgauge does "
+        "not put it back."
+    )
     done: set[str] = set()
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]
@@ -124,8 +170,16 @@ def mend_script(document: AuditDocument) -> str:
             lines += _comment(finding.mend)
         lines += [command for command in finding.commands if command not in done]
         done |= {*finding.commands}
-    words = dict.fromkeys(word for finding in differing if finding.boot is not None for word in finding.boot.split())
+    words = dict.fromkeys(
+        word for finding in differing if finding.boot is not None for word in finding.boot.split()
+    )
     if words:
-        lines += ["", *_comment("Parameters of the kernel: add this to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and boot:")]
+        lines += [
+            "",
+            *_comment(
+                "Parameters of the kernel: add this to GRUB_CMDLINE_LINUX in /etc/default/grub, "
+                "run update-grub, and boot:"
+            ),
+        ]
         lines += [f"#   {' '.join(words)}"]
     return "\n".join(lines) + "\n"

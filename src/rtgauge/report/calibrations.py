@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of calibrate: the clocks on the terminal, which the page has of every step in how it was measured; and the gravity of Xenomai's timer."""
+"""Presenter of calibrate: the clocks on the terminal, which the page has of every step in how it was
+measured; and the gravity of Xenomai's timer.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,26 @@ def _text(value: float | None) -> str:
 
 def print_calibrations(calibrations: Iterable[Calibration], console: Console) -> None:
     """One row a clock: its resolution and the cost of reading it, in ns."""
-    table = Table(title="Clocks: resolution and cost of one reading (ns)", title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title="Clocks: resolution and cost of one reading (ns)",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
     table.add_column("clock", no_wrap=True)
     for heading in ("resolution", "step", "min", "p50", "mean", "p99", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
     for clock in calibrations:
         name = clock.clock if clock.error is None else f"{clock.clock} ({clock.error})"
-        figures = (clock.resolution_ns, clock.smallest_step_ns, clock.min_ns, clock.p50_ns, clock.mean_ns, clock.p99_ns, clock.max_ns)
+        figures = (
+            clock.resolution_ns,
+            clock.smallest_step_ns,
+            clock.min_ns,
+            clock.p50_ns,
+            clock.mean_ns,
+            clock.p99_ns,
+            clock.max_ns,
+        )
         table.add_row(name, *map(_text, figures))
     console.print(table)
 
@@ -46,8 +61,15 @@ def _results(step: Step, name: str) -> list[Result]:
 
 def _gravity(step: Step, role: str) -> str:
     """ "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
-    values = [pair for result in _results(step, "gravity") if result.labels.get("role") == role for pair in result.values.items()]
-    return ", ".join(f"{us(ns if isinstance(ns, int) else None)} us {name.removesuffix('_ns')}" for name, ns in values)
+    values = [
+        pair
+        for result in _results(step, "gravity")
+        if result.labels.get("role") == role
+        for pair in result.values.items()
+    ]
+    return ", ".join(
+        f"{us(ns if isinstance(ns, int) else None)} us {name.removesuffix('_ns')}" for name, ns in values
+    )
 
 
 def _tuned(steps: Sequence[Step]) -> list[Step]:
@@ -57,7 +79,11 @@ def _tuned(steps: Sequence[Step]) -> list[Step]:
 
 def _mean_ns(step: Step, role: str) -> float | None:
     """Of all CPUs together."""
-    series = [summary for summary in step.series if summary.labels.get("role") == role and summary.mean_ns is not None]
+    series = [
+        summary
+        for summary in step.series
+        if summary.labels.get("role") == role and summary.mean_ns is not None
+    ]
     count = sum(summary.count for summary in series)
     return sum((summary.mean_ns or 0.0) * summary.count for summary in series) / count if count else None
 
@@ -66,15 +92,26 @@ def _left(step: Step) -> str:
     """What became of the gravity after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
         return "it stays until the next boot"
-    failed = [line for line in (step.deployment.not_put_back if step.deployment is not None else []) if line.startswith(GRAVITY)]
-    return f"the gravity of before could not be put back ({failed[0]})" if failed else "the gravity of before was put back"
+    failed = [
+        line
+        for line in (step.deployment.not_put_back if step.deployment is not None else [])
+        if line.startswith(GRAVITY)
+    ]
+    return (
+        f"the gravity of before could not be put back ({failed[0]})"
+        if failed
+        else "the gravity of before was put back"
+    )
 
 
 def _sentence(step: Step) -> str:
     """What autotune found, and what it did to the latency."""
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
     effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
-    return f"autotune set the gravity to {_gravity(step, AFTER)}, from {_gravity(step, BEFORE)}{effect}; {_left(step)}"
+    return (
+        f"autotune set the gravity to {_gravity(step, AFTER)}, from {_gravity(step, BEFORE)}{effect}; "
+        f"{_left(step)}"
+    )
 
 
 def gravity_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
@@ -89,7 +126,9 @@ def gravity_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
         for result in _results(step, "gravity")
     ]
     notes = ["By how much the timer fires before a release, in each context."]
-    return Grid("Gravity of Xenomai's timer (ns)", ["", "irq", "kernel", "user"], rows, notes) if rows else None
+    return (
+        Grid("Gravity of Xenomai's timer (ns)", ["", "irq", "kernel", "user"], rows, notes) if rows else None
+    )
 
 
 def _latency_grid(record: Record, steps: Sequence[Step]) -> Grid:
@@ -103,7 +142,9 @@ def _latency_grid(record: Record, steps: Sequence[Step]) -> Grid:
         for series in step.series
     ]  # fmt: skip
     notes = ["Below 0: woken before the release, as with a gravity that is too large."]
-    return Grid("Latency with it (us)", ["", "count", "missed", "min", "mean", "p50", "p99", "max"], rows, notes)
+    return Grid(
+        "Latency with it (us)", ["", "count", "missed", "min", "mean", "p50", "p99", "max"], rows, notes
+    )
 
 
 class Calibrations(Presenter):
@@ -114,9 +155,20 @@ class Calibrations(Presenter):
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
             return "; ".join(tuned)
-        clock = next((clock for step in steps for clock in step.calibrations if clock.clock == "CLOCK_MONOTONIC" and clock.error is None), None)
+        clock = next(
+            (
+                clock
+                for step in steps
+                for clock in step.calibrations
+                if clock.clock == "CLOCK_MONOTONIC" and clock.error is None
+            ),
+            None,
+        )
         return (
-            None if clock is None or clock.p50_ns is None else f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is {clock.resolution_ns} ns"
+            None
+            if clock is None or clock.p50_ns is None
+            else f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is "
+            f"{clock.resolution_ns} ns"
         )
 
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter

@@ -63,14 +63,18 @@ def _size(number: object) -> float | None:
 
 
 def _counted(key: str, name: str, item: object) -> _Counted:
-    """One entry of a kind: a number, a table's line with its total, a pair of before and after, or something else in one line."""
+    """One entry of a kind: a number, a table's line with its total, a pair of before and after, or something
+    else in one line.
+    """
     if not isinstance(item, Mapping):
         number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
         return _Counted(Change(name, number, ""), _size(item))
     entry = cast("Mapping[str, object]", item)
     if "total" in entry:
         full = f"{name} {entry.get('name') or ''}".strip()
-        return _Counted(Change(full, _number(entry["total"]), _places(entry.get("per_cpu"))), _size(entry["total"]))
+        return _Counted(
+            Change(full, _number(entry["total"]), _places(entry.get("per_cpu"))), _size(entry["total"])
+        )
     if set(entry) == {"before", "after"}:
         return _before_after(key, name, entry)
     return _Counted(Change(name, "", value(entry)), None)
@@ -85,14 +89,34 @@ def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
 
 def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
     """CPU -> kind -> ns, as a line a kind in ms."""
-    kinds = dict.fromkeys(kind for cpu in times.values() if isinstance(cpu, Mapping) for kind in cast("Mapping[str, object]", cpu))
+    kinds = dict.fromkeys(
+        kind
+        for cpu in times.values()
+        if isinstance(cpu, Mapping)
+        for kind in cast("Mapping[str, object]", cpu)
+    )
     rows: list[_Counted] = []
     for kind in kinds:
-        by_cpu = {cpu: cast("Mapping[str, object]", of).get(kind) for cpu, of in times.items() if isinstance(of, Mapping)}
+        by_cpu = {
+            cpu: cast("Mapping[str, object]", of).get(kind)
+            for cpu, of in times.items()
+            if isinstance(of, Mapping)
+        }
         known = [number for number in by_cpu.values() if isinstance(number, int)]
         total = sum(known) if len(known) == len(by_cpu) else None
-        places = {cpu: number // 10**6 if isinstance(number, int) else None for cpu, number in by_cpu.items() if number != 0}
-        rows.append(_Counted(Change(kind, f"{_number(total // 10**6)} ms" if total is not None else "unknown", _places(places)), _size(total)))
+        places = {
+            cpu: number // 10**6 if isinstance(number, int) else None
+            for cpu, number in by_cpu.items()
+            if number != 0
+        }
+        rows.append(
+            _Counted(
+                Change(
+                    kind, f"{_number(total // 10**6)} ms" if total is not None else "unknown", _places(places)
+                ),
+                _size(total),
+            )
+        )
     return rows
 
 
@@ -112,18 +136,35 @@ def change_tables(step: Step) -> list[Changes]:
             tables.append(_table("CPU time", _cpu_times(entry)))
         elif entry:
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
-            tables.append(_table(title, [_counted(kind, words(name) if kind == "counters" else name, part) for name, part in entry.items()]))
+            tables.append(
+                _table(
+                    title,
+                    [
+                        _counted(kind, words(name) if kind == "counters" else name, part)
+                        for name, part in entry.items()
+                    ],
+                )
+            )
     if alone:
         tables.append(_table("Other", alone))
     return tables
 
 
 def _table(title: str, entries: list[_Counted]) -> Changes:
-    moved = sorted((entry for entry in entries if entry.size != 0), key=lambda entry: -(entry.size if entry.size is not None else float("inf")))
+    moved = sorted(
+        (entry for entry in entries if entry.size != 0),
+        key=lambda entry: -(entry.size if entry.size is not None else float("inf")),
+    )
     rest: list[str] = []
     if len(moved) > SHOWN:
         rest.append(f"{len(moved) - SHOWN} smaller ones are in step.json")
     if len(moved) < len(entries):
-        still = [f"{entry.change.name} {entry.change.total}".removesuffix(" 0").removesuffix(" 0 ms") for entry in entries if entry.size == 0]
+        still = [
+            f"{entry.change.name} {entry.change.total}".removesuffix(" 0").removesuffix(" 0 ms")
+            for entry in entries
+            if entry.size == 0
+        ]
         rest.append(f"unchanged: {', '.join(still[:SHOWN])}{', …' if len(still) > SHOWN else ''}")
-    return Changes(title, [entry.change for entry in moved[:SHOWN]], "; ".join(rest) or ("" if entries else NONE))
+    return Changes(
+        title, [entry.change for entry in moved[:SHOWN]], "; ".join(rest) or ("" if entries else NONE)
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The conclusion of a record in one sentence: the verdict where there is a requirement, else the largest of what was measured."""
+"""The conclusion of a record in one sentence: the verdict where there is a requirement, else the largest of
+what was measured.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """`word` and `next`: of the verdict, None without a requirement. `doubts`: what has to be known with the sentence, a line each."""
+    """`word` and `next`: of the verdict, None without a requirement.
+
+    `doubts`: what has to be known with the sentence, a line each.
+    """
 
     word: VerdictWord | None
     text: str
@@ -48,9 +53,15 @@ class Conclusion:
 
 
 def _largest(record: Record, quantity: str) -> str | None:
-    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing of it was measured."""
+    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing
+    of it was measured.
+    """
     names = step_labels(record)
-    measured = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step) and quantity_of(step) == quantity]
+    measured = [
+        (step, step.total)
+        for step in ordered_steps(record)
+        if step.total is not None and has_distribution(step) and quantity_of(step) == quantity
+    ]
     # What another tool measured as a cross-check has a line of its own.
     measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
     known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
@@ -60,19 +71,35 @@ def _largest(record: Record, quantity: str) -> str | None:
     series = next((summary for summary in worst.main_series if summary.max_ns == value), None)
     place = f" on {series_name(series)}" if series is not None and "cpu" in series.labels else ""
     count = sum(total.count for _, total in measured)
-    groups = [condition for condition in conditions(record) if any(step in condition.steps for step, _ in measured)]
+    groups = [
+        condition for condition in conditions(record) if any(step in condition.steps for step, _ in measured)
+    ]
     under = f" under {names[worst.id]}" if len(measured) > 1 or worst.key.load != "idle" else ""
-    among = f" ({plural(len(groups), noun_of([step.key for step, _ in measured]))})" if len(groups) > 1 else ""
+    among = (
+        f" ({plural(len(groups), noun_of([step.key for step, _ in measured]))})" if len(groups) > 1 else ""
+    )
     missed = sum(total.missed for _, total in measured)
-    tail = f"; {format_count(missed)} missed" if missed else "" if all(missed_known(step) for step, _ in measured) else "; how many were missed is not known"
+    tail = (
+        f"; {format_count(missed)} missed"
+        if missed
+        else ""
+        if all(missed_known(step) for step, _ in measured)
+        else "; how many were missed is not known"
+    )
     what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
-    return f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {plural(count, what)}{among}{tail}"
+    return (
+        f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {plural(count, what)}{among}{tail}"
+    )
 
 
 def _searches(record: Record) -> list[str]:
     """The answer of each search over the period."""
-    periods = {step.key.parameters.get(pace.period) for step in record.steps if (pace := probe_of(step).pace) is not None}
+    periods = {
+        step.key.parameters.get(pace.period)
+        for step in record.steps
+        if (pace := probe_of(step).pace) is not None
+    }
     if len(periods) < FEWEST_PERIODS:
         return []
     from rtgauge.analysis.sustained import curves  # needs numpy, which a summary does without
@@ -84,17 +111,34 @@ def _searches(record: Record) -> list[str]:
 def _measured(record: Record) -> str:
     names = step_labels(record)
     empty = [(step, mark) for step in record.steps for mark in step.marks if mark.name == NOTHING_MEASURED]
-    parts = [f"nothing was measured{f' under {names[step.id]}' if len(record.steps) > 1 else ''}: {mark.detail}" for step, mark in empty]
+    parts = [
+        f"nothing was measured{f' under {names[step.id]}' if len(record.steps) > 1 else ''}: {mark.detail}"
+        for step, mark in empty
+    ]
     parts += _searches(record)
-    parts += [text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None]
-    parts += [text for presenter, steps in presenters(ordered_steps(record)) if (text := presenter.conclusion(record, steps)) is not None]
+    parts += [
+        text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None
+    ]
+    parts += [
+        text
+        for presenter, steps in presenters(ordered_steps(record))
+        if (text := presenter.conclusion(record, steps)) is not None
+    ]
     if not parts:
-        return "no step was finished" if not record.steps else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in record.steps))}"
+        return (
+            "no step was finished"
+            if not record.steps
+            else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in record.steps))}"
+        )
     return "; ".join(parts)
 
 
 def _doubts(record: Record) -> list[str]:
-    lines = [f"{mark.severity.value}: {mark.name} {mark.where}".rstrip() for mark in gathered_marks(record) if mark.severity is not Severity.NOTE]
+    lines = [
+        f"{mark.severity.value}: {mark.name} {mark.where}".rstrip()
+        for mark in gathered_marks(record)
+        if mark.severity is not Severity.NOTE
+    ]
     left = cpus_left_out(record.steps)
     return [*lines, *([f"not measured: {'; '.join(left)}"] if left else [])]
 
@@ -111,7 +155,11 @@ def conclude(record: Record) -> Conclusion:
 def _violations(verdict: Verdict) -> str:
     """ "57 of 20,000 late"; the reason where nothing could be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
-    if verdict.word == VerdictWord.CANNOT_TELL or not isinstance(certain, int) or not isinstance(activations, int):
+    if (
+        verdict.word == VerdictWord.CANNOT_TELL
+        or not isinstance(certain, int)
+        or not isinstance(activations, int)
+    ):
         return verdict.reason
     return f"{format_count(certain) if certain else 'none'} of {format_count(activations)} late"
 
@@ -136,11 +184,18 @@ def repeat_lines(record: Record) -> list[str]:
 
     lines: list[str] = []
     for condition in conditions(record):
-        largest = sorted(step.total.max_ns for step in condition.steps if step.total is not None and step.total.max_ns is not None and has_distribution(step))
+        largest = sorted(
+            step.total.max_ns
+            for step in condition.steps
+            if step.total is not None and step.total.max_ns is not None and has_distribution(step)
+        )
         if len(largest) > 1:
             quantity = quantity_of(condition.steps[0])
             spread = f"{format_time(largest[0])} to {format_time(largest[-1])}"
-            lines.append(f"{condition.label}: largest {quantity} of {len(largest)} repeats: median {format_time(median(largest))}, {spread}")
+            lines.append(
+                f"{condition.label}: largest {quantity} of {len(largest)} repeats: median "
+                f"{format_time(median(largest))}, {spread}"
+            )
     return lines
 
 
@@ -156,17 +211,32 @@ def cross_check_lines(record: Record) -> list[str]:
         for result in step.results:
             at_most_ns = result.values.get("at_most_ns")
             if isinstance(at_most_ns, int) and pair.total.mean_ns:
-                bound = f"at most {format_time(at_most_ns)}, pauses included, rtgauge's {format_time(pair.total.mean_ns)}"
-                lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: mean at most {at_most_ns / pair.total.mean_ns:.2f} ({bound})")
+                bound = (
+                    f"at most {format_time(at_most_ns)}, pauses included, rtgauge's "
+                    f"{format_time(pair.total.mean_ns)}"
+                )
+                lines.append(
+                    f"{names[pair.id]}: {step.key.tool} / rtgauge: mean at most "
+                    f"{at_most_ns / pair.total.mean_ns:.2f} ({bound})"
+                )
             mean_ns = result.values.get("mean_ns")
             if isinstance(mean_ns, int) and pair.total.mean_ns:
-                ways = f"by {result.labels.get('by')} {format_time(mean_ns)}, rtgauge's {format_time(pair.total.mean_ns)}"
-                lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: mean {mean_ns / pair.total.mean_ns:.2f} ({ways})")
+                ways = (
+                    f"by {result.labels.get('by')} {format_time(mean_ns)}, rtgauge's "
+                    f"{format_time(pair.total.mean_ns)}"
+                )
+                lines.append(
+                    f"{names[pair.id]}: {step.key.tool} / rtgauge: mean "
+                    f"{mean_ns / pair.total.mean_ns:.2f} ({ways})"
+                )
         if step.total is None:
             continue
         ratios = [
             f"{name} {theirs / ours:.2f}"
-            for name, theirs, ours in (("mean", step.total.mean_ns, pair.total.mean_ns), ("largest", step.total.max_ns, pair.total.max_ns))
+            for name, theirs, ours in (
+                ("mean", step.total.mean_ns, pair.total.mean_ns),
+                ("largest", step.total.max_ns, pair.total.max_ns),
+            )
             if theirs is not None and ours
         ]
         if ratios:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which steps belong together: the repeats of one probe under one load in one deployment, on the same targets, by the same tool."""
+"""Which steps belong together: the repeats of one probe under one load in one deployment, on the same
+targets, by the same tool.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Condition:
-    """Steps that differ in nothing but the repeat. `label` names what tells them from the record's other conditions."""
+    """Steps that differ in nothing but the repeat.
+
+    `label` names what tells them from the record's other conditions.
+    """
 
     label: str
     steps: tuple[Step, ...]
@@ -46,7 +51,11 @@ def _coarse(key: StepKey) -> tuple[str, ...]:
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
     names = sorted({name for key in keys for name in key.parameters} - {"space", "rt"})
-    return [name for name in names if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1]
+    return [
+        name
+        for name in names
+        if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1
+    ]
 
 
 def _has(key: StepKey, name: str) -> bool:
@@ -58,12 +67,18 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
     """Target -> the name of its machine, or the target itself where two machines have one name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: str(record.system(target).get("host") or target) for target in targets}
-    return {target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target for target, host in hosts.items()}
+    return {
+        target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target
+        for target, host in hosts.items()
+    }
 
 
 @dataclass(frozen=True)
 class _Differences:
-    """What differs between a record's conditions. Found once: of a study of hundreds of conditions it would take a second for each list of labels."""
+    """What differs between a record's conditions.
+
+    Found once: of a study of hundreds of conditions it would take a second for each list of labels.
+    """
 
     deployments: bool
     probes: bool
@@ -101,7 +116,10 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
     if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
     names = [name for name in differences.parameters[_coarse(key)] if _has(key, name)]
-    different = [quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set") for name in names]
+    different = [
+        quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set")
+        for name in names
+    ]
     parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
@@ -118,7 +136,12 @@ def conditions(record: Record) -> list[Condition]:
     keys = [steps[0].key for steps in groups.values()]
     machines = _machines(record, keys)
     differences = _differences(keys)
-    labelled = [Condition(_label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))) for steps in groups.values()]
+    labelled = [
+        Condition(
+            _label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))
+        )
+        for steps in groups.values()
+    ]
     return sorted(labelled, key=_order)
 
 
@@ -128,13 +151,17 @@ def _order(condition: Condition) -> tuple[bool, str, bool]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """Step key as JSON -> what tells the planned step from the others: the probe, the load, and what else differs, with the repeat where there is one."""
+    """Step key as JSON -> what tells the planned step from the others: the probe, the load, and what else
+    differs, with the repeat where there is one.
+    """
     conditions_of = {_identity(key): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
     repeated = any(key.repeat > 1 for key in keys)
     return {
-        key.model_dump_json(): f"{key.probe} {_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}" for key in keys
+        key.model_dump_json(): f"{key.probe} "
+        f"{_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}"
+        for key in keys
     }
 
 
@@ -143,7 +170,9 @@ def step_labels(record: Record) -> dict[str, str]:
     labels: dict[str, str] = {}
     for condition in conditions(record):
         for step in condition.steps:
-            labels[step.id] = condition.label if len(condition.steps) == 1 else f"{condition.label} #{step.key.repeat}"
+            labels[step.id] = (
+                condition.label if len(condition.steps) == 1 else f"{condition.label} #{step.key.repeat}"
+            )
     return labels
 
 
@@ -167,7 +196,9 @@ def folds(step: Step) -> bool:
 
 
 def is_folded(step: Step, record: Record) -> bool:
-    """Whether the terminal shows tables of all steps of this step's probe in place of each: the record has so many of them."""
+    """Whether the terminal shows tables of all steps of this step's probe in place of each: the record has so
+    many of them.
+    """
     most = probe_of(step).folded_above
     return most is not None and sum(other.key.probe == step.key.probe for other in record.steps) > most
 
@@ -184,7 +215,9 @@ def folded_probes(record: Record) -> list[tuple[str, int]]:
 
 
 def representatives(record: Record) -> Record:
-    """The record with one step of a folded probe for each system, load and deployment, for what does not change from one such step to the next."""
+    """The record with one step of a folded probe for each system, load and deployment, for what does not
+    change from one such step to the next.
+    """
     kept: set[str] = set()
     seen: set[tuple[object, ...]] = set()
     for step in record.steps:

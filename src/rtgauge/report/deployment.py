@@ -33,20 +33,35 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(printable(text), style=style), soft_wrap=True)
 
 
-def print_deployments(abilities: Mapping[Deployment, Cannot | None], held: Held | None, console: Console) -> None:
+def print_deployments(
+    abilities: Mapping[Deployment, Cannot | None], held: Held | None, console: Console
+) -> None:
     """The six, with their features, and whether this machine can take each."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("deployment", "C-states", "SMT", "multicore", "isolated", "here"):
         table.add_column(heading, overflow="fold")
     for deployment, cannot in abilities.items():
-        features = [YES_NO.get(value or "", value or "") for value in (deployment.c_states, deployment.smt, deployment.cores, deployment.isolate)]
-        table.add_row(deployment.name, *features, Text(printable("possible" if cannot is None else f"no: {cannot.reason}")))
+        features = [
+            YES_NO.get(value or "", value or "")
+            for value in (deployment.c_states, deployment.smt, deployment.cores, deployment.isolate)
+        ]
+        table.add_row(
+            deployment.name,
+            *features,
+            Text(printable("possible" if cannot is None else f"no: {cannot.reason}")),
+        )
     console.print(table)
     if held is not None:
-        _line(console, f"{held.name} is held ({plural(held.settings, 'setting')}); take it back with: rtgauge restore --applied")
+        _line(
+            console,
+            f"{held.name} is held ({plural(held.settings, 'setting')}); take it back with: rtgauge "
+            "restore --applied",
+        )
 
 
-def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Sequence[Action], console: Console) -> None:
+def print_settings(
+    deployment: Deployment, cannot: Cannot | None, actions: Sequence[Action], console: Console
+) -> None:
     """Everything that a deployment would set on this machine, in order."""
     _line(console, f"{deployment.name}: {deployment.words}", "bold")
     if cannot is not None:
@@ -60,11 +75,17 @@ def print_settings(deployment: Deployment, cannot: Cannot | None, actions: Seque
             _line(console, f"  every task goes into {action.group}, as far as it does")
         else:
             for setting in action.settings:
-                _line(console, f"  {setting.path} = {setting.value}{'' if setting.essential else '   (may refuse)'}")
+                _line(
+                    console,
+                    f"  {setting.path} = {setting.value}{'' if setting.essential else '   (may refuse)'}",
+                )
     if not any(isinstance(action, Write) for action in actions):
         _line(console, "  nothing: the machine is so already")
     if noted:
-        _line(console, f"  {plural(noted, 'setting')} that this may change besides noted before, and put back after")
+        _line(
+            console,
+            f"  {plural(noted, 'setting')} that this may change besides noted before, and put back after",
+        )
 
 
 def refusals(report: DeploymentReport) -> list[str]:
@@ -72,12 +93,17 @@ def refusals(report: DeploymentReport) -> list[str]:
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
-        parts.append(f"{plural(report.not_moved_count, 'task')} would not move: {', '.join(report.not_moved[:5])}{more}")
+        parts.append(
+            f"{plural(report.not_moved_count, 'task')} would not move: "
+            f"{', '.join(report.not_moved[:5])}{more}"
+        )
     return parts
 
 
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:
-    """What is in force now, what refused, and how to go on; `where`: the option that names the machine, with a space before it."""
+    """What is in force now, what refused, and how to go on; `where`: the option that names the machine, with
+    a space before it.
+    """
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
@@ -85,7 +111,10 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        _line(console, f"CPU {report.isolated} is set aside: `rtgauge run` measures there; a shell gets there with")
+        _line(
+            console,
+            f"CPU {report.isolated} is set aside: `rtgauge run` measures there; a shell gets there with",
+        )
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 
 
@@ -98,8 +127,16 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
         counts[action] += 1
         if answer.get("error") is not None:
             failed = True
-            _line(console, f"{answer.get('path') or answer.get('text') or 'the journal'}: {answer.get('error')}", "red")
+            _line(
+                console,
+                f"{answer.get('path') or answer.get('text') or 'the journal'}: {answer.get('error')}",
+                "red",
+            )
         elif action.startswith("left-"):
             _line(console, f"{answer.get('path')}: {action.replace('-', ' ')} ({answer.get('now')})")
-    _line(console, ", ".join(f"{count} {action}" for action, count in sorted(counts.items())) or "nothing had to be put back")
+    _line(
+        console,
+        ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+        or "nothing had to be put back",
+    )
     return failed

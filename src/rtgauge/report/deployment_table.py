@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the page shows of a step's deployment: each setting, what the machine made of it, and whether it was put back."""
+"""What the page shows of a step's deployment: each setting, what the machine made of it, and whether it was
+put back.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 
 @dataclass(frozen=True)
 class Setting:
-    """A row: the setting, its value before, the one wanted, what the machine made of it, and what became of it afterwards."""
+    """A row: the setting, its value before, the one wanted, what the machine made of it, and what became of
+    it afterwards.
+    """
 
     path: str
     before: str
@@ -63,7 +67,9 @@ def _setting(setting: SettingMade) -> Setting:
         before="unknown" if setting.old is None else setting.old or "empty",
         wanted=setting.wanted,
         outcome=outcome,
-        put_back="it was not changed" if untouched else PUT_BACK.get(setting.put_back, setting.put_back or ""),
+        put_back="it was not changed"
+        if untouched
+        else PUT_BACK.get(setting.put_back, setting.put_back or ""),
         refused=setting.error is not None,
         left=not untouched and setting.put_back not in KEPT_BACK,
     )
@@ -73,22 +79,33 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     """The table of a step's deployment."""
     done = len(report.settings) - len(report.refused)
     parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
-    parts += [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"] if report.moved or report.not_moved_count else []
+    parts += (
+        [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"]
+        if report.moved or report.not_moved_count
+        else []
+    )
     settings = [_setting(setting) for setting in report.settings]
     left = bool(report.not_put_back) or any(setting.left for setting in settings)
     parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []
     if report.by == "boot":
         words = f"with {report.boot_words}" if report.boot_words else "without any words for it"
-        notes.append(f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}.")
+        notes.append(
+            f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}."
+        )
     if report.not_in_effect:
         notes.append(f"This kernel was built without {', '.join(report.not_in_effect)}.")
     if report.isolated:
         notes.append(f"CPU {report.isolated} was set aside for measuring.")
     if report.noted:
-        notes.append(f"{plural(report.noted, 'setting')} that hotplug or moved tasks may change besides noted before, and put back after.")
+        notes.append(
+            f"{plural(report.noted, 'setting')} that hotplug or moved tasks may change besides "
+            "noted before, and put back after."
+        )
     if report.controller:
-        notes.append("The controller's priority, those of other real-time threads and of IRQ threads were set too.")
+        notes.append(
+            "The controller's priority, those of other real-time threads and of IRQ threads were set too."
+        )
     if report.not_found:
         notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")
     return DeploymentTable(

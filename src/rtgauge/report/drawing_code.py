@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The JavaScript that draws the figures of a page: Vega, Vega-Lite and Vega-Embed, from the vl-convert package.
+"""The JavaScript that draws the figures of a page: Vega, Vega-Lite and Vega-Embed, from the vl-convert
+package.
 
-Bundling takes longer than all the rest of a page, so the bundle is kept in the user's cache, by the version of vl-convert. It ends up in pages, so
+Bundling takes longer than all the rest of a page, so the bundle is kept in the user's cache, by the version
+of vl-convert. It ends up in pages, so
 only a file is taken from there that no other user could have written.
 """
 
@@ -54,7 +56,9 @@ def drawing_code() -> str:
 
         code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
         code = code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        with suppress(OSError, MeasureError):  # without a home of its own, or on a full disk, it is bundled each time
+        with suppress(
+            OSError, MeasureError
+        ):  # without a home of its own, or on a full disk, it is bundled each time
             private_folder(file.parent)
             write_whole(file, (code + END).encode(), mode=0o600)
     return code

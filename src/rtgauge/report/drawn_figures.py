@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 def figures(source: Source) -> dict[str, Figure]:
     """Name -> figure, in the page's order; those that the record has nothing for are absent."""
     several = len(source.conditions) > 1  # of a single one it would be one bar
-    drawn = [spread_figure(source) if several else None, histogram(source), exceedance_figure(source), course_figure(source)]
+    drawn = [
+        spread_figure(source) if several else None,
+        histogram(source),
+        exceedance_figure(source),
+        course_figure(source),
+    ]
     for presenter, steps in presenters(source.whole.steps):
         drawn += presenter.figures(source.whole, steps)
     return {figure.name: figure for figure in drawn if figure is not None}
@@ -41,7 +46,9 @@ def figures(source: Source) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """All figures of a record by name, and what they were drawn from: the page and the files show the same."""
+    """All figures of a record by name, and what they were drawn from: the page and the files show the
+    same.
+    """
 
     source: Source
     gathered: list[Gathered]
@@ -56,14 +63,27 @@ class Drawn:
         """Draw them. Raises RecordError for a damaged record."""
         source = Source.of(record)
         gathered, searched = gather([record], timing.options), curves([record])
-        more = [figure for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched)) if figure is not None]
-        return cls(source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more})
+        more = [
+            figure
+            for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched))
+            if figure is not None
+        ]
+        return cls(
+            source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more}
+        )
 
 
 def save_figures(
-    record: Record, folder: Path, formats: Sequence[str] = FORMATS, theme: Theme = "light", timing: Timing | None = None, drawn: Drawn | None = None
+    record: Record,
+    folder: Path,
+    formats: Sequence[str] = FORMATS,
+    theme: Theme = "light",
+    timing: Timing | None = None,
+    drawn: Drawn | None = None,
 ) -> list[Path]:
-    """Write every figure of the record into `folder`; the files written. Raises InputError for an unknown format, and as `write_figures` does.
+    """Write every figure of the record into `folder`; the files written.
+
+    Raises InputError for an unknown format, and as `write_figures` does.
 
     `drawn`: the figures, where they are drawn already.
     """
@@ -71,4 +91,11 @@ def save_figures(
         if form not in FORMATS:
             raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
     drawn = drawn or Drawn.of(record, timing or Timing())
-    return write_figures(drawn.figures.values(), folder, "\n".join(system_lines(record)), formats, theme, len(drawn.source.cpus))
+    return write_figures(
+        drawn.figures.values(),
+        folder,
+        "\n".join(system_lines(record)),
+        formats,
+        theme,
+        len(drawn.source.cpus),
+    )

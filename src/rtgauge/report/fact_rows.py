@@ -53,8 +53,14 @@ def system_line(name: str, facts: Mapping[str, Any]) -> str:
     """Host, kernel, preemption model, CPUs, and whether virtual: the line that is shown with every number."""
     short = brief(facts)
     kernel, preemption = short["kernel"], short["preemption"]
-    if all(short[key] is None for key in ("kernel", "preemption", "cpus_online", "cpu_model", "virtual_machine")):
-        return "machine unknown" if host(name, facts) == "unknown" else f"{host(name, facts)} · nothing else is known of the machine"
+    if all(
+        short[key] is None for key in ("kernel", "preemption", "cpus_online", "cpu_model", "virtual_machine")
+    ):
+        return (
+            "machine unknown"
+            if host(name, facts) == "unknown"
+            else f"{host(name, facts)} · nothing else is known of the machine"
+        )
     parts = [
         host(name, facts),
         f"Linux {kernel}" if kernel is not None else "kernel unknown",
@@ -67,13 +73,26 @@ def system_line(name: str, facts: Mapping[str, Any]) -> str:
 
 def system_lines(record: Record) -> list[str]:
     """The system line of every target of the record."""
-    return [system_line(name, facts) for name, facts in record.systems.items()] or ["system unknown: the record holds no facts of its target"]
+    return [system_line(name, facts) for name, facts in record.systems.items()] or [
+        "system unknown: the record holds no facts of its target"
+    ]
 
 
 def short_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(name, value) of the facts that matter first."""
-    names = {"hostname": "Host", "os": "OS", "kernel": "Kernel", "preemption": "Preemption model", "cpu_model": "CPU", "cpus_online": "CPUs online"}
-    names |= {"virtual_machine": "Virtual machine", "emulated": "Emulated CPU", "clock_source": "Clock source"}
+    names = {
+        "hostname": "Host",
+        "os": "OS",
+        "kernel": "Kernel",
+        "preemption": "Preemption model",
+        "cpu_model": "CPU",
+        "cpus_online": "CPUs online",
+    }
+    names |= {
+        "virtual_machine": "Virtual machine",
+        "emulated": "Emulated CPU",
+        "clock_source": "Clock source",
+    }
     return [(names.get(key, words(key)), quantity(key, item)[1]) for key, item in brief(facts).items()]
 
 
@@ -85,6 +104,12 @@ def all_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
     if isinstance(item, Mapping):
         nested = cast("Mapping[str, object]", item)
-        return [row for inner, part in nested.items() for row in _rows(f"{path}{words(key)} › ", str(inner), part)]
-    name, text = (words(key) if not key.startswith("/") else key, quantity("", item)[1]) if key.startswith("/") else quantity(key, item)
+        return [
+            row for inner, part in nested.items() for row in _rows(f"{path}{words(key)} › ", str(inner), part)
+        ]
+    name, text = (
+        (words(key) if not key.startswith("/") else key, quantity("", item)[1])
+        if key.startswith("/")
+        else quantity(key, item)
+    )
     return [(path + name, text)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The numbers behind the figures, from a step's windows: small pure functions, all of them exact sums and maxima of what was measured."""
+"""The numbers behind the figures, from a step's windows: small pure functions, all of them exact sums and
+maxima of what was measured.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ IntArray = npt.NDArray[np.int64]
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Series number -> CPU, for the main series of a step that are times in ns; a series without a CPU goes by its labels or its number."""
+    """Series number -> CPU, for the main series of a step that are times in ns; a series without a CPU goes
+    by its labels or its number.
+    """
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
@@ -48,7 +52,9 @@ def cpu_order(cpus: set[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Counts:
-    """A histogram: the bins (docs/formats/histogram.md) that hold something, rising, and how many each holds."""
+    """A histogram: the bins (docs/formats/histogram.md) that hold something, rising, and how many each
+    holds.
+    """
 
     bins: IntArray
     counts: IntArray
@@ -71,7 +77,8 @@ EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
 @dataclass(frozen=True)
 class Measured:
-    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed activations, the exact largest value.
+    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed
+    activations, the exact largest value.
 
     `unplaced` samples are in no bin: another tool's histogram does not have them.
     """
@@ -86,11 +93,18 @@ NOTHING = Measured(EMPTY, EMPTY, None)
 
 
 def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measured]:
-    """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see `time_series`)."""
+    """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see
+    `time_series`).
+    """
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
-        part = Measured(Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts), merged.max_ns, merged.count - merged.placed)
+        part = Measured(
+            Counts(merged.bins, merged.counts),
+            Counts(merged.missed_bins, merged.missed_counts),
+            merged.max_ns,
+            merged.count - merged.placed,
+        )
         by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
     return by_cpu
 
@@ -99,12 +113,20 @@ def _together(parts: Sequence[Measured]) -> Measured:
     result = NOTHING
     for part in parts:
         largest = max((value for value in (result.max_ns, part.max_ns) if value is not None), default=None)
-        result = Measured(result.plain.plus(part.plain), result.missed.plus(part.missed), largest, result.unplaced + part.unplaced)
+        result = Measured(
+            result.plain.plus(part.plain),
+            result.missed.plus(part.missed),
+            largest,
+            result.unplaced + part.unplaced,
+        )
     return result
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together. Empty where nothing was measured in ns."""
+    """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together.
+
+    Empty where nothing was measured in ns.
+    """
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -117,14 +139,19 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each; it begins and ends with 0."""
+    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each; it begins
+    and ends with 0.
+    """
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins. Gaps count 0; runs of equal counts are one step."""
+    """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins.
+
+    Gaps count 0; runs of equal counts are one step.
+    """
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -151,7 +178,9 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
 
 @dataclass(frozen=True)
 class Curve:
-    """An exceedance curve, to be drawn as steps: the share of activations above `x_us[i]` is `share[i]`; it ends at the largest value."""
+    """An exceedance curve, to be drawn as steps: the share of activations above `x_us[i]` is `share[i]`; it
+    ends at the largest value.
+    """
 
     x_us: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
@@ -162,9 +191,11 @@ class Curve:
 
 
 def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
-    """The curve of one histogram; `max_ns` is the exact largest value where it is known, and `unplaced` samples are in no bin.
+    """The curve of one histogram; `max_ns` is the exact largest value where it is known, and `unplaced`
+    samples are in no bin.
 
-    Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the tail, is kept whole.
+    Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the
+    tail, is kept whole.
     """
     total = histogram.total + unplaced
     if histogram.total == 0:
@@ -180,17 +211,29 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
     x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
-    return Curve(x[keep], share[keep], lower_bound=(overflowed or unplaced > 0) and max_ns is None, upper_bound=unplaced > 1)
+    return Curve(
+        x[keep],
+        share[keep],
+        lower_bound=(overflowed or unplaced > 0) and max_ns is None,
+        upper_bound=unplaced > 1,
+    )
 
 
 def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -> list[int]:
     if len(x) <= points:
         return list(range(len(x)))
-    log_x, log_y = np.log10(x).tolist(), np.log10(y).tolist()  # numbers of Python: one by one they are a fifth of the time
+    log_x, log_y = (
+        np.log10(x).tolist(),
+        np.log10(y).tolist(),
+    )  # numbers of Python: one by one they are a fifth of the time
     step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
     keep = [0]
     for i in range(1, len(x)):
-        if i >= len(x) - points // 8 or log_x[i] - log_x[keep[-1]] > step_x or log_y[keep[-1]] - log_y[i] > step_y:
+        if (
+            i >= len(x) - points // 8
+            or log_x[i] - log_x[keep[-1]] > step_x
+            or log_y[keep[-1]] - log_y[i] > step_y
+        ):
             keep.append(i)
     return keep
 
@@ -220,7 +263,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Course:
-    """Maxima over time. `bucket_s` is how long a point is; `continuous` is false where the steps were laid one after another by the drawing."""
+    """Maxima over time.
+
+    `bucket_s` is how long a point is; `continuous` is false where the steps were laid one after another by
+    the drawing.
+    """
 
     phases: list[Phase]
     points: list[Point]
@@ -242,17 +289,23 @@ def _spans(record: Record) -> list[_Span]:
         cpus = time_series(step)
         if not cpus:
             continue
-        rows = record.windows(step, ["series", "phase", "start_ns", "end_ns", "missed", "max_ns"]).filter(pl.col("series").is_in(list(cpus)))
+        rows = record.windows(step, ["series", "phase", "start_ns", "end_ns", "missed", "max_ns"]).filter(
+            pl.col("series").is_in(list(cpus))
+        )
         if rows.height <= len(cpus):
             continue  # one window a series, as an import has it: no course in it
         starts = [rows["start_ns"].min(), step.load.started_ns]
         ends = [rows["end_ns"].max(), step.load.ended_ns]
-        spans.append(_Span(step, min(int(t) for t in starts if t is not None), max(int(t) for t in ends if t is not None), rows))  # pyright: ignore[reportArgumentType]
+        first = min(int(t) for t in starts if t is not None)  # pyright: ignore[reportArgumentType]
+        last = max(int(t) for t in ends if t is not None)  # pyright: ignore[reportArgumentType]
+        spans.append(_Span(step, first, last, rows))
     return spans
 
 
 def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
-    """What to take from each span's clock (ns), and whether the true distances between the steps could be kept."""
+    """What to take from each span's clock (ns), and whether the true distances between the steps could be
+    kept.
+    """
     together = sum(span.end_ns - span.start_ns for span in spans)
     gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
     one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
@@ -267,13 +320,17 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
 
 
 def course(record: Record, buckets: int = 900) -> Course | None:
-    """The largest latency over time of every step, thinned to about `buckets` points a CPU by keeping maxima; None where there is none to show."""
+    """The largest latency over time of every step, thinned to about `buckets` points a CPU by keeping maxima;
+    None where there is none to show.
+    """
     spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
     if not spans:
         return None
     offsets, continuous = _offsets(spans)
     length = sum(span.end_ns - span.start_ns for span in spans)
-    window_ns = max(int(span.rows.select((pl.col("end_ns") - pl.col("start_ns")).max()).item()) for span in spans)
+    window_ns = max(
+        int(span.rows.select((pl.col("end_ns") - pl.col("start_ns")).max()).item()) for span in spans
+    )
     bucket_ns = window_ns * max(1, -(-length // (window_ns * buckets)))
     phases: list[Phase] = []
     points: list[Point] = []
@@ -290,14 +347,18 @@ def _phases(span: _Span, offset: int) -> list[Phase]:
     first, last = int(measure["start_ns"].min()), int(measure["end_ns"].max())  # pyright: ignore[reportArgumentType]
     phases = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
     if first > span.start_ns:
-        phases.insert(0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9))
+        phases.insert(
+            0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9)
+        )
     return phases
 
 
 def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
     cpus = time_series(span.step)
     base = int(span.rows["start_ns"].min())  # pyright: ignore[reportArgumentType]
-    named = span.rows.with_columns(cpu=pl.col("series").cast(pl.Int64).replace_strict(cpus, return_dtype=pl.String))
+    named = span.rows.with_columns(
+        cpu=pl.col("series").cast(pl.Int64).replace_strict(cpus, return_dtype=pl.String)
+    )
     both = pl.concat([named, named.with_columns(cpu=pl.lit(ALL))])
     grouped = (
         both.group_by("cpu", "phase", ((pl.col("start_ns") - base) // bucket_ns).alias("bucket"))

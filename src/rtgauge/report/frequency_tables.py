@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables 4 to 9 of Brown & Martin (2010) as text: lateness, the frequencies that it allows, and for periodic tasks jitter and lateness together."""
+"""Tables 4 to 9 of Brown & Martin (2010) as text: lateness, the frequencies that it allows, and for periodic
+tasks jitter and lateness together.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Timing:
 
 
 def format_hz(hz: float | None) -> str:
-    """Three significant digits in Hz, kHz or MHz; "any" where nothing limits it, "none" where no frequency is possible."""
+    """Three significant digits in Hz, kHz or MHz; "any" where nothing limits it, "none" where no frequency is
+    possible.
+    """
     if hz is None:
         return "any"
     if hz <= 0:
@@ -58,11 +62,18 @@ def _time(ns: int | None, *, at_most: bool = False) -> str:
 
 
 def _marked(lines: Sequence[Line]) -> list[str]:
-    return [f"* {line.label} is marked {line.worst_mark.value}: see {line.record}" for line in lines if line.worst_mark and line.worst_mark.value != "note"]
+    return [
+        f"* {line.label} is marked {line.worst_mark.value}: see {line.record}"
+        for line in lines
+        if line.worst_mark and line.worst_mark.value != "note"
+    ]
 
 
 def lateness_grid(table: Table, *, first: bool = True) -> Grid:
-    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: with what is to be known of all of them."""
+    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %.
+
+    `first`: with what is to be known of all of them.
+    """
     lost = any(line.missed for line in table.lines)
     rows = [
         [
@@ -74,14 +85,34 @@ def lateness_grid(table: Table, *, first: bool = True) -> Grid:
         ]
         for line in table.lines
     ]
-    notes = ["In us. 100 % is the largest of the samples: it moves with their number, and a longer run finds larger ones."] if first else []
+    notes = (
+        [
+            (
+                "In us. 100 % is the largest of the samples: it moves with their number, and a longer "
+                "run finds larger ones."
+            )
+        ]
+        if first
+        else []
+    )
     if table.metric == "jitter":
-        notes.append("The median has its sign; 95 % and 100 % are of the values without their signs, also of a periodic task's latency.")
+        notes.append(
+            "The median has its sign; 95 % and 100 % are of the values without their signs, also "
+            "of a periodic task's latency."
+        )
     if any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines):
         notes.append("≤: these samples are not in the file's histogram: they are at most so late.")
     if lost:
-        notes.append("missed: a missed activation counts with the latency it would have had, a lost answer as later than any.")
-    return Grid(table.title, ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"], rows, [*notes, *_marked(table.lines)])
+        notes.append(
+            "missed: a missed activation counts with the latency it would have had, a lost answer "
+            "as later than any."
+        )
+    return Grid(
+        table.title,
+        ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"],
+        rows,
+        [*notes, *_marked(table.lines)],
+    )
 
 
 def _faster(hz: float | None, line: Line) -> bool:
@@ -89,7 +120,9 @@ def _faster(hz: float | None, line: Line) -> bool:
 
 
 def _with_bounds(limit: Limit, line: Line) -> list[str]:
-    highest = ("≥" if limit.at_most else "") + format_hz(limit.hz) + (FASTER if _faster(limit.hz, line) else "")
+    highest = (
+        ("≥" if limit.at_most else "") + format_hz(limit.hz) + (FASTER if _faster(limit.hz, line) else "")
+    )
     if limit.hardness == 1:
         return [highest]
     return [highest, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
@@ -101,30 +134,55 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: Table, *, first: bool = True) -> Grid:
-    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the extreme-value estimate where there is one.
+    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the
+    extreme-value estimate where there is one.
 
     `first`: with what is to be known of all of them.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
-    columns = ["", "95 %", "95 %, bounds", "100 %", *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else [])]
+    columns = [
+        "",
+        "95 %",
+        "95 %, bounds",
+        "100 %",
+        *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else []),
+    ]
     rows = [
-        [_name(line), *(cell for limit in line.limits for cell in _with_bounds(limit, line)), *([_extreme(line, rare)] if rare else [])] for line in table.lines
+        [
+            _name(line),
+            *(cell for limit in line.limits for cell in _with_bounds(limit, line)),
+            *([_extreme(line, rare)] if rare else []),
+        ]
+        for line in table.lines
     ]
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
-    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics, and by how windows, or runs if there are several, differ."
-    notes = [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."] if first else []
+    bounds = (
+        f"Bounds: each with confidence {table.confidence:.3g}, by order statistics, and by how windows, "
+        "or runs if there are several, differ."
+    )
+    notes = (
+        [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."]
+        if first
+        else []
+    )
     supposed = [line.label for line in table.lines if line.supposes_independence]
     if supposed:
         whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
-        notes.append(f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds suppose independent samples, and those that come in bursts say less.")
+        notes.append(
+            f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds suppose independent "
+            "samples, and those that come in bursts say less."
+        )
     if rare and first:
         notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
     for line in table.lines:
-        doubtful = next((extreme for extreme in line.extremes if extreme.activations == rare and extreme.disagree), None)
+        doubtful = next(
+            (extreme for extreme in line.extremes if extreme.activations == rare and extreme.disagree), None
+        )
         if doubtful is not None:
             notes.append(
-                f"{line.label}: a second estimate (peaks over a threshold) has {format_hz(doubtful.peaks_hz)} once in {rare:.0e}: rely on neither, or take "
+                f"{line.label}: a second estimate (peaks over a threshold) has "
+                f"{format_hz(doubtful.peaks_hz)} once in {rare:.0e}: rely on neither, or take "
                 "the lower one, and measure longer.".replace("e+0", "e")
             )
     reasons: dict[str, list[str]] = {}
@@ -135,14 +193,27 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
         whose = f" of {'; '.join(labels)}" if len(reasons) > 1 or rare else ""
         notes.append(f"No extreme-value estimate{whose}: {why}.")
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
-        slowest = ", ".join(dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns))
-        more = ": a machine that has to act more often may be later, so measure at that period" if first else ""
+        slowest = ", ".join(
+            dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
+        )
+        more = (
+            ": a machine that has to act more often may be later, so measure at that period" if first else ""
+        )
         notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
-    return Grid(f"{table.title}: highest frequency for which {table.metric} stays within {part_of_period(table.fraction)}", columns, rows, notes)
+    return Grid(
+        f"{table.title}: highest frequency for which {table.metric} stays within "
+        f"{part_of_period(table.fraction)}",
+        columns,
+        rows,
+        notes,
+    )
 
 
 def conclusion(tables: Sequence[Table]) -> str | None:
-    """The answer in one sentence: of each quantity the condition that allows least. None where there is no table."""
+    """The answer in one sentence: of each quantity the condition that allows least.
+
+    None where there is no table.
+    """
     clauses: list[str] = []
     for table in tables:
 
@@ -152,7 +223,10 @@ def conclusion(tables: Sequence[Table]) -> str | None:
 
         worst = min(table.lines, key=highest)
         at95, at100 = (
-            "at no frequency" if limit.hz == 0 else f"up to {'at least ' if limit.at_most else ''}{format_hz(limit.hz)}" for limit in map(worst.limit, HARDNESS)
+            "at no frequency"
+            if limit.hz == 0
+            else f"up to {'at least ' if limit.at_most else ''}{format_hz(limit.hz)}"
+            for limit in map(worst.limit, HARDNESS)
         )
         among = f", the worst of {len(table.lines)} ({worst.label})" if len(table.lines) > 1 else ""
         quantity = table.title[:1].lower() + table.title[1:]
@@ -171,7 +245,10 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
 
 
 def together_grid(jitter: Table, latency: Table) -> Grid | None:
-    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter. None without a common line."""
+    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter.
+
+    None without a common line.
+    """
     lateness = {(line.record, line.label): line for line in latency.lines}
     rows: list[list[str]] = []
     for line in jitter.lines:
@@ -181,8 +258,16 @@ def together_grid(jitter: Table, latency: Table) -> Grid | None:
             rows.append([_name(line), *(text for hz, why in cells for text in (format_hz(hz), why))])
     if not rows:
         return None
-    title = f"Periodic: highest frequency for which both jitter and lateness stay within {part_of_period(jitter.fraction)}"
-    notes = ["Jitter is from edge to edge, lateness from when an edge was due: a task that is always as late has no jitter."]
+    title = (
+        "Periodic: highest frequency for which both jitter and lateness stay within "
+        f"{part_of_period(jitter.fraction)}"
+    )
+    notes = [
+        (
+            "Jitter is from edge to edge, lateness from when an edge was due: a task that is always as "
+            "late has no jitter."
+        )
+    ]
     return Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes)
 
 
@@ -191,7 +276,14 @@ def grids(tables: Sequence[Table]) -> list[Grid]:
     grids: list[Grid] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
-        jitter = next((candidate for candidate in tables if candidate.probe == table.probe and candidate.metric == "jitter"), None)
+        jitter = next(
+            (
+                candidate
+                for candidate in tables
+                if candidate.probe == table.probe and candidate.metric == "jitter"
+            ),
+            None,
+        )
         together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
         grids += [together] if together is not None else []
     return grids

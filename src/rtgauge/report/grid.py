@@ -10,7 +10,9 @@ MACHINES = "Machines and kernels"
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: its title, its columns (the first names the row), its rows, and what to know when reading it."""
+    """A table: its title, its columns (the first names the row), its rows, and what to know when reading
+    it.
+    """
 
     title: str
     columns: list[str]

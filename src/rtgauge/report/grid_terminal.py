@@ -56,16 +56,29 @@ TEXTS = {"kernel", "processor"}
 def _is_numeric(grid: Grid, at: int) -> bool:
     """Whether a column has numbers: they are aligned and not broken."""
     column = grid.columns[at]
-    by_title = (grid.title.endswith("(ns)") and column != "operation") or (grid.title == MACHINES and column not in TEXTS)
-    return column in NUMBERS or (at > 0 and by_title) or column.startswith(("critical", "Wasserstein", "Cramer"))
+    by_title = (grid.title.endswith("(ns)") and column != "operation") or (
+        grid.title == MACHINES and column not in TEXTS
+    )
+    return (
+        column in NUMBERS or (at > 0 and by_title) or column.startswith(("critical", "Wasserstein", "Cramer"))
+    )
 
 
 def _table(grid: Grid) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(grid.columns))
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(grid.columns)
+    )
     for i, column in enumerate(grid.columns):
         numeric = _is_numeric(grid, i)
         style, justify = "bold" if i == 0 else "", "right" if numeric else "left"
-        table.add_column(Text(printable(column)), justify=justify, no_wrap=numeric, style=style, overflow="fold", min_width=_least_column(grid, i))
+        table.add_column(
+            Text(printable(column)),
+            justify=justify,
+            no_wrap=numeric,
+            style=style,
+            overflow="fold",
+            min_width=_least_column(grid, i),
+        )
     for row in grid.rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
@@ -86,7 +99,10 @@ def _least_width(grid: Grid) -> int:
 
 def _settings(grid: Grid) -> tuple[Grid, int]:
     """The grid with its first rows, long values cut, and how many rows were left away."""
-    rows = [[name, value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"] for name, value in (row[:2] for row in grid.rows[:MOST_SETTINGS])]
+    rows = [
+        [name, value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"]
+        for name, value in (row[:2] for row in grid.rows[:MOST_SETTINGS])
+    ]
     return type(grid)(grid.title, grid.columns, rows, grid.notes), max(0, len(grid.rows) - MOST_SETTINGS)
 
 

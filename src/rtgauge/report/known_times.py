@@ -37,7 +37,9 @@ def parse_marker(text: str) -> Marker:
     if not sign or not name:
         raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
     if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
-        raise InputError(f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters, a time no more")
+        raise InputError(
+            f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters, a time no more"
+        )
     try:
         ns = parse_duration_ns(value)
     except ValueError as error:
@@ -48,7 +50,10 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and those of the command line; a name that is there twice keeps its last time. Raises InputError."""
+    """The paper's marker and those of the command line; a name that is there twice keeps its last time.
+
+    Raises InputError.
+    """
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
         raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")

@@ -21,7 +21,20 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, str]]
 LABEL_WIDTH = 22
 """Names are short enough for two lines of this."""
-OWN_ROWS = {"preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated", "realtime", "fair_server", "cgroup", "limits"}
+OWN_ROWS = {
+    "preemption",
+    "extension",
+    "idle",
+    "frequency",
+    "topology",
+    "lines",
+    "mitigations",
+    "mitigated",
+    "realtime",
+    "fair_server",
+    "cgroup",
+    "limits",
+}
 """Facts of several parts, which have words of their own below."""
 
 
@@ -35,31 +48,53 @@ def _map(facts: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 def _list(facts: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     found = facts.get(key)
-    return [cast("Mapping[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, Mapping)] if isinstance(found, list) else []
+    return (
+        [cast("Mapping[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, Mapping)]
+        if isinstance(found, list)
+        else []
+    )
 
 
 def _simple(part: Mapping[str, Any]) -> Rows:
     """Every fact of a part that has no words of its own; the count beside a CPU list is left out."""
-    return [quantity(key, item) for key, item in part.items() if key not in OWN_ROWS and not (key.endswith("_count") and key.removesuffix("_count") in part)]
+    return [
+        quantity(key, item)
+        for key, item in part.items()
+        if key not in OWN_ROWS and not (key.endswith("_count") and key.removesuffix("_count") in part)
+    ]
 
 
 def _kernel(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "kernel")
     preemption, extension = _map(part, "preemption"), _map(part, "extension")
-    sources = ", ".join(f"{place}: {value(word)}" for place, word in _map(preemption, "sources").items() if word != "unknown")
+    sources = ", ".join(
+        f"{place}: {value(word)}" for place, word in _map(preemption, "sources").items() if word != "unknown"
+    )
     core = value(extension.get("name"))
     if core not in ("none", "unknown"):
         core = f"{core} {value(extension.get('version'))}, CPUs {value(extension.get('cpus'))}"
     gravity = _map(extension, "gravity")
     if gravity:
-        core += f", {value(extension.get('pipeline'))}, gravity {' '.join(f'{who[:-3]} {value(of)}' for who, of in gravity.items())} ns"
+        core += (
+            f", {value(extension.get('pipeline'))}, gravity "
+            f"{' '.join(f'{who[:-3]} {value(of)}' for who, of in gravity.items())} ns"
+        )
     calibration = _map(extension, "calibration")
     if calibration:
-        early = ", ".join(f"{name.removesuffix('_ns').replace('_', ' ')} {value(of)} ns" for name, of in calibration.items() if name.endswith("_ns"))
+        early = ", ".join(
+            f"{name.removesuffix('_ns').replace('_', ' ')} {value(of)} ns"
+            for name, of in calibration.items()
+            if name.endswith("_ns")
+        )
         modules = extension.get("modules")
         core += f", {value(extension.get('scheduler'))}, {early}"
-        core += f"; modules {' '.join(map(str, cast('list[Any]', modules)))}" if isinstance(modules, list) else ""
-    rows = [("Preemption model", f"{value(preemption.get('model'))}{f' ({sources})' if sources else ''}"), ("Real-time core", core)]
+        core += (
+            f"; modules {' '.join(map(str, cast('list[Any]', modules)))}" if isinstance(modules, list) else ""
+        )
+    rows = [
+        ("Preemption model", f"{value(preemption.get('model'))}{f' ({sources})' if sources else ''}"),
+        ("Real-time core", core),
+    ]
     return rows + [row for row in _simple(part) if row[0] != "Xenomai"]
 
 
@@ -67,11 +102,18 @@ def _processors(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "cpu")
     topology = _map(part, "topology")
     shape = ", ".join(
-        f"{value(topology.get(key))} {name}" for key, name in (("packages", "package(s)"), ("cores", "core(s)"), ("threads_per_core", "thread(s) a core"))
+        f"{value(topology.get(key))} {name}"
+        for key, name in (
+            ("packages", "package(s)"),
+            ("cores", "core(s)"),
+            ("threads_per_core", "thread(s) a core"),
+        )
     )
     shared: dict[str, list[str]] = {}
     for cache in _list(topology, "caches"):
-        shared.setdefault(f"L{value(cache.get('level'))} {value(cache.get('type'))} {value(cache.get('size'))}", []).append(value(cache.get("cpus")))
+        shared.setdefault(
+            f"L{value(cache.get('level'))} {value(cache.get('type'))} {value(cache.get('size'))}", []
+        ).append(value(cache.get("cpus")))
     caches = [f"{name} of CPU {' | '.join(cpus)}" for name, cpus in shared.items()]
     nodes = [f"node {node}: CPU {value(cpus)}" for node, cpus in _map(topology, "numa_nodes").items()]
     rows = [*_simple(part), ("Topology", shape), ("Threads of one core", value(topology.get("smt_siblings")))]
@@ -85,15 +127,29 @@ def _power(facts: Mapping[str, Any]) -> Rows:
         off = f" (off on CPU {value(state.get('disabled'))})" if state.get("disabled") else ""
         states.append(f"{value(state.get('name'))} {value(state.get('latency_us'))} us{off}")
     rows = [(f"Idle {key}", value(idle.get(key))) for key in ("driver", "governor")]
-    rows += [("C-states, exit latency", "; ".join(states) or value(idle.get("states"))), ("Deepest in use", _with_unit(idle.get("deepest_latency_us"), "us"))]
+    rows += [
+        ("C-states, exit latency", "; ".join(states) or value(idle.get("states"))),
+        ("Deepest in use", _with_unit(idle.get("deepest_latency_us"), "us")),
+    ]
     return rows + [(f"Frequency {name[:1].lower()}{name[1:]}", text) for name, text in _simple(frequency)]
 
 
 def _deployment(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "deployment")
-    named = value(part.get("name")) + (" (none of the paper's six)" if part.get("of_the_six") is False else "")
-    features = [("C-states", "c_states"), ("SMT (hyper-threading)", "smt"), ("Multicore", "multicore"), ("Isolated CPUs", "isolated")]
-    return [("Deployment", named), *((label, value(part.get(key))) for label, key in features), ("Held by deploy apply", value(part.get("held")))]
+    named = value(part.get("name")) + (
+        " (none of the paper's six)" if part.get("of_the_six") is False else ""
+    )
+    features = [
+        ("C-states", "c_states"),
+        ("SMT (hyper-threading)", "smt"),
+        ("Multicore", "multicore"),
+        ("Isolated CPUs", "isolated"),
+    ]
+    return [
+        ("Deployment", named),
+        *((label, value(part.get(key))) for label, key in features),
+        ("Held by deploy apply", value(part.get("held"))),
+    ]
 
 
 def _with_unit(number: Any, unit: str) -> str:
@@ -111,7 +167,9 @@ def _interrupts(facts: Mapping[str, Any]) -> Rows:
         managed += irq.get("managed") is True
         where = irq.get("effective") if irq.get("effective") not in ("", "unknown") else irq.get("allowed")
         device = irq.get("devices")
-        groups.setdefault(value(where), []).append(f"{number} {device}" if device not in (None, "unknown") else number)
+        groups.setdefault(value(where), []).append(
+            f"{number} {device}" if device not in (None, "unknown") else number
+        )
     rows += [(f"On CPU {cpus}", ", ".join(devices)) for cpus, devices in sorted(groups.items())]
     if any(cast("Mapping[str, Any]", line).get("managed") != "unknown" for line in lines.values()):
         return [*rows, ("Managed", str(managed))]
@@ -122,10 +180,23 @@ def _scheduling(facts: Mapping[str, Any]) -> Rows:
     part = _map(facts, "scheduling")
     group = _map(part, "cgroup")
     servers = _map(part, "fair_server")
-    runtimes = {value(cast("Mapping[str, Any]", server).get("runtime_ns")) for server in servers.values() if isinstance(server, Mapping)}
-    rows = [*_simple(part), ("Fair server", f"runtime {', '.join(sorted(runtimes))} ns" if runtimes else value(part.get("fair_server")))]
+    runtimes = {
+        value(cast("Mapping[str, Any]", server).get("runtime_ns"))
+        for server in servers.values()
+        if isinstance(server, Mapping)
+    }
+    rows = [
+        *_simple(part),
+        (
+            "Fair server",
+            f"runtime {', '.join(sorted(runtimes))} ns" if runtimes else value(part.get("fair_server")),
+        ),
+    ]
     limit = f"{value(group.get('rt_runtime_us'))} of {value(group.get('rt_period_us'))} us"
-    rows += [("Control group", f"{value(group.get('version'))} {value(group.get('path'))}"), ("Its real-time share", limit)]
+    rows += [
+        ("Control group", f"{value(group.get('version'))} {value(group.get('path'))}"),
+        ("Its real-time share", limit),
+    ]
     return rows + _simple(_map(part, "limits"))
 
 
@@ -134,8 +205,14 @@ def _tasks(facts: Mapping[str, Any]) -> Rows:
     rows: Rows = []
     for kernel, name in ((False, "Real-time processes"), (True, "Kernel's threads")):
         found = [thread for thread in _list(part, "realtime") if thread.get("kernel") is kernel]
-        texts = [f"{value(thread.get('name'))} {value(thread.get('policy'))} {value(thread.get('priority'))} x{value(thread.get('count'))}" for thread in found]
-        rows.append((name, ", ".join(texts) or ("unknown" if part.get("realtime") in (None, "unknown") else "none")))
+        texts = [
+            f"{value(thread.get('name'))} {value(thread.get('policy'))} "
+            f"{value(thread.get('priority'))} x{value(thread.get('count'))}"
+            for thread in found
+        ]
+        rows.append(
+            (name, ", ".join(texts) or ("unknown" if part.get("realtime") in (None, "unknown") else "none"))
+        )
     return [*rows, *_simple(part)]
 
 
@@ -144,20 +221,34 @@ def _firmware(facts: Mapping[str, Any]) -> Rows:
     flaws = _map(part, "mitigations")
     rows = _simple(part)
     affected = [(name, value(text)) for name, text in flaws.items() if text != "Not affected"]
-    unaffected = f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not concern this processor" if flaws else "unknown"
+    unaffected = (
+        f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not concern this processor"
+        if flaws
+        else "unknown"
+    )
     return [*rows, ("Mitigations", unaffected), *affected]
 
 
 def groups(facts: Mapping[str, Any]) -> Iterator[tuple[str, Rows]]:
     """(heading, (name, value) of each fact): what the machine is first, what it runs last."""
     rows = [(words(key), value(facts.get(key))) for key in ("host", "os", "boot_id")]
-    yield "Machine", [*rows, *_simple(_map(facts, "machine")), ("Steal since boot", _with_unit(facts.get("steal_ns_since_boot"), "ns"))]
+    yield (
+        "Machine",
+        [
+            *rows,
+            *_simple(_map(facts, "machine")),
+            ("Steal since boot", _with_unit(facts.get("steal_ns_since_boot"), "ns")),
+        ],
+    )
     yield "Kernel", _kernel(facts)
     yield "Processors", _processors(facts)
     yield "Deployment", _deployment(facts)
     yield "Idle states and frequency", _power(facts)
     clock = [(f"Clock source {key}", value(item)) for key, item in _map(facts, "clock_source").items()]
-    yield "Clock", [*clock, *[(f"Timer {name.lower()}", text) for name, text in _simple(_map(facts, "timers"))]]
+    yield (
+        "Clock",
+        [*clock, *[(f"Timer {name.lower()}", text) for name, text in _simple(_map(facts, "timers"))]],
+    )
     yield "Memory", _simple(_map(facts, "memory"))
     yield "Interrupts and deferred work", _interrupts(facts)
     yield "Scheduling and limits", _scheduling(facts)
@@ -175,5 +266,8 @@ def print_facts(facts: Mapping[str, Any], console: Console) -> None:
         table.add_column(width=LABEL_WIDTH, overflow="fold")
         table.add_column(overflow="fold", ratio=1)
         for name, text in rows:
-            table.add_row(Text(printable(name), style="dim"), Text(printable(text), style="dim italic" if text == "unknown" else ""))
+            table.add_row(
+                Text(printable(name), style="dim"),
+                Text(printable(text), style="dim italic" if text == "unknown" else ""),
+            )
         console.print(Padding(table, (0, 0, 0, 2), expand=False))

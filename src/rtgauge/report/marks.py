@@ -33,7 +33,10 @@ class Sighting:
 
 @dataclass(frozen=True)
 class GatheredMark:
-    """One mark of any number of steps, by its severest sighting. `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run."""
+    """One mark of any number of steps, by its severest sighting.
+
+    `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run.
+    """
 
     name: str
     where: str
@@ -54,13 +57,20 @@ class GatheredMark:
     def detail(self) -> str:
         """What was seen, with the place of the severest where elsewhere something else was seen."""
         first = self.sightings[0]
-        return f"{first.place}: {first.detail}" if self.several and not self.where.endswith(first.place) else first.detail
+        return (
+            f"{first.place}: {first.detail}"
+            if self.several and not self.where.endswith(first.place)
+            else first.detail
+        )
 
 
 def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:
     if mark.series is None:
         return names[step.id]
-    series = next((series_name(summary) for summary in step.series if summary.series == mark.series), f"series {mark.series}")
+    series = next(
+        (series_name(summary) for summary in step.series if summary.series == mark.series),
+        f"series {mark.series}",
+    )
     return f"{names[step.id]}, {series}"
 
 
@@ -71,9 +81,22 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
     if len(sightings) == 1:
         return f"under {sightings[0].place}"
     worst = sightings[0].severity
-    worst_steps = list(dict.fromkeys(sighting.step for sighting in sightings if sighting.severity is worst and sighting.step is not None))
-    of_these = f", {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}" if len(worst_steps) < len(seen) else ""
-    return f"on {len(seen)} of {plural(steps, 'step')}{of_these}{', ...' if of_these and len(worst_steps) > SHOWN else ''}"
+    worst_steps = list(
+        dict.fromkeys(
+            sighting.step
+            for sighting in sightings
+            if sighting.severity is worst and sighting.step is not None
+        )
+    )
+    of_these = (
+        f", {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}"
+        if len(worst_steps) < len(seen)
+        else ""
+    )
+    return (
+        f"on {len(seen)} of "
+        f"{plural(steps, 'step')}{of_these}{', ...' if of_these and len(worst_steps) > SHOWN else ''}"
+    )
 
 
 def gathered_marks(record: Record) -> list[GatheredMark]:
@@ -84,8 +107,13 @@ def gathered_marks(record: Record) -> list[GatheredMark]:
         by_name.setdefault(mark.name, []).append(Sighting("the whole run", mark.severity, mark.detail, None))
     for step in ordered_steps(record):
         for mark in step.marks:
-            by_name.setdefault(mark.name, []).append(Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id))
+            by_name.setdefault(mark.name, []).append(
+                Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id)
+            )
     for sightings in by_name.values():
         sightings.sort(key=lambda sighting: SEVERITIES.index(sighting.severity))
-    gathered = [GatheredMark(name, _where(sightings, len(record.steps), names), sightings) for name, sightings in by_name.items()]
+    gathered = [
+        GatheredMark(name, _where(sightings, len(record.steps), names), sightings)
+        for name, sightings in by_name.items()
+    ]
     return sorted(gathered, key=lambda mark: SEVERITIES.index(mark.severity))

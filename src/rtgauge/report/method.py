@@ -19,22 +19,30 @@ if TYPE_CHECKING:
 
 COKERNEL_METHOD = {
     "cobalt": (
-        "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer before Linux does: what they wait for, lock and read the "
-        "clock by are Cobalt's calls. How often a thread was handed to Linux while it measured is in the table of threads; it should be 0. Control and output "
+        "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer "
+        "before Linux does: what they wait for, lock and read the "
+        "clock by are Cobalt's calls. How often a thread was handed to Linux while it measured is "
+        "in the table of threads; it should be 0. Control and output "
         "of the engine run on Linux."
     ),
     "rtai": (
-        "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which takes the timer before Linux does: they sleep and lock by its "
-        "calls, and read its time base, the processor's cycle counter. RTAI sets a timer earlier by what its calibration found a wake-up to take, so that a "
-        "thread may run before its release: such a latency is negative, and kept. How often tasks were handed to Linux is counted by RTAI for all of them "
+        "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which "
+        "takes the timer before Linux does: they sleep and lock by its "
+        "calls, and read its time base, the processor's cycle counter. RTAI sets a timer earlier "
+        "by what its calibration found a wake-up to take, so that a "
+        "thread may run before its release: such a latency is negative, and kept. How often tasks "
+        "were handed to Linux is counted by RTAI for all of them "
         "together; any in the measured phase is a mark. Control and output of the engine run on Linux."
     ),
 }
 
 COMMON = (
-    "Nothing was taken off a latency, not the cost of reading the clock either. The largest values are exact. Quantiles are nearest-rank, from a "
-    "histogram of 1 % or better unless raw samples were kept; one that falls beyond the histogram's 10 s is a lower bound and shown with ≥. "
-    "“Missed filled in” adds the latencies that the missed activations would have had, had each been released when due. "
+    "Nothing was taken off a latency, not the cost of reading the clock either. The largest values "
+    "are exact. Quantiles are nearest-rank, from a "
+    "histogram of 1 % or better unless raw samples were kept; one that falls beyond the "
+    "histogram's 10 s is a lower bound and shown with ≥. "
+    "“Missed filled in” adds the latencies that the missed activations would have had, had each "
+    "been released when due. "
     "The warm-up is counted apart and is in no figure but the course."
 )
 
@@ -42,7 +50,9 @@ COMMON = (
 def _paragraph(key: StepKey) -> str | None:
     """How this probe measures in this space and on this co-kernel."""
     probe = PROBES[key.probe]
-    return probe.cokernel_method.get(key.rt) or (probe.kernel_method if key.space == "kernel" else probe.method)
+    return probe.cokernel_method.get(key.rt) or (
+        probe.kernel_method if key.space == "kernel" else probe.method
+    )
 
 
 def method_words(record: Record) -> list[str]:
@@ -50,8 +60,16 @@ def method_words(record: Record) -> list[str]:
     measured = [step.key for step in record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES]
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
-    others = [f"Steps measured by {tool} have the figures that it printed; what it counts as a latency and leaves out is its own choice." for tool in foreign]
-    cokernels = [COKERNEL_METHOD[rt] for rt in dict.fromkeys(step.key.rt for step in record.steps) if rt in COKERNEL_METHOD]
+    others = [
+        f"Steps measured by {tool} have the figures that it printed; what it counts as a latency "
+        "and leaves out is its own choice."
+        for tool in foreign
+    ]
+    cokernels = [
+        COKERNEL_METHOD[rt]
+        for rt in dict.fromkeys(step.key.rt for step in record.steps)
+        if rt in COKERNEL_METHOD
+    ]
     return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
 
 
@@ -65,13 +83,21 @@ def cokernel_lines(record: Record) -> list[str]:
     """A line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
     lines: list[str] = []
     for rt, name in COKERNELS.items():
-        counts = [_handed_over(step) for step in record.steps if step.key.rt == rt and step.key.tool == "rtgauge"]
+        counts = [
+            _handed_over(step) for step in record.steps if step.key.rt == rt and step.key.tool == "rtgauge"
+        ]
         if not counts:
             continue
         known = [count for count in counts if count is not None]
         times = "no thread" if not sum(known) else f"threads {plural(sum(known), 'time')}"
-        handed = f"it handed {times} to Linux" if known else "how often it handed threads to Linux was not counted"
-        missing = f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)" if 0 < len(known) < len(counts) else ""
+        handed = (
+            f"it handed {times} to Linux" if known else "how often it handed threads to Linux was not counted"
+        )
+        missing = (
+            f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)"
+            if 0 < len(known) < len(counts)
+            else ""
+        )
         lines.append(f"measured on {name}: {handed}{missing}")
     return lines
 
@@ -89,9 +115,17 @@ def parameter_rows(record: Record) -> list[tuple[str, str]]:
     for key in dict.fromkeys(name for step in steps for name in step.parameters):
         by_value: dict[str, list[str]] = {}
         for step in steps:
-            shown = "not set" if step.parameters.get(key) in (None, "") else quantity(key, step.parameters[key])[1]
+            shown = (
+                "not set"
+                if step.parameters.get(key) in (None, "")
+                else quantity(key, step.parameters[key])[1]
+            )
             by_value.setdefault(shown, []).append(names[step.id])
-        text = next(iter(by_value)) if len(by_value) == 1 else "; ".join(f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
+        text = (
+            next(iter(by_value))
+            if len(by_value) == 1
+            else "; ".join(f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
+        )
         rows.append((words(re.sub("_(?:ns|us)$", "", key)), text))
     return rows
 
@@ -101,10 +135,22 @@ def cpu_rows(record: Record) -> list[tuple[str, str]]:
     from rtgauge.units import format_cpu_list
 
     measured = sorted({cpu for step in record.steps for cpu in step.cpus})
-    left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for step in record.steps for entry in step.cpus_not_measured}
+    left = {
+        (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))
+        for step in record.steps
+        for entry in step.cpus_not_measured
+    }
     rows = [("CPUs measured", format_cpu_list(measured) if measured else "unknown")]
     if left:
-        rows.append(("CPUs not measured", ", ".join(f"{cpu} ({FORBIDDEN.get(reason, reason.replace('-', ' '))})" for cpu, reason in sorted(left))))
+        rows.append(
+            (
+                "CPUs not measured",
+                ", ".join(
+                    f"{cpu} ({FORBIDDEN.get(reason, reason.replace('-', ' '))})"
+                    for cpu, reason in sorted(left)
+                ),
+            )
+        )
     return rows
 
 
@@ -113,14 +159,21 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, item in step.clock.items():
         if key.endswith("_ns"):
-            rows.append((f"Clock {words(key.removesuffix('_ns')).lower()}", "unknown" if item is None else f"{value(item)} ns"))
+            rows.append(
+                (
+                    f"Clock {words(key.removesuffix('_ns')).lower()}",
+                    "unknown" if item is None else f"{value(item)} ns",
+                )
+            )
         else:
             rows.append((f"Clock {words(key).lower()}", value(item)))
     return rows
 
 
 def calibrations(record: Record) -> list[tuple[str, Calibration]]:
-    """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed once."""
+    """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed
+    once.
+    """
     names = step_labels(record)
     seen: set[str] = set()
     calibrations: list[tuple[str, Calibration]] = []

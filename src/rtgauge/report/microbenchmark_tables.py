@@ -17,24 +17,41 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.analysis.microbenchmarks import Cost, Happened, LockAnswer, Microbenchmarks, NoiseAnswer, System
+    from rtgauge.analysis.microbenchmarks import (
+        Cost,
+        Happened,
+        LockAnswer,
+        Microbenchmarks,
+        NoiseAnswer,
+        System,
+    )
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
 
-ANSWERS = {"starved": "starved", "not-starved": "not starved", "not-available": "no such lock here", "not-tried": "not tried"}
+ANSWERS = {
+    "starved": "starved",
+    "not-starved": "not starved",
+    "not-available": "no such lock here",
+    "not-tried": "not tried",
+}
 
 
 def _names(results: Microbenchmarks) -> list[str]:
     """What each line is called: the system and the policy, and the load where it differs."""
     loads = len({system.load for system in results.systems}) > 1
-    return [f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "") for system in results.systems]
+    return [
+        f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "")
+        for system in results.systems
+    ]
 
 
 def _cell(system: System, operation: str, figure: Callable[[Cost], float]) -> str:
     cost = next((cost for cost in system.costs if cost.operation == operation), None)
     if cost is None:
         return NONE
-    return whole(round(figure(cost))) + ("*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else "")
+    return whole(round(figure(cost))) + (
+        "*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else ""
+    )
 
 
 def _worst(cost: Cost) -> float:
@@ -50,13 +67,19 @@ def _p99(cost: Cost) -> float:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Grid]:
-    """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line a system."""
+    """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line
+    a system.
+    """
     if not results.systems:
         return []
     figures = (("Worst case (ns)", _worst), ("Average (ns)", _mean), ("99 % (ns)", _p99))
     names = _names(results)
     costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
-    clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns." if costs else "What reading the clock costs is not known."
+    clock = (
+        f"Each figure holds one reading of the clock, about {min(costs):.0f} ns."
+        if costs
+        else "What reading the clock costs is not known."
+    )
     marked = [
         f"* {name}: {cost.operation} is marked {cost.worst_mark.value}"
         for name, system in zip(names, results.systems, strict=True)
@@ -67,7 +90,10 @@ def cost_grids(results: Microbenchmarks) -> list[Grid]:
         Grid(
             title,
             ["", *results.operations],
-            [[name, *(_cell(system, operation, figure) for operation in results.operations)] for name, system in zip(names, results.systems, strict=True)],
+            [
+                [name, *(_cell(system, operation, figure) for operation in results.operations)]
+                for name, system in zip(names, results.systems, strict=True)
+            ],
             [clock, *marked] if title.startswith("Worst") else [],
         )
         for title, figure in figures
@@ -77,15 +103,26 @@ def cost_grids(results: Microbenchmarks) -> list[Grid]:
 def long_cost_grid(results: Microbenchmarks) -> Grid:
     """The same with a line for each operation of each system, for where the paper's form is too wide."""
     rows = [
-        [name if not number else "", cost.operation, *(_cell(system, cost.operation, figure) for figure in (_worst, _mean, _p99))]
+        [
+            name if not number else "",
+            cost.operation,
+            *(_cell(system, cost.operation, figure) for figure in (_worst, _mean, _p99)),
+        ]
         for name, system in zip(_names(results), results.systems, strict=True)
-        for number, cost in enumerate(sorted(system.costs, key=lambda cost: results.operations.index(cost.operation)))
+        for number, cost in enumerate(
+            sorted(system.costs, key=lambda cost: results.operations.index(cost.operation))
+        )
     ]
-    return Grid("Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(results)[0].notes)
+    return Grid(
+        "Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(results)[0].notes
+    )
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Which system has the lowest worst case of how many operations; of a single one its largest. None where no cost was measured."""
+    """Which system has the lowest worst case of how many operations; of a single one its largest.
+
+    None where no cost was measured.
+    """
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):
         for cost in system.costs:
@@ -96,7 +133,10 @@ def conclusion(results: Microbenchmarks) -> str | None:
     if not compared:
         operation, systems = max(worst.items(), key=lambda item: max(item[1].values()))
         name = max(systems, key=lambda system: systems[system])
-        return f"Largest worst case of {plural(len(worst), 'operation')}: {operation}, {format_time(systems[name])} on {name}."
+        return (
+            f"Largest worst case of {plural(len(worst), 'operation')}: {operation}, "
+            f"{format_time(systems[name])} on {name}."
+        )
     lowest: dict[str, list[str]] = {}
     for operation, systems in compared.items():
         lowest.setdefault(min(systems, key=lambda system: systems[system]), []).append(operation)
@@ -104,7 +144,10 @@ def conclusion(results: Microbenchmarks) -> str | None:
         f"{name} at {len(operations)} of {len(compared)} ({', '.join(operations)})"
         for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
     ]
-    return f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before choosing by it."
+    return (
+        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before "
+        "choosing by it."
+    )
 
 
 CAUSES = ("task", "interrupt", "below", "not-told")
@@ -130,19 +173,36 @@ def noise_grid(results: Microbenchmarks) -> Grid | None:
     """What was taken from each CPU, by cause; None where it was not measured."""
     if not results.noise:
         return None
-    causes = [cause for cause in CAUSES if any(taken.cause == cause for answer in results.noise for taken in answer.causes)]
+    causes = [
+        cause
+        for cause in CAUSES
+        if any(taken.cause == cause for answer in results.noise for taken in answer.causes)
+    ]
     rows: list[list[str]] = []
     for answer in results.noise:
         by_cause = {taken.cause: taken for taken in answer.causes}
         cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
-        largest = max((taken for taken in answer.causes if taken.max_ns is not None), key=lambda taken: taken.max_ns or 0, default=None)
+        largest = max(
+            (taken for taken in answer.causes if taken.max_ns is not None),
+            key=lambda taken: taken.max_ns or 0,
+            default=None,
+        )
         longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
         gaps = whole(sum(taken.gaps for taken in answer.causes))
         marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
-        rows.append([f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}", _share(answer, answer.taken_ns), *cells, gaps, *longest])
+        rows.append(
+            [
+                f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}",
+                _share(answer, answer.taken_ns),
+                *cells,
+                gaps,
+                *longest,
+            ]
+        )
     notes = [
         (
-            "Shares of the time in which the task could see gaps. task: another one ran; interrupt: one was counted; "
+            "Shares of the time in which the task could see gaps. task: another one ran; "
+            "interrupt: one was counted; "
             "below: the kernel counted nothing, so hardware, firmware or a hypervisor."
         )
     ]
@@ -150,11 +210,15 @@ def noise_grid(results: Microbenchmarks) -> Grid | None:
         notes.append("not-told: an interrupt or below; interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
         notes.append("* marked: read it with care")
-    return Grid("Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes)
+    return Grid(
+        "Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes
+    )
 
 
 def happened_grid(results: Microbenchmarks) -> Grid | None:
-    """How often a yield switched, an event preempted, a waiting task slept; None where nothing was counted."""
+    """How often a yield switched, an event preempted, a waiting task slept; None where nothing was
+    counted.
+    """
     if not results.happened:
         return None
     rows = [
@@ -180,7 +244,11 @@ def terminal_grids(results: Microbenchmarks, width: int) -> list[Grid]:
 
 
 def _others(results: Microbenchmarks) -> list[Grid]:
-    return [grid for grid in (happened_grid(results), noise_grid(results), inversion_grid(results)) if grid is not None]
+    return [
+        grid
+        for grid in (happened_grid(results), noise_grid(results), inversion_grid(results))
+        if grid is not None
+    ]
 
 
 def _answer(answer: LockAnswer) -> list[str]:
@@ -201,11 +269,17 @@ def inversion_grid(results: Microbenchmarks) -> Grid | None:
     if not results.inversion:
         return None
     several = len({(answer.name, answer.load) for answer in results.inversion}) > 1
-    rows = [[*([f"{answer.name}, {answer.load}"] if several else []), *_answer(answer)] for answer in results.inversion]
+    rows = [
+        [*([f"{answer.name}, {answer.load}"] if several else []), *_answer(answer)]
+        for answer in results.inversion
+    ]
     limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in results.inversion))
     columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
     notes = [
-        f"Starved: it did not have the lock within the probe's own limit of {limits}; without a limit it would wait for as long as the middle task computes.",
+        (
+            f"Starved: it did not have the lock within the probe's own limit of {limits}; without a "
+            "limit it would wait for as long as the middle task computes."
+        ),
         "sections: the longest wait in critical sections of the low task.",
     ]
     return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
@@ -220,9 +294,15 @@ class MicrobenchmarkPresenter(Presenter):
     """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
 
     def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """The share that noise took, and whether the high task starved; costs are said as the largest of their quantity."""
+        """The share that noise took, and whether the high task starved; costs are said as the largest of
+        their quantity.
+        """
         results = microbenchmarks([record])
-        shares = [(share, answer) for answer in results.noise if (share := answer.share(answer.taken_ns)) is not None]
+        shares = [
+            (share, answer)
+            for answer in results.noise
+            if (share := answer.share(answer.taken_ns)) is not None
+        ]
         parts: list[str] = []
         if shares:
             share, answer = max(shares, key=lambda pair: pair[0])
@@ -230,7 +310,9 @@ class MicrobenchmarkPresenter(Presenter):
         starved = [answer.lock for answer in results.inversion if answer.answer == "starved"]
         if results.inversion:
             locks = ", ".join(dict.fromkeys(starved))
-            parts.append(f"the high task starved at: {locks}" if starved else "the high task starved at no lock")
+            parts.append(
+                f"the high task starved at: {locks}" if starved else "the high task starved at no lock"
+            )
         return "; ".join(parts) or None
 
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What an instrument saw from outside beside what the machine saw of itself: tables, a line for the terminal, and the figure's curves."""
+"""What an instrument saw from outside beside what the machine saw of itself: tables, a line for the terminal,
+and the figure's curves.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"
-FIGURES = {"min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "max_ns": "max"}
+FIGURES = {
+    "min_ns": "min",
+    "mean_ns": "mean",
+    "std_ns": "std",
+    "p50_ns": "p50",
+    "p99_ns": "p99",
+    "p99_9_ns": "p99.9",
+    "max_ns": "max",
+}
 WIDE_VIEWS = 120
 """Columns of a terminal that has room for all figures."""
 MIDDLE = ("std", "p50", "p99")
@@ -32,7 +42,9 @@ MIDDLE = ("std", "p50", "p99")
 
 @dataclass(frozen=True)
 class Views:
-    """The outer series of a step, and the inner one of the same quantity; None where the machine measured nothing of it."""
+    """The outer series of a step, and the inner one of the same quantity; None where the machine measured
+    nothing of it.
+    """
 
     step: Step
     report: InstrumentReport
@@ -53,11 +65,23 @@ def views(steps: Sequence[Step]) -> list[Views]:
     both: list[Views] = []
     for step in steps:
         report = step.instrument
-        outer = None if report is None else next((series for series in step.series if series.series in report.series), None)
+        outer = (
+            None
+            if report is None
+            else next((series for series in step.series if series.series in report.series), None)
+        )
         if report is None or outer is None:
             continue
-        others = (series for series in step.series if series.metric == outer.metric and series.series not in report.series)
-        both.append(Views(step, report, outer, next((series for series in others if SEGMENT not in series.labels), None)))
+        others = (
+            series
+            for series in step.series
+            if series.metric == outer.metric and series.series not in report.series
+        )
+        both.append(
+            Views(
+                step, report, outer, next((series for series in others if SEGMENT not in series.labels), None)
+            )
+        )
     return both
 
 
@@ -88,24 +112,43 @@ def views_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
     rows: list[list[str]] = []
     for each in both:
         begin = f"{names[each.step.id]}, " if len(both) > 1 else ""
-        rows.append([f"{begin}{OUTER}", whole(each.outer.count), whole(each.outer.missed), *_cells(each.outer)])
+        rows.append(
+            [f"{begin}{OUTER}", whole(each.outer.count), whole(each.outer.missed), *_cells(each.outer)]
+        )
         if each.inner is not None:
-            rows.append([f"{begin}{each.inner_name}", whole(each.inner.count), whole(each.inner.missed), *_cells(each.inner)])
+            rows.append(
+                [
+                    f"{begin}{each.inner_name}",
+                    whole(each.inner.count),
+                    whole(each.inner.missed),
+                    *_cells(each.inner),
+                ]
+            )
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
     notes = [
         (
-            "In us. The difference is of figures, not of single samples: what the machine's own clock does not see. That of the means is also the mean of the "
-            "differences, as far as both counted the same. Both clocks count as they are: no offset and no drift is subtracted."
+            "In us. The difference is of figures, not of single samples: what the machine's own "
+            "clock does not see. That of the means is also the mean of the "
+            "differences, as far as both counted the same. Both clocks count as they are: no "
+            "offset and no drift is subtracted."
         )
     ]
-    return Grid(f"{capital(what)}, from outside and inside", ["view", "count", "missed", *FIGURES.values()], rows, notes)
+    return Grid(
+        f"{capital(what)}, from outside and inside",
+        ["view", "count", "missed", *FIGURES.values()],
+        rows,
+        notes,
+    )
 
 
 def _drift(drift: ClockDriftReport | None) -> str:
     if drift is None:
         return "not estimated: too short"
-    return f"{drift.ppm:+.1f} ppm ({drift.low_ppm:+.1f} to {drift.high_ppm:+.1f}, 95 %) over {drift.seconds:.0f} s"
+    return (
+        f"{drift.ppm:+.1f} ppm ({drift.low_ppm:+.1f} to {drift.high_ppm:+.1f}, 95 %) over "
+        f"{drift.seconds:.0f} s"
+    )
 
 
 def _loopback(report: InstrumentReport) -> str:
@@ -116,12 +159,20 @@ def _loopback(report: InstrumentReport) -> str:
 
 
 def _wires(report: InstrumentReport) -> str:
-    return "not given (rtgauge instrument selftest --wire)" if report.wire_offset_ns is None else f"{report.wire_offset_ns} ns, as given"
+    return (
+        "not given (rtgauge instrument selftest --wire)"
+        if report.wire_offset_ns is None
+        else f"{report.wire_offset_ns} ns, as given"
+    )
 
 
 def _counted(report: InstrumentReport) -> str:
     kept = ("edges",) if report.configuration.get("mode") == "periodic" else ("stimuli", "answers", "missed")
-    return ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in report.counters.items() if value or name in kept)
+    return ", ".join(
+        f"{value} {name.replace('_', ' ')}"
+        for name, value in report.counters.items()
+        if value or name in kept
+    )
 
 
 def instrument_grids(record: Record, steps: Sequence[Step]) -> list[Grid]:
@@ -142,24 +193,39 @@ def _instrument_grid(each: Views, of_step: str) -> Grid:
         ["counted", _counted(report)],
     ]
     if exact is not None:
-        figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}, std {_us(exact.std_ns)}"
+        figures = (
+            f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}, std "
+            f"{_us(exact.std_ns)}"
+        )
         rows.append(["its own figures (us)", f"{exact.count} values: {figures}"])
-    notes = ["The loopback is shown and not subtracted. The drift is that of the machine that runs rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."]
+    notes = [
+        (
+            "The loopback is shown and not subtracted. The drift is that of the machine that runs "
+            "rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."
+        )
+    ]
     return Grid(f"The instrument{of_step}", ["", "value"], rows, notes)
 
 
 def instrument_line(step: Step) -> str | None:
-    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None where there was none."""
+    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None where there was
+    none.
+    """
     report = step.instrument
     if report is None:
         return None
-    return f"instrument {report.id}: {_counted(report)}; loopback {_loopback(report)}, of the wires {_wires(report)}; clock drift {_drift(report.drift)}"
+    return (
+        f"instrument {report.id}: {_counted(report)}; loopback {_loopback(report)}, of the wires "
+        f"{_wires(report)}; clock drift {_drift(report.drift)}"
+    )
 
 
 def view_curves(record: Record, each: Views) -> dict[str, Curve]:
     """View -> exceedance curve; of a quantity with a sign that of its magnitudes."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
-    parts = measured(record.windows(each.step), {series: name for series, name in named.items() if series is not None})
+    parts = measured(
+        record.windows(each.step), {series: name for series, name in named.items() if series is not None}
+    )
     curves: dict[str, Curve] = {}
     for series in (each.outer, each.inner):
         if series is None or not series.count:
@@ -167,7 +233,9 @@ def view_curves(record: Record, each: Views) -> dict[str, Curve]:
         counts = parts[named[series.series]].plain
         bins = np.abs(counts.bins)
         magnitudes = Counts(bins[:0], counts.counts[:0]).plus(Counts(bins, counts.counts))
-        largest = max((abs(value) for value in (series.min_ns, series.max_ns) if value is not None), default=None)
+        largest = max(
+            (abs(value) for value in (series.min_ns, series.max_ns) if value is not None), default=None
+        )
         curves[named[series.series]] = exceedance(magnitudes, largest)
     return curves
 
@@ -175,4 +243,9 @@ def view_curves(record: Record, each: Views) -> dict[str, Curve]:
 def without_middle(grid: Grid) -> Grid:
     """The table with fewer figures, for a terminal that has no room for all."""
     kept = [at for at, column in enumerate(grid.columns) if column not in MIDDLE]
-    return Grid(grid.title, [grid.columns[at] for at in kept], [[row[at] for at in kept] for row in grid.rows], grid.notes)
+    return Grid(
+        grid.title,
+        [grid.columns[at] for at in kept],
+        [[row[at] for at in kept] for row in grid.rows],
+        grid.notes,
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The page of a record: one HTML file that works from disk, without a network. page_model.py says what is on it, templates/page.html.j2 how it looks."""
+"""The page of a record: one HTML file that works from disk, without a network. page_model.py says what is on
+it, templates/page.html.j2 how it looks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, repeat_lines
-from rtgauge.report.conditions import folded_probes, ordered_steps, representatives, step_labels, without_folded
+from rtgauge.report.conditions import (
+    folded_probes,
+    ordered_steps,
+    representatives,
+    step_labels,
+    without_folded,
+)
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.drawing_code import drawing_code
 from rtgauge.report.drawn_figures import Drawn
@@ -74,11 +82,20 @@ def _shown(value: object) -> object:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The templates of this package by file, and those of presenters by `package/file`; all that they show is escaped."""
+    """The templates of this package by file, and those of presenters by `package/file`; all that they show is
+    escaped.
+    """
     import jinja2
 
     loader = jinja2.FunctionLoader(template_text)
-    return jinja2.Environment(loader=loader, autoescape=True, finalize=_shown, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _example(steps: Sequence[Step]) -> str | None:
@@ -96,7 +113,9 @@ def _verdict(record: Record, shown: Record) -> VerdictSection:
         conclusion=conclude(record),
         outcomes=outcomes(record),
         example=None if run.verdicts else _example(ordered_steps(shown)),
-        unfinished=None if run.state == "complete" else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
+        unfinished=None
+        if run.state == "complete"
+        else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
         marks=gathered_marks(record),
         left_out=run.left_out,
     )
@@ -110,25 +129,52 @@ def _when(created: str) -> str:
 def _load_tables(shown: Record) -> list[LoadTable]:
     load_tables: list[LoadTable] = []
     for name, rows in tables.load_rows(shown).items():
-        probes = {probe.name: probe for step in shown.steps if quantity_of(step) == name and (probe := probe_of(step)).pooled}
+        probes = {
+            probe.name: probe
+            for step in shown.steps
+            if quantity_of(step) == name and (probe := probe_of(step)).pooled
+        }
         missed = list(dict.fromkeys(probe.missed for probe in probes.values() if probe.missed is not None))
         counted = "activations" if name == LATENCY else "samples"
-        load_tables.append(LoadTable(name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None))
+        load_tables.append(
+            LoadTable(
+                name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None
+            )
+        )
     return load_tables
 
 
 def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
     names = step_labels(shown)
     lines = step_lines(ordered_steps(shown), names)
-    elsewhere = next(((known.id, known.measured) for known in sorted(chapters, key=lambda known: known.place != "first")), None) if record.steps else None
+    elsewhere = (
+        next(
+            (
+                (known.id, known.measured)
+                for known in sorted(chapters, key=lambda known: known.place != "first")
+            ),
+            None,
+        )
+        if record.steps
+        else None
+    )
     loads = {step.key.load for step in shown.steps}
-    return NumbersSection(_load_tables(shown), "idle" in loads and len(loads) > 1, [*repeat_lines(shown), *cross_check_lines(shown), *lines], elsewhere)
+    return NumbersSection(
+        _load_tables(shown),
+        "idle" in loads and len(loads) > 1,
+        [*repeat_lines(shown), *cross_check_lines(shown), *lines],
+        elsewhere,
+    )
 
 
 def _marks_of(source: Source, label: str) -> list[Mark]:
     """The marks on the steps of one condition, each once."""
     condition = source.conditions.get(label)
-    marks = {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks} if condition else {}
+    marks = (
+        {(mark.severity, mark.name): mark for step in condition.steps for mark in step.marks}
+        if condition
+        else {}
+    )
     return list(marks.values())
 
 
@@ -150,7 +196,13 @@ def _figure(figure: Figure, source: Source) -> FigureView:
 
 def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
     return [
-        DetailStep(names[step.id], step, quantity_of(step), tables.series_rows(step), tables.thread_rows(tables.heard_series(step)))
+        DetailStep(
+            names[step.id],
+            step,
+            quantity_of(step),
+            tables.series_rows(step),
+            tables.thread_rows(tables.heard_series(step)),
+        )
         for step in steps
         if not step.tasks
     ]
@@ -158,7 +210,9 @@ def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
 
 def _largest_of(steps: Sequence[Step], names: dict[str, str]) -> LargestSection:
     parts = [
-        LargestOfStep(names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step))
+        LargestOfStep(
+            names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step)
+        )
         for step in steps
         if step.outliers and not step.tasks
     ]
@@ -198,7 +252,11 @@ def page_of(record: Record, drawing: Drawn) -> Page:
     shown, few = without_folded(record), representatives(record)
     names, few_names = step_labels(shown), step_labels(few)
     steps, few_steps = ordered_steps(shown), ordered_steps(few)
-    chapters = [chapter for presenter, own in presenters(ordered_steps(record)) if (chapter := presenter.chapter(record, own, drawn)) is not None]
+    chapters = [
+        chapter
+        for presenter, own in presenters(ordered_steps(record))
+        if (chapter := presenter.chapter(record, own, drawn)) is not None
+    ]
     verdict = _verdict(record, shown)
     data: dict[str, object] = {
         "figures": {name: figure.specs for name, figure in drawn.items()},
@@ -207,24 +265,43 @@ def page_of(record: Record, drawing: Drawn) -> Page:
     for chapter in chapters:
         data |= chapter.data
     return Page(
-        header=Header(record.run, hosts(record), _when(record.run.created), str(record.run.plan.get("name", "run")), system_lines(record)),
+        header=Header(
+            record.run,
+            hosts(record),
+            _when(record.run.created),
+            str(record.run.plan.get("name", "run")),
+            system_lines(record),
+        ),
         verdict=verdict,
         first_chapters=[chapter for chapter in chapters if chapter.place == "first"],
         numbers=_numbers(record, shown, chapters),
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
         cpus=source.cpus,
         frequency=FrequencySection(
-            [*frequency_tables.grids([table.table for table in gathered]), *frequency_grids([record]), *sustained_tables.grids(searched)],
+            [
+                *frequency_tables.grids([table.table for table in gathered]),
+                *frequency_grids([record]),
+                *sustained_tables.grids(searched),
+            ],
             [figure.name for figure in drawing.timing],
         ),
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
         detail=_detail(steps, names),
         largest=_largest_of(steps, names),
         loads=[_load(step, few_names[step.id]) for step in few_steps],
-        deployments=[(few_names[step.id], deployment_table(step.deployment)) for step in few_steps if step.deployment is not None],
+        deployments=[
+            (few_names[step.id], deployment_table(step.deployment))
+            for step in few_steps
+            if step.deployment is not None
+        ],
         marks=verdict.marks,
-        changes=ChangesSection(folded_probes(record), [(few_names[step.id], change_tables(step)) for step in few_steps]),
-        facts=[Facts(name, short_rows(facts), all_rows(facts), audit_summary_of(facts)) for name, facts in record.systems.items()],
+        changes=ChangesSection(
+            folded_probes(record), [(few_names[step.id], change_tables(step)) for step in few_steps]
+        ),
+        facts=[
+            Facts(name, short_rows(facts), all_rows(facts), audit_summary_of(facts))
+            for name, facts in record.systems.items()
+        ],
         method=_method(record, few),
         headings=list(tables.FIGURES.values()),
         data=data,
@@ -232,7 +309,10 @@ def page_of(record: Record, drawing: Drawn) -> Page:
 
 
 def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = None) -> str:
-    """The page as text. All that comes from the record is escaped. `timing`: how frequencies are judged, and the markers of their figures.
+    """The page as text.
+
+    All that comes from the record is escaped. `timing`: how frequencies are judged, and the markers of their
+    figures.
 
     `drawn`: the figures, where they are drawn already.
 
@@ -254,13 +334,21 @@ def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = Non
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page to `out`; it is complete or not there. Raises InputError where `out` cannot be written, MeasureError for a full disk."""
+    """Write a page to `out`; it is complete or not there.
+
+    Raises InputError where `out` cannot be written, MeasureError for a full disk.
+    """
     with clear_errors(out, option="-o", kind="file"):
         write_whole(out, text.encode(errors="replace"))
 
 
-def render(record: Record, out: Path | None = None, timing: Timing | None = None, drawn: Drawn | None = None) -> Path:
-    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; it is complete or not there. Gives its path.
+def render(
+    record: Record, out: Path | None = None, timing: Timing | None = None, drawn: Drawn | None = None
+) -> Path:
+    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; it is
+    complete or not there.
+
+    Gives its path.
 
     Raises InputError where it cannot be written, RecordError for a damaged record.
     """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the page shows: one dataclass a section, in the page's order. templates/page.html.j2 has the same names."""
+"""What the page shows: one dataclass a section, in the page's order. templates/page.html.j2 has the same
+names.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Header:
-    """The machines and the run. `when`: its beginning in UTC, for people; `plan`: what was run; `system`: the machines in lines."""
+    """The machines and the run.
+
+    `when`: its beginning in UTC, for people; `plan`: what was run; `system`: the machines in lines.
+    """
 
     run: Run
     hosts: list[str]
@@ -34,7 +39,11 @@ class Header:
 
 @dataclass(frozen=True)
 class VerdictSection:
-    """The answer. `outcomes`: how each load did; `example`: a command that would give a verdict, where no requirement was given."""
+    """The answer.
+
+    `outcomes`: how each load did; `example`: a command that would give a verdict, where no requirement was
+    given.
+    """
 
     conclusion: Conclusion
     outcomes: list[Outcome]
@@ -46,7 +55,10 @@ class VerdictSection:
 
 @dataclass(frozen=True)
 class LoadTable:
-    """One quantity by load, all CPUs together. `counted` and `missed`: what the columns of these names hold."""
+    """One quantity by load, all CPUs together.
+
+    `counted` and `missed`: what the columns of these names hold.
+    """
 
     quantity: str
     rows: list[Row]
@@ -56,7 +68,10 @@ class LoadTable:
 
 @dataclass(frozen=True)
 class NumbersSection:
-    """Idle beside loaded. `lines`: of repeats, a cross-check, and what was counted; `elsewhere`: (id of a chapter, what the run measured), where no
+    """Idle beside loaded.
+
+    `lines`: of repeats, a cross-check, and what was counted; `elsewhere`: (id of a chapter, what the run
+    measured), where no
     quantity has a line here. `compares`: both idle and a load were measured."""
 
     tables: list[LoadTable]
@@ -145,7 +160,10 @@ class LoadOfStep:
 
 @dataclass(frozen=True)
 class ChangesSection:
-    """What changed over each step. `folded`: (probe, number of its steps) of which only one of each load and deployment is here."""
+    """What changed over each step.
+
+    `folded`: (probe, number of its steps) of which only one of each load and deployment is here.
+    """
 
     folded: list[tuple[str, int]]
     steps: list[tuple[str, list[Changes]]]
@@ -153,7 +171,9 @@ class ChangesSection:
 
 @dataclass(frozen=True)
 class Facts:
-    """One machine: the facts in short, all of them, and what the audit found when it was measured, None where that is not known."""
+    """One machine: the facts in short, all of them, and what the audit found when it was measured, None where
+    that is not known.
+    """
 
     name: str
     short: Pairs

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a probe shows beyond the tables and figures of every probe. Packages register presenters as entry points in the group `rtgauge.presenters`, by the name
+"""What a probe shows beyond the tables and figures of every probe.
+
+Packages register presenters as entry points in the group `rtgauge.presenters`, by the name
 of the probe, or of the file that a step keeps; a presenter is imported when a record has such a step."""
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
 
 GROUP = "rtgauge.presenters"
-"""The group of entry points: a probe's name, or the name of a file that steps of any probe keep = the presenter."""
+"""The group of entry points: a probe's name, or the name of a file that steps of any probe keep = the
+presenter.
+"""
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -39,16 +43,23 @@ class Chapter:
     """What the template shows, as `chapter.content`."""
     place: Literal["first", "after frequencies"]
     measured: str
-    """What the run measured, as a sentence ends that begins with "This run measured": for a run of which nothing else has numbers."""
+    """What the run measured, as a sentence ends that begins with "This run measured": for a run of which
+    nothing else has numbers.
+    """
     data: Mapping[str, object] = field(default_factory=dict[str, object])
     """For the page's script, beside what is there already."""
 
 
 class Presenter:
-    """Shows nothing: a probe overrides what it has. `steps` are those of its probes, in the order of the conditions."""
+    """Shows nothing: a probe overrides what it has.
+
+    `steps` are those of its probes, in the order of the conditions.
+    """
 
     def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """What came of these steps, as a part of the sentence that concludes the record; None where the largest value of each quantity says it."""
+        """What came of these steps, as a part of the sentence that concludes the record; None where the
+        largest value of each quantity says it.
+        """
         return None
 
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
@@ -56,11 +67,16 @@ class Presenter:
         return []
 
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
-        """Its chapter of the page; `drawn`: the names of the figures that the page has. Raises RecordError for a damaged record."""
+        """Its chapter of the page; `drawn`: the names of the figures that the page has.
+
+        Raises RecordError for a damaged record.
+        """
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:  # noqa: ARG002
-        """Its tables beside those of the frequencies, of all records together; `width`: columns of a terminal, None for a page."""
+        """Its tables beside those of the frequencies, of all records together; `width`: columns of a
+        terminal, None for a page.
+        """
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
@@ -78,7 +94,8 @@ def _registered() -> dict[str, EntryPoint]:
 
 @cache
 def presenter_of(name: str) -> Presenter | None:
-    """The presenter of a probe, or of the steps that keep a file of that name; None if the tables and figures of every probe are enough.
+    """The presenter of a probe, or of the steps that keep a file of that name; None if the tables and figures
+    of every probe are enough.
 
     Raises InputError if the package that registers it cannot be imported, or registers something else.
     """
@@ -88,14 +105,19 @@ def presenter_of(name: str) -> Presenter | None:
     try:
         presenter: object = point.load()
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{name}: the package that presents it cannot be used ({point.value}: {error}); update or remove that package") from None
+        raise InputError(
+            f"{name}: the package that presents it cannot be used ({point.value}: {error}); update "
+            "or remove that package"
+        ) from None
     if not isinstance(presenter, Presenter):
         raise InputError(f"{name}: {point.value} is not a presenter; update or remove that package")
     return presenter
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its own of them: those of kept files, and then in the order of the probes."""
+    """The presenters of these steps, each with its own of them: those of kept files, and then in the order of
+    the probes.
+    """
     probes = {probe.name: probe for probe in map(probe_of, steps)}
     files = dict.fromkeys(file for step in steps for file in step.checksums)
     own: dict[Presenter, list[Step]] = {}
@@ -123,14 +145,26 @@ def _imported_lines(step: Step) -> list[str]:
         if isinstance(text, str):
             lines += [f"{result.name}{where}: {line}" for line in text.splitlines() if line.strip()]
         else:
-            known = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.values.items() if value is not None)
+            known = ", ".join(
+                f"{name.replace('_', ' ')} {value}"
+                for name, value in result.values.items()
+                if value is not None
+            )
             lines.append(f"{result.name}{where}: {known}")
     return lines
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """What recording the kernel's events cost: of several steps the largest cost that is seen, with the name of its step. Empty where it was not measured."""
-    costs = [(step, step.explain.cost) for step in steps if step.explain is not None and step.explain.cost is not None]
+    """What recording the kernel's events cost: of several steps the largest cost that is seen, with the name
+    of its step.
+
+    Empty where it was not measured.
+    """
+    costs = [
+        (step, step.explain.cost)
+        for step in steps
+        if step.explain is not None and step.explain.cost is not None
+    ]
     if not costs:
         return []
     step, worst = max(costs, key=lambda known: (known[1].low_ns > 0, known[1].median_ns))
@@ -138,11 +172,15 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
         return [f"recording the kernel's events {worst.words}"]
     if worst.low_ns <= 0:
         return [f"recording the kernel's events has no cost that can be seen in {len(costs)} steps"]
-    return [f"recording the kernel's events {worst.words} in {names[step.id]}, the most of {len(costs)} steps"]
+    return [
+        f"recording the kernel's events {worst.words} in {names[step.id]}, the most of {len(costs)} steps"
+    ]
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The lines of all steps, each behind its step's name (by id); at the end what explaining cost, and which outliers are one event."""
+    """The lines of all steps, each behind its step's name (by id); at the end what explaining cost, and which
+    outliers are one event.
+    """
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]

@@ -18,7 +18,9 @@ SEVERAL = "time"
 
 
 def has_distribution(step: Step) -> bool:
-    """Whether all series of its main quantity are one distribution: not those of a task set, nor waits for different locks."""
+    """Whether all series of its main quantity are one distribution: not those of a task set, nor waits for
+    different locks.
+    """
     return not step.tasks and probe_of(step).pooled
 
 
@@ -39,9 +41,15 @@ def quantities(steps: Iterable[Step]) -> list[str]:
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """A requirement that bounds what these steps measured, or what the default probe measures; None where nothing of it can be bounded."""
+    """A requirement that bounds what these steps measured, or what the default probe measures; None where
+    nothing of it can be bounded.
+    """
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
-    examples = {metric.name: metric.bound.example for probe, name in measured if (metric := probe.metric(name)) is not None and metric.bound is not None}
+    examples = {
+        metric.name: metric.bound.example
+        for probe, name in measured
+        if (metric := probe.metric(name)) is not None and metric.bound is not None
+    }
     return next((examples[name] for name in requirement_metrics() if name in examples), None)
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al. (2021) for any records.
+"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al.
+
+(2021) for any records.
 
 Response latency beside cyclictest is their table 4; the parts of a response are in their fig. 2 and sec. 4.1.
 """
@@ -14,7 +16,13 @@ from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.model import COKERNELS
 from rtgauge.report.grid import Grid
-from rtgauge.report.outer_view import WIDE_VIEWS, instrument_grids, instrument_line, views_grid, without_middle
+from rtgauge.report.outer_view import (
+    WIDE_VIEWS,
+    instrument_grids,
+    instrument_line,
+    views_grid,
+    without_middle,
+)
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.system.fact_summary import brief
@@ -35,7 +43,9 @@ PARTS = {
     "scheduling-duration": "scheduling duration",
     "thread-latency": "thread latency",
 }
-"""The paper's four parts, in the order in which they come, and in kernel space the wake-up of a kernel thread."""
+"""The paper's four parts, in the order in which they come, and in kernel space the wake-up of a kernel
+thread.
+"""
 OVERALL = "Overall response latency"
 WIDE = 180
 MOST = 24
@@ -68,17 +78,36 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
     """The response steps that are shown one by one: not those of a search over the period."""
-    return [(record, step) for record in map(without_searches, records) for step in record.steps if step.key.probe == RESPONSE.name and step.total is not None]
+    return [
+        (record, step)
+        for record in map(without_searches, records)
+        for step in record.steps
+        if step.key.probe == RESPONSE.name and step.total is not None
+    ]
 
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
     """What cyclictest measured in the same record under the same load."""
-    return next((step.total for step in record.steps if step.key.tool == "cyclictest" and step.key.load == load and step.total is not None), None)
+    return next(
+        (
+            step.total
+            for step in record.steps
+            if step.key.tool == "cyclictest" and step.key.load == load and step.total is not None
+        ),
+        None,
+    )
 
 
 def _on_the_wire(step: Step) -> str:
     """The smallest and largest of what the wire's time stamps say."""
-    wire = next((series for series in step.series if series.metric == "response" and series.labels.get("role") == "wire"), None)
+    wire = next(
+        (
+            series
+            for series in step.series
+            if series.metric == "response" and series.labels.get("role") == "wire"
+        ),
+        None,
+    )
     return NONE if wire is None else f"{us(wire.min_ns)}/{us(wire.max_ns)}"
 
 
@@ -108,12 +137,45 @@ def response_grid(records: Sequence[Record]) -> Grid | None:
         figures = [us(total.min_ns), us(total.mean_ns), us(total.max_ns), us(total.std_ns), _variance(total)]
         cyclictest = NONE if other is None else f"{us(other.min_ns)}/{us(other.max_ns)}"
         samples = [whole(total.count), whole(total.missed)]
-        rows.append([f"{host}, {kernel}", step.key.load, _place(step), path, rt, *samples, *figures, _on_the_wire(step), cyclictest])
+        rows.append(
+            [
+                f"{host}, {kernel}",
+                step.key.load,
+                _place(step),
+                path,
+                rt,
+                *samples,
+                *figures,
+                _on_the_wire(step),
+                cyclictest,
+            ]
+        )
     notes = [
-        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps of the wire's kernel module, as an oscilloscope shows it.",
-        "cyclictest: min/max of wake-ups in the same record under the same load, where the plan has it; it measures no line and no answer.",
+        (
+            "In us, the variance in us². On the wire: min/max between the two edges by the time stamps "
+            "of the wire's kernel module, as an oscilloscope shows it."
+        ),
+        (
+            "cyclictest: min/max of wake-ups in the same record under the same load, where the plan "
+            "has it; it measures no line and no answer."
+        ),
     ]
-    columns = ["system", "load", "space", "path", "PREEMPT_RT", "samples", "lost", "min", "mean", "max", "std", "variance", "on the wire", "cyclictest"]
+    columns = [
+        "system",
+        "load",
+        "space",
+        "path",
+        "PREEMPT_RT",
+        "samples",
+        "lost",
+        "min",
+        "mean",
+        "max",
+        "std",
+        "variance",
+        "on the wire",
+        "cyclictest",
+    ]
     return Grid(OVERALL, columns, rows, notes)
 
 
@@ -126,14 +188,35 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
                 segment = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
                 if segment is not None and segment.count:
                     where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path', '')}"
-                    rows.append([words, where, whole(segment.count), us(segment.min_ns), us(segment.mean_ns), us(segment.p99_ns), us(segment.max_ns)])
+                    rows.append(
+                        [
+                            words,
+                            where,
+                            whole(segment.count),
+                            us(segment.min_ns),
+                            us(segment.mean_ns),
+                            us(segment.p99_ns),
+                            us(segment.max_ns),
+                        ]
+                    )
     if not rows:
         return None
     notes = [
-        "In us. In user space from the kernel's tracepoints: the four come one after the other; what the running task then needs for its answer is the rest.",
-        "In kernel space from the module's time stamps: from the stimulus to the top half, to the thread that answers, and from its entry to the answer.",
+        (
+            "In us. In user space from the kernel's tracepoints: the four come one after the other; "
+            "what the running task then needs for its answer is the rest."
+        ),
+        (
+            "In kernel space from the module's time stamps: from the stimulus to the top half, to the "
+            "thread that answers, and from its entry to the answer."
+        ),
     ]
-    return Grid("Parts of a response", ["part", "load, space, path", "samples", "min", "mean", "99 %", "max"], rows, notes)
+    return Grid(
+        "Parts of a response",
+        ["part", "load, space, path", "samples", "min", "mean", "99 %", "max"],
+        rows,
+        notes,
+    )
 
 
 def _counts(result: Result) -> str:
@@ -151,7 +234,10 @@ def signal_lines(step: Step) -> list[str]:
     if step.peer is not None:
         own = other_role(step.peer.role)
         target = step.key.targets["self"]
-        lines.append(f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}; each by its own clock")
+        lines.append(
+            f"{own} on {target}, with the load and the deployment; {step.peer.role} on "
+            f"{step.peer.target}; each by its own clock"
+        )
     outside = instrument_line(step)
     lines += [] if outside is None else [outside]
     for result in step.results:
@@ -165,7 +251,11 @@ def signal_lines(step: Step) -> list[str]:
 
 
 def _upright(grid: Grid) -> Grid:
-    rows = [[row[0] if number == 0 else "", name, cell] for row in grid.rows for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))]
+    rows = [
+        [row[0] if number == 0 else "", name, cell]
+        for row in grid.rows
+        for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))
+    ]
     return Grid(grid.title, ["system", "", "value"], rows, grid.notes)
 
 
@@ -203,9 +293,14 @@ class SignalPath(Presenter):
             console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:
-        """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's table, a line a figure."""
+        """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's
+        table, a line a figure.
+        """
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
-        return [_upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid for grid in tables]
+        return [
+            _upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid
+            for grid in tables
+        ]
 
     def lines(self, step: Step) -> list[str]:
         """What each role counted."""

@@ -25,24 +25,47 @@ def _spread(curve: Curve) -> str:
 
 
 def _fails(curve: Curve) -> str:
-    failing = max((result for result in curve.found if result.failing_ns is not None), key=lambda result: result.failing_ns or 0, default=None)
-    return NONE if failing is None else f"{format_time(failing.failing_ns)}{' (master)' if failing.by_master else ''}"
+    failing = max(
+        (result for result in curve.found if result.failing_ns is not None),
+        key=lambda result: result.failing_ns or 0,
+        default=None,
+    )
+    return (
+        NONE
+        if failing is None
+        else f"{format_time(failing.failing_ns)}{' (master)' if failing.by_master else ''}"
+    )
 
 
 def sustained_sentence(curve: Curve) -> str:
-    """The answer of one search: "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats, 84.1 us to 88.0 us; lost cycles at 77.1 us"."""
+    """The answer of one search: "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats, 84.1 us
+    to 88.0 us; lost cycles at 77.1 us".
+    """
     repeats = len(curve.found)
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
         return f"{curve.label}: no period is sustained: cycles were lost at all that were measured{where}"
     least = "at least " if curve.no_end else ""
-    spread = f", {_spread(curve)}" if curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1] else ""
+    spread = (
+        f", {_spread(curve)}"
+        if curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
+        else ""
+    )
     among = f" in all {repeats} repeats{spread}" if repeats > 1 else ""
     failing = _fails(curve)
-    ends = "; nothing was lost at the shortest period" if curve.no_end else f"; lost cycles at {failing}" if failing != NONE else ""
+    ends = (
+        "; nothing was lost at the shortest period"
+        if curve.no_end
+        else f"; lost cycles at {failing}"
+        if failing != NONE
+        else ""
+    )
     doubt = "; the search is not over" if any(not result.complete for result in curve.found) else ""
-    return f"{curve.label}: {least}{format_hz(curve.sustained_hz)} sustained (every {format_time(curve.sustained_ns)}){among}{ends}{doubt}"
+    return (
+        f"{curve.label}: {least}{format_hz(curve.sustained_hz)} sustained (every "
+        f"{format_time(curve.sustained_ns)}){among}{ends}{doubt}"
+    )
 
 
 def result_grid(curves: Sequence[Curve]) -> Grid | None:
@@ -53,29 +76,57 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
     near = f"periods nearer than {RESOLUTION - 1:.0%} are not distinguished"
     notes = [
         f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
-        "loses: the longest period at which something was lost, or (master) at which only the master was late.",
+        (
+            "loses: the longest period at which something was lost, or (master) at which only the "
+            "master was late."
+        ),
     ]
     for curve in curves:
         hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"
         short = "≤ " if curve.no_end and curve.sustained_ns is not None else ""
         period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
-        rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", _spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)])
+        rows.append(
+            [
+                curve.label,
+                period,
+                f"{'≥ ' if short else ''}{hz}",
+                _spread(curve),
+                _fails(curve),
+                whole(len(curve.found)),
+                whole(curve.cycles),
+            ]
+        )
         known = sum(result.sustained_ns is not None for result in curve.found)
         if known > 1:
-            notes.append(f"{curve.label}: the spread of {known} repeats holds the median of many with a probability of {curve.coverage:.0%}.")
+            notes.append(
+                f"{curve.label}: the spread of {known} repeats holds the median of many with a "
+                f"probability of {curve.coverage:.0%}."
+            )
         if curve.loss_at_most is not None:
             share = format_share(curve.loss_at_most)
             notes.append(
-                f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer than {share} cycles are lost; more cycles would say more."
+                f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer "
+                f"than {share} cycles are lost; more cycles would say more."
             )
         if any(result.by_master for result in curve.found):
-            notes.append(f"{curve.label}: below, the master was late and the slave lost nothing: its limit may be higher; a master on another machine tells.")
+            notes.append(
+                f"{curve.label}: below, the master was late and the slave lost nothing: its limit "
+                "may be higher; a master on another machine tells."
+            )
         if curve.no_end:
-            notes.append(f"{curve.label}: nothing was lost at the shortest period either, so a shorter one may be sustained.")
+            notes.append(
+                f"{curve.label}: nothing was lost at the shortest period either, so a shorter one "
+                "may be sustained."
+            )
         unfinished = [str(result.repeat) for result in curve.found if not result.complete]
         if unfinished:
             notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not over.")
-    return Grid("Highest sustained frequency", ["", "period", "frequency", "spread", "loses", "repeats", "cycles"], rows, notes)
+    return Grid(
+        "Highest sustained frequency",
+        ["", "period", "frequency", "spread", "loses", "repeats", "cycles"],
+        rows,
+        notes,
+    )
 
 
 def _share(count: int, cycles: int) -> str:
@@ -99,7 +150,12 @@ def curve_grid(curve: Curve) -> Grid:
         largest = max((point.max_ns for point in points if point.max_ns is not None), default=None)
         shares = [_share(sum(getattr(point, name) for point in points), cycles) for name in columns]
         rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
-    return Grid(f"Losses and long delays: {curve.label}", ["period", "frequency", "cycles", *columns.values(), "max (us)"], rows, notes)
+    return Grid(
+        f"Losses and long delays: {curve.label}",
+        ["period", "frequency", "cycles", *columns.values(), "max (us)"],
+        rows,
+        notes,
+    )
 
 
 def grids(curves: Sequence[Curve]) -> list[Grid]:

@@ -33,7 +33,10 @@ FIGURES = {
 
 def figure_cells(figures: Distribution) -> dict[str, str]:
     """Heading -> the figure in us with one decimal, `≥` before a lower bound."""
-    return {heading: us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds) for key, heading in FIGURES.items()}
+    return {
+        heading: us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds)
+        for key, heading in FIGURES.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,27 @@ class Row:
 
 
 def missed_known(step: Step) -> bool:
-    """Whether the step's tool counted missed activations, and said how late they were: cyclictest skips them without a word."""
+    """Whether the step's tool counted missed activations, and said how late they were: cyclictest skips them
+    without a word.
+    """
     return not any(mark.name == "missed-unknown" for mark in step.marks)
 
 
 def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark]) -> list[Row]:
-    missed = "" if not has_releases(step) else whole(summary.missed) if summary.missed or missed_known(step) else "?"
+    missed = (
+        ""
+        if not has_releases(step)
+        else whole(summary.missed)
+        if summary.missed or missed_known(step)
+        else "?"
+    )
     plain = Row(name, whole(summary.count), missed, figure_cells(summary), marks=marks)
     if not summary.missed:
         return [plain]
-    return [plain, Row("missed filled in", whole(summary.filled.count), "", figure_cells(summary.filled), filled=True)]
+    return [
+        plain,
+        Row("missed filled in", whole(summary.filled.count), "", figure_cells(summary.filled), filled=True),
+    ]
 
 
 def load_rows(record: Record) -> dict[str, list[Row]]:
@@ -67,7 +81,11 @@ def load_rows(record: Record) -> dict[str, list[Row]]:
     Without task sets and priority inversion, which have tables of their own.
     """
     names = step_labels(record)
-    totals = [(step, step.total) for step in ordered_steps(record) if step.total is not None and has_distribution(step)]
+    totals = [
+        (step, step.total)
+        for step in ordered_steps(record)
+        if step.total is not None and has_distribution(step)
+    ]
     rows: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
     for step, total in totals:
         rows[quantity_of(step)] += _rows(step, names[step.id], total, step.marks)
@@ -86,9 +104,15 @@ def series_name(summary: SeriesSummary) -> str:
 
 
 def _silent_tasks(step: Step) -> set[str]:
-    """Threads without any activation, if there are several: those of a program with many, most of which only wait."""
+    """Threads without any activation, if there are several: those of a program with many, most of which only
+    wait.
+    """
     tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
-    heard = {str(summary.labels.get("task")) for summary in step.series if summary.count or summary.missed or summary.warm_up.count}
+    heard = {
+        str(summary.labels.get("task"))
+        for summary in step.series
+        if summary.count or summary.missed or summary.warm_up.count
+    }
     return tasks - heard if len(tasks - heard) > 1 else set()
 
 
@@ -99,15 +123,26 @@ def heard_series(step: Step) -> list[SeriesSummary]:
 
 
 def series_rows(step: Step) -> list[Row]:
-    """A line a series of one step, with its metric where there are several; and one for all threads that had no activation."""
+    """A line a series of one step, with its metric where there are several; and one for all threads that had
+    no activation.
+    """
     rows: list[Row] = []
     several = len({summary.metric for summary in step.series}) > 1
     for summary in heard_series(step):
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
         name = series_name(summary)
-        rows += _rows(step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks)
+        rows += _rows(
+            step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks
+        )
     if silent := _silent_tasks(step):
-        rows.append(Row(f"{len(silent)} threads without an activation", "0", "", dict.fromkeys(FIGURES.values(), us(None))))
+        rows.append(
+            Row(
+                f"{len(silent)} threads without an activation",
+                "0",
+                "",
+                dict.fromkeys(FIGURES.values(), us(None)),
+            )
+        )
     return rows
 
 
@@ -124,7 +159,9 @@ def outlier_rows(step: Step, most: int = 5) -> list[Late]:
     """The largest latencies of a step, at most `most`, largest first."""
     late: list[Late] = []
     main = {series.series for series in step.main_series}
-    for outlier in sorted((outlier for outlier in step.outliers if outlier.series in main), key=lambda o: -o.value_ns)[:most]:
+    for outlier in sorted(
+        (outlier for outlier in step.outliers if outlier.series in main), key=lambda o: -o.value_ns
+    )[:most]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         late.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into))
     return late
@@ -157,6 +194,9 @@ def thread_rows(series: Sequence[SeriesSummary]) -> list[ThreadRow]:
             "CPU time": us(thread.cpu_ns),
         }
         if any(other.thread is not None and other.thread.mode_switches is not None for other in series):
-            cells |= {"switches": whole(thread.context_switches), "switches to Linux": whole(thread.mode_switches)}
+            cells |= {
+                "switches": whole(thread.context_switches),
+                "switches to Linux": whole(thread.mode_switches),
+            }
         rows.append(ThreadRow(series_name(summary), cells))
     return rows

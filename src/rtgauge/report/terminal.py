@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a record: the summary after a run, and the list of records. Nothing heavy is imported here."""
+"""What the terminal shows of a record: the summary after a run, and the list of records.
+
+Nothing heavy is imported here.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,12 @@ LEAST_NAME = 8
 ENOUGH_NAME = 24
 """A longer name may take several lines for the sake of more columns."""
 NARROW = ("mean", "p99.9", "max")
-STYLE = {VerdictWord.HOLDS: "bold green", VerdictWord.MARGINAL: "bold yellow", VerdictWord.FAILS: "bold red", VerdictWord.CANNOT_TELL: "bold yellow"}
+STYLE = {
+    VerdictWord.HOLDS: "bold green",
+    VerdictWord.MARGINAL: "bold yellow",
+    VerdictWord.FAILS: "bold red",
+    VerdictWord.CANNOT_TELL: "bold yellow",
+}
 NO_ROW = Row("", "", "", dict.fromkeys(FIGURES.values(), ""))
 """Of a line that is a heading."""
 MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: "bold red"}
@@ -80,26 +88,39 @@ def _lines(record: Record, quantity: str) -> list[tuple[Text, Row]]:
             continue
         for row in totals.get(names[step.id], []):
             only = f", {_only(step.series[0])}" if len(step.series) == 1 else ""
-            label = Text("  filled in", style="dim") if row.filled else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
+            label = (
+                Text("  filled in", style="dim")
+                if row.filled
+                else Text(printable(row.name + only) + ("*" if step.marks else ""), style="bold")
+            )
             lines.append((label, row))
         if not has_distribution(step):
-            lines.append((Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"), NO_ROW))
+            lines.append(
+                (Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"), NO_ROW)
+            )
         if len(step.series) > 1 or step.total is None:
             for row in series_rows(step):
-                label = Text("    filled in" if row.filled else f"  {printable(row.name)}", style="dim" if row.filled else "")
+                label = Text(
+                    "    filled in" if row.filled else f"  {printable(row.name)}",
+                    style="dim" if row.filled else "",
+                )
                 lines.append((label, row))
     return lines
 
 
 def _table(record: Record, quantity: str, width: int) -> Table:
-    """The widest set of columns that fits; where a line is too long for the terminal, its name goes on below."""
+    """The widest set of columns that fits; where a line is too long for the terminal, its name goes on
+    below.
+    """
     lines = _lines(record, quantity)
     gap = 2 if width >= 76 else 1
     label_width = max((len(name.plain) for name, _ in lines), default=LEAST_NAME)
     counts = ("count", "missed") if any(row.missed for _, row in lines) else ("count",)
     for figures in (WIDE, MIDDLE, NARROW):
         headings = (*counts, *figures)
-        room = width - _needed([[_cell(row, heading) for heading in headings] for _, row in lines], headings, gap)
+        room = width - _needed(
+            [[_cell(row, heading) for heading in headings] for _, row in lines], headings, gap
+        )
         if room >= min(label_width, ENOUGH_NAME):
             break
     shown = max(LEAST_NAME, min(label_width, room))
@@ -121,7 +142,9 @@ def print_conclusion(record: Record, console: Console) -> None:
         if conclusion.doubts:
             console.print(Text(printable("; ".join(conclusion.doubts)), style="yellow"))
         return
-    console.print(Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold")))
+    console.print(
+        Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold"))
+    )
     console.print(Text(f"required  {printable(conclusion.requirement or '')}"))
     console.print(Text(f"next      {printable(conclusion.next or '')}"))
 
@@ -130,12 +153,19 @@ def _marks(record: Record) -> Iterable[Text]:
     """Each mark once, the severest first."""
     for mark in gathered_marks(record):
         where = f" {mark.where}" if mark.where else ""
-        yield Text.assemble((mark.severity.value, MARK_STYLE[mark.severity]), f": {printable(mark.name)}{printable(where)}: {printable(mark.detail)}")
+        yield Text.assemble(
+            (mark.severity.value, MARK_STYLE[mark.severity]),
+            f": {printable(mark.name)}{printable(where)}: {printable(mark.detail)}",
+        )
 
 
 def _singly(record: Record) -> Record:
     """The record with the steps that are shown one by one."""
-    return replace(record, steps=kept) if len(kept := [step for step in record.steps if not is_folded(step, record)]) < len(record.steps) else record
+    return (
+        replace(record, steps=kept)
+        if len(kept := [step for step in record.steps if not is_folded(step, record)]) < len(record.steps)
+        else record
+    )
 
 
 def _ends(record: Record, console: Console, *, kept: bool, details: bool) -> list[Text]:
@@ -143,7 +173,9 @@ def _ends(record: Record, console: Console, *, kept: bool, details: bool) -> lis
     lines: list[Text] = []
     example = example_requirement(record.steps)
     if not record.run.verdicts and example is not None and _singly(record) is record:
-        lines += Text(f'No requirement was given; add one: --require "{example}"', style="dim").wrap(console, console.width)
+        lines += Text(f'No requirement was given; add one: --require "{example}"', style="dim").wrap(
+            console, console.width
+        )
     if not kept:
         return lines if details else [*lines, Text("Every CPU, thread and mark: --details", style="dim")]
     if not details:
@@ -153,9 +185,11 @@ def _ends(record: Record, console: Console, *, kept: bool, details: bool) -> lis
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:
-    """The conclusion, the system, what was measured, marks, what was left out, and where the record is (if it is kept).
+    """The conclusion, the system, what was measured, marks, what was left out, and where the record is (if it
+    is kept).
 
-    By default a row a load, in at most MOST_LINES lines after the conclusion; with `details` all CPUs, threads, parts and marks.
+    By default a row a load, in at most MOST_LINES lines after the conclusion; with `details` all CPUs,
+    threads, parts and marks.
     """
     print_conclusion(record, console)
     console.print()
@@ -170,7 +204,12 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
         console.print()
         console.print(_table(single, quantity, console.width))
     if any(row.filled for rows in load_rows(single).values() for row in rows):
-        console.print(Text("filled in: each missed activation is counted with the latency that it would have had", style="dim"))
+        console.print(
+            Text(
+                "filled in: each missed activation is counted with the latency that it would have had",
+                style="dim",
+            )
+        )
     for line in [*repeat_lines(single), *cross_check_lines(single)]:
         console.print(Text(printable(line)))
     for line in step_lines(ordered_steps(record), step_labels(record)):
@@ -181,20 +220,35 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
     for mark in _marks(record):
         console.print(Text.assemble("* ", mark))
     for item in record.run.left_out:
-        console.print(Text(printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))))
+        console.print(
+            Text(
+                printable(
+                    f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else "")
+                )
+            )
+        )
     if record.run.state != "complete":
         finished, planned = len(record.run.steps), plural(len(record.run.planned), "planned step")
-        console.print(Text(f"This run is {record.run.state}: {finished} of {planned} finished.", style="yellow"))
+        console.print(
+            Text(f"This run is {record.run.state}: {finished} of {planned} finished.", style="yellow")
+        )
     for line in ends:
         console.print(line, soft_wrap=True)
 
 
 def _largest(steps: Iterable[Step]) -> str:
-    return us(max((step.total.max_ns for step in steps if step.total is not None and step.total.max_ns is not None), default=None))
+    return us(
+        max(
+            (step.total.max_ns for step in steps if step.total is not None and step.total.max_ns is not None),
+            default=None,
+        )
+    )
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """A line a record, or two where the terminal is narrow: what every command takes for it, date, host, state, loads, and the largest latency (us)."""
+    """A line a record, or two where the terminal is narrow: what every command takes for it, date, host,
+    state, loads, and the largest latency (us).
+    """
     rows = [_list_row(record) for record in records]
     if not rows:
         console.print("No record is here.")
@@ -224,4 +278,14 @@ def _known_as(record: Record) -> str:
 def _list_row(record: Record) -> tuple[str, ...]:
     loads = ", ".join(dict.fromkeys(step.key.load for step in ordered_steps(record))) or "–"
     date = record.run.created.replace("T", " ")[:16]
-    return tuple(printable(cell) for cell in (_known_as(record), date, ", ".join(hosts(record)), record.run.state, loads, _largest(record.steps)))
+    return tuple(
+        printable(cell)
+        for cell in (
+            _known_as(record),
+            date,
+            ", ".join(hosts(record)),
+            record.run.state,
+            loads,
+            _largest(record.steps),
+        )
+    )

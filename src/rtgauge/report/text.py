@@ -48,7 +48,10 @@ def value(item: object) -> str:
     if isinstance(item, float):
         return f"{item:.4g}" if abs(item) < 10_000 else f"{item:,.0f}"
     if isinstance(item, Mapping):
-        return ", ".join(f"{key}: {value(part)}" for key, part in cast("Mapping[object, object]", item).items()) or "none"
+        return (
+            ", ".join(f"{key}: {value(part)}" for key, part in cast("Mapping[object, object]", item).items())
+            or "none"
+        )
     if isinstance(item, (list, tuple)):
         return ", ".join(value(part) for part in cast("list[object]", item)) or "none"
     return str(item) or "none"
@@ -62,12 +65,16 @@ def _scaled(number: float, unit: str) -> str:
 
 
 def quantity(key: str, item: object) -> tuple[str, str]:
-    """(name, value with its unit) of one entry of a dictionary, whose key names the unit of a bare number: "cpu_share", 0.98 -> ("CPU share", "98 %")."""
+    """(name, value with its unit) of one entry of a dictionary, whose key names the unit of a bare number:
+    "cpu_share", 0.98 -> ("CPU share", "98 %").
+    """
     if isinstance(item, bool) or not isinstance(item, (int, float)):
         return words(key), value(item)
     parts = key.split("_")
     if parts[-1] == "ns":
-        return words("_".join(parts[:-1])), format_duration(item) if isinstance(item, int) else f"{item:.4g} ns"
+        return words("_".join(parts[:-1])), format_duration(item) if isinstance(
+            item, int
+        ) else f"{item:.4g} ns"
     if key.endswith("bits_per_second"):
         return words(key.removesuffix("bits_per_second") + "rate"), _scaled(item, "bit/s")
     if "bytes" in parts:

@@ -43,28 +43,41 @@ class _Counted:
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
     """The results of this name of a thread, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
-    counted = [_Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns")) for result in found]
+    counted = [
+        _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))
+        for result in found
+    ]
     return sorted((entry for entry in counted if entry.count > 0), key=lambda entry: -entry.count)
 
 
 def _shares(counted: list[_Counted]) -> str:
     total = sum(entry.count for entry in counted)
-    return ", ".join(f"{entry.who} {format_share(entry.count / total)}" for entry in counted[:MOST_NAMES] if entry.count >= LEAST_SHARE * total)
+    return ", ".join(
+        f"{entry.who} {format_share(entry.count / total)}"
+        for entry in counted[:MOST_NAMES]
+        if entry.count >= LEAST_SHARE * total
+    )
 
 
 def _sleeps(counted: list[_Counted]) -> str:
-    """ "clock_nanosleep 99.9% (at most 998.2 us), futex 0.1% (at most 812.1 us)"; without the times where the kernel does not tell of system calls."""
+    """ "clock_nanosleep 99.9% (at most 998.2 us), futex 0.1% (at most 812.1 us)"; without the times where the
+    kernel does not tell of system calls.
+    """
     total = sum(entry.count for entry in counted)
     return ", ".join(
-        f"{entry.who} {format_share(entry.count / total)}{f' (at most {us(entry.longest_ns)} us)' if entry.longest_ns else ''}"
+        f"{entry.who} {format_share(entry.count / total)}"
+        + (f" (at most {us(entry.longest_ns)} us)" if entry.longest_ns else "")
         for entry in counted[:MOST_NAMES]
     )
 
 
 def _inversions(results: list[Result], task: str) -> list[str]:
-    """ "task control, priority inversion: 12 times blocked on a lock of logger, which has a lower priority, at most 812.1 us; ..."."""
+    """ "task control, priority inversion: 12 times blocked on a lock of logger, which has a lower priority,
+    at most 812.1 us; ...".
+    """
     return [
-        f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of {entry.who}, which has a lower priority, "
+        f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of "
+        f"{entry.who}, which has a lower priority, "
         f"at most {us(entry.longest_ns)} us; {lends}"
         for name, lends in LOCKS.items()
         for entry in _counted(results, name, task, "by")
@@ -84,14 +97,18 @@ def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
 
 def _never_ran(result: Result) -> bool:
     """Whether a thread slept, or was stopped, all the time."""
-    return not any(_number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults"))
+    return not any(
+        _number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults")
+    )
 
 
 class WatchedThreads(Presenter):
     """A line a thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
-        """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times (by irq/31-eth0 3); 0 page faults"."""
+        """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times (by
+        irq/31-eth0 3); 0 page faults".
+        """
         lines: list[str] = []
         threads = [result for result in step.results if result.name == "thread"]
         idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []
@@ -103,12 +120,19 @@ class WatchedThreads(Presenter):
             parts = [plural(_number(result, "activations"), "activation")]
             for name, label, words in (("woken-by", "by", "woken by"), ("sleeps-in", "syscall", "sleeps in")):
                 counted = _counted(step.results, name, task, label)
-                parts += [f"{words} {_sleeps(counted) if name == 'sleeps-in' else _shares(counted)}"] if counted else []
+                parts += (
+                    [f"{words} {_sleeps(counted) if name == 'sleeps-in' else _shares(counted)}"]
+                    if counted
+                    else []
+                )
             preempted = _counted(step.results, "preempted-by", task, "by")
             by = ", ".join(f"{entry.who} {format_count(entry.count)}" for entry in preempted[:MOST_NAMES])
-            parts.append(f"preempted {format_count(_number(result, 'preemptions'))} times{f' (by {by})' if by else ''}")
+            parts.append(
+                f"preempted {format_count(_number(result, 'preemptions'))} times{f' (by {by})' if by else ''}"
+            )
             major = _number(result, "major_faults")
-            parts.append(f"{plural(_number(result, 'minor_faults') + major, 'page fault')}{f', {format_count(major)} of them from disk' if major else ''}")
+            faults = plural(_number(result, "minor_faults") + major, "page fault")
+            parts.append(faults + (f", {format_count(major)} of them from disk" if major else ""))
             lines.append(f"task {task} ({policy}{f' {priority}' if priority else ''}): {'; '.join(parts)}")
             lines += _inversions(step.results, task)
         if idle:
@@ -119,19 +143,30 @@ class WatchedThreads(Presenter):
         if cost is not None:
             between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"
             if cost.low_ns > 0:
-                lines.append(f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs ({between}); explaining comes to that")
+                lines.append(
+                    f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a "
+                    f"thread runs ({between}); explaining comes to that"
+                )
             else:  # the program's own times differ by more
-                lines.append(f"watching has no cost that can be seen ({between} us of CPU time each time that a thread runs)")
+                lines.append(
+                    f"watching has no cost that can be seen ({between} us of CPU time each time "
+                    "that a thread runs)"
+                )
         return lines
 
     def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """A table a step: latency, response, execution and period of each thread; below it who wakes the threads, and their priority inversions."""
+        """A table a step: latency, response, execution and period of each thread; below it who wakes the
+        threads, and their priority inversions.
+        """
         names = step_labels(record)
         return Chapter(
             id="threads",
             heading="Threads",
             template="rtgauge.report/microbenchmarks.html.j2",
-            content=[Grid(names.get(step.id, step.id), list(COLUMNS), _rows(step), self.lines(step)) for step in steps],
+            content=[
+                Grid(names.get(step.id, step.id), list(COLUMNS), _rows(step), self.lines(step))
+                for step in steps
+            ],
             place="first",
             measured="the threads of a program",
         )
@@ -139,7 +174,17 @@ class WatchedThreads(Presenter):
 
 def _rows(step: Step) -> list[list[str]]:
     return [
-        [str(s.labels.get("task")), s.metric, format_count(s.count), us(s.min_ns), us(s.p50_ns), us(s.p99_ns), us(s.max_ns)] for s in step.series if s.count
+        [
+            str(s.labels.get("task")),
+            s.metric,
+            format_count(s.count),
+            us(s.min_ns),
+            us(s.p50_ns),
+            us(s.p99_ns),
+            us(s.max_ns),
+        ]
+        for s in step.series
+        if s.count
     ]
 
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again (Delgado & Choi 2020, sec. III-C).
+"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again (Delgado &
+Choi 2020, sec.
 
-What autotune sets was noted in the journal before the step, and is put back after it (runner/deploy_live.py), unless it is to be kept.
+III-C).
+
+What autotune sets was noted in the journal before the step, and is put back after it (runner/deploy_live.py),
+unless it is to be kept.
 """
 
 from __future__ import annotations
@@ -44,10 +48,15 @@ def calibrates(key: StepKey) -> bool:
 def find_autotune(target: Target) -> str:
     """Xenomai's autotune on the target. Raises NotHere where it, or its driver, is missing."""
     if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":
-        raise NotHere(f"autotune: there is no {DEVICE}; boot a kernel with Xenomai 3 and CONFIG_XENO_DRIVERS_AUTOTUNE")
+        raise NotHere(
+            f"autotune: there is no {DEVICE}; boot a kernel with Xenomai 3 and CONFIG_XENO_DRIVERS_AUTOTUNE"
+        )
     path = next((path for place in AUTOTUNE if (path := target.which(place)) is not None), None)
     if path is None:
-        raise NotHere(f"autotune: Xenomai's program is not installed; install Xenomai's programs, to be found as {' or '.join(AUTOTUNE)}")
+        raise NotHere(
+            "autotune: Xenomai's program is not installed; install Xenomai's programs, to be found "
+            f"as {' or '.join(AUTOTUNE)}"
+        )
     return path
 
 
@@ -77,7 +86,9 @@ def _autotune(context: RunContext, load: RunningLoad | None, log: Path) -> int:
         try:
             context.progress.phase(_phase(""))
             status = program.wait(LOOK_EVERY_S)
-            while status is None and time.monotonic() - begun_s < LONGEST_S and not context.interrupt.requested:
+            while (
+                status is None and time.monotonic() - begun_s < LONGEST_S and not context.interrupt.requested
+            ):
                 context.progress.phase(_phase(log.read_text(errors="replace")))
                 if load is not None:
                     load.check()
@@ -96,10 +107,13 @@ def _autotune(context: RunContext, load: RunningLoad | None, log: Path) -> int:
     return context.target.monotonic_ns() - begun_ns
 
 
-def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None]) -> Measured:
+def measure(
+    key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None]
+) -> Measured:
     """Measure the latency before and after autotune. `begin` is called when the first measurement is armed.
 
-    Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned where the user ends the run before it has ended.
+    Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned
+    where the user ends the run before it has ended.
     """
     target = context.target
     ends: dict[str, tuple[EngineStream, Guarded]] = {}
@@ -115,7 +129,15 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
             if not ends:
                 begin()
 
-        stream = follow(program, context, load, folder / log, begin=armed, table=table, expected_ns=probe.expected_ns(key.parameters))
+        stream = follow(
+            program,
+            context,
+            load,
+            folder / log,
+            begin=armed,
+            table=table,
+            expected_ns=probe.expected_ns(key.parameters),
+        )
         if stream.result.error is not None:
             raise as_exception(stream.result.error, target)
         ends[role] = stream, program
@@ -131,7 +153,9 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
     if kept:
         target.agent("set", "--keep", "--", cobalt.CLOCK)
     result, windows = _merge({role: stream for role, (stream, _) in ends.items()})
-    result.results += [Result(name="gravity", labels={"role": role}, values=dict(values)) for role, values in gravity.items()]
+    result.results += [
+        Result(name="gravity", labels={"role": role}, values=dict(values)) for role, values in gravity.items()
+    ]
     result.results.append(Result(name="autotune", values={"took_ns": took_ns, "kept": kept}))
     return Measured(result, windows, tuple(program for _, program in ends.values()))
 
@@ -145,13 +169,22 @@ def _merge(streams: dict[str, EngineStream]) -> tuple[StreamResult, pl.DataFrame
     for role, stream in streams.items():
         own = stream.result
         result.hello, result.end = result.hello or own.hello, own.end
-        result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | {"role": role}}) for line in own.series]
-        result.summaries += [line.model_copy(update={"series": line.series + first}) for line in own.summaries]
+        result.series += [
+            line.model_copy(update={"series": line.series + first, "labels": line.labels | {"role": role}})
+            for line in own.series
+        ]
+        result.summaries += [
+            line.model_copy(update={"series": line.series + first}) for line in own.summaries
+        ]
         result.outliers += [line.model_copy(update={"series": line.series + first}) for line in own.outliers]
-        result.results += [line.model_copy(update={"labels": line.labels | {"role": role}}) for line in own.results]
+        result.results += [
+            line.model_copy(update={"labels": line.labels | {"role": role}}) for line in own.results
+        ]
         for mark in own.marks:
             series = None if mark.series is None else mark.series + first
-            result.marks.append(mark.model_copy(update={"series": series, "detail": f"{PROBE.roles[role]}: {mark.detail}"}))
+            result.marks.append(
+                mark.model_copy(update={"series": series, "detail": f"{PROBE.roles[role]}: {mark.detail}"})
+            )
         first += len(own.series)
     before, after = (streams[role].table for role in (BEFORE, AFTER))
     return result, pl.concat([before.frame(after), after.frame(before)])

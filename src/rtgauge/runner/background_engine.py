@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""An engine that is listened to in a thread, while the foreground listens to what measures with it: another engine, or an instrument."""
+"""An engine that is listened to in a thread, while the foreground listens to what measures with it: another
+engine, or an instrument.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class BackgroundEngine:
     @property
     def died(self) -> bool:
         """A slave ended by itself while it was needed. Over UDP it also ends by the master's word."""
-        return self.ended.is_set() and (self.stream.result.end is None or self.stream.result.end.reason != "count")
+        return self.ended.is_set() and (
+            self.stream.result.end is None or self.stream.result.end.reason != "count"
+        )
 
     def why(self) -> str:
         """Why it ended."""
@@ -60,7 +64,9 @@ class BackgroundEngine:
         deadline = time.monotonic() + SILENCE_S
         while not self._armed.wait(LOOK_EVERY_S):
             if time.monotonic() > deadline:
-                raise MeasureError(f"the {self._role}'s engine was not ready to measure within {SILENCE_S:g} s")
+                raise MeasureError(
+                    f"the {self._role}'s engine was not ready to measure within {SILENCE_S:g} s"
+                )
             if context.interrupt.requested:
                 raise Abandoned
             if self.ended.is_set():

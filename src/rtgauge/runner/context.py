@@ -87,7 +87,9 @@ class Progress(Protocol):
 
 
 class DeploymentStrategy(Protocol):
-    """How deployments come into force on one target: by settings while it runs (deploy_live), or by booting it (deploy_boot)."""
+    """How deployments come into force on one target: by settings while it runs (deploy_live), or by booting
+    it (deploy_boot).
+    """
 
     not_put_back: list[str]
     """Settings that could not be put back after a step, so far."""
@@ -100,9 +102,12 @@ class DeploymentStrategy(Protocol):
         ...
 
     def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any] | None]:
-        """Put the deployment into force. Gives what was done and, where they are not those of before, the target's facts.
+        """Put the deployment into force.
 
-        Raises Refused where the target cannot take it after all, Abandoned where the user ends the run meanwhile.
+        Gives what was done and, where they are not those of before, the target's facts.
+
+        Raises Refused where the target cannot take it after all, Abandoned where the user ends the run
+        meanwhile.
         """
         ...
 
@@ -111,7 +116,9 @@ class DeploymentStrategy(Protocol):
         ...
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """About how long it takes, in s, to get from the deployment `before` to `name`, beyond what every step takes."""
+        """About how long it takes, in s, to get from the deployment `before` to `name`, beyond what every
+        step takes.
+        """
         ...
 
     def console(self) -> bytes | None:
@@ -125,7 +132,10 @@ def _save_nothing(_state: StepState | None) -> None:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every step of a run on one target shares. A step in a deployment has one of its own, made by `replace`."""
+    """What every step of a run on one target shares.
+
+    A step in a deployment has one of its own, made by `replace`.
+    """
 
     target: Target
     targets: Mapping[str, Target]

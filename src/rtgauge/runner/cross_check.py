@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (as Adam et al. 2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of
+"""Another tool measures the same step, into the same record (as Adam et al.
+
+2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of
 Xenomai's or RTAI's own."""
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
 XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}
 """Xenomai's own programs."""
 TIMERBENCH = "/dev/rtdm/timerbench"
-DRIVERS = {TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH", "/dev/rtdm/switchtest": "CONFIG_XENO_DRIVERS_SWITCHTEST"}
+DRIVERS = {
+    TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH",
+    "/dev/rtdm/switchtest": "CONFIG_XENO_DRIVERS_SWITCHTEST",
+}
 SWITCHING_THREADS = 100
 """More of them switch more often in each millisecond in which switchtest's first thread sleeps."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
@@ -49,19 +54,31 @@ def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut |
             return LeftOut(what=what, reason=f"Xenomai's {XENOMAIS[tool]} is not installed", remedy=remedy)
         driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
         if driver is not None and target.read([driver])[driver].get("error") == "ENOENT":
-            return LeftOut(what=what, reason=f"there is no {driver}", remedy=f"boot a kernel with {DRIVERS[driver]}")
+            return LeftOut(
+                what=what, reason=f"there is no {driver}", remedy=f"boot a kernel with {DRIVERS[driver]}"
+            )
         return None
     if tool in RTAIS:
         if program_folder(target, tool, in_kernel=in_kernel) is None:
-            remedy = f"install RTAI's testsuite, to be found as {' or '.join(places(target, tool, in_kernel=in_kernel))}"
+            remedy = (
+                "install RTAI's testsuite, to be found as "
+                f"{' or '.join(places(target, tool, in_kernel=in_kernel))}"
+            )
             return LeftOut(what=what, reason=f"RTAI's {RTAIS[tool]} is not installed", remedy=remedy)
         return None
     if target.which(tool) is None:
-        return LeftOut(what=what, reason=f"the program {tool} is not installed", remedy=f"apt-get install {PACKAGES[tool]}")
+        return LeftOut(
+            what=what,
+            reason=f"the program {tool} is not installed",
+            remedy=f"apt-get install {PACKAGES[tool]}",
+        )
     if tool == "rtla":
         tracers = " ".join(str(file.get("text", "")) for file in target.read(TRACERS).values())
         if "timerlat" not in tracers.split():
-            remedy = "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with CONFIG_TIMERLAT_TRACER"
+            remedy = (
+                "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with "
+                "CONFIG_TIMERLAT_TRACER"
+            )
             return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
     return None
 
@@ -100,12 +117,18 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
     p = key.parameters
     if p["interval_ns"] % NS_PER_UNIT["us"]:
         raise InputError("--cross-check cyclictest: its interval is whole us")
-    policy = ["-p", str(p["priority"]), "--policy", p["policy"]] if p["policy"] != "other" else ["--policy", "other"]
+    policy = (
+        ["-p", str(p["priority"]), "--policy", p["policy"]]
+        if p["policy"] != "other"
+        else ["--policy", "other"]
+    )
     loops = p["count"] or max(1, p["duration_ns"] // p["interval_ns"])
     latency = [f"--latency={p['dma_latency_us']}"] if p["dma_latency_us"] >= 0 else ["--laptop"]
     return [
-        "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i", str(p["interval_ns"] // NS_PER_UNIT["us"]), "-d", "0", "-l", str(loops),
-        *policy, *(["-m"] if p["memory_lock"] else []), *latency, "-q", "-h", str(HISTOGRAM_US), f"--json={result}",
+        "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i",
+        str(p["interval_ns"] // NS_PER_UNIT["us"]), "-d", "0", "-l", str(loops),
+        *policy, *(["-m"] if p["memory_lock"] else []), *latency, "-q", "-h", str(HISTOGRAM_US),
+        f"--json={result}",
     ]  # fmt: skip
 
 
@@ -114,17 +137,21 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     p = key.parameters
     policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
     # By default it leaves C-states on, which cyclictest and the engine keep off.
-    latency = ["--dma-latency", str(p["dma_latency_us"])] if 0 <= p["dma_latency_us"] <= RTLA_LATENCY_US else []
+    latency = (
+        ["--dma-latency", str(p["dma_latency_us"])] if 0 <= p["dma_latency_us"] <= RTLA_LATENCY_US else []
+    )
     # A step in user space has no latency of an interrupt to compare it with.
     contexts = ["--no-irq"] if key.space == "user" else []
     return [
-        "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p", str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
+        "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p",
+        str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
         "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), *contexts, *latency,
     ]  # fmt: skip
 
 
 def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Xenomai's latency with the step's settings: -t0, a task in user space, -t1, one in the kernel, or -t2, the timer's handler there.
+    """Xenomai's latency with the step's settings: -t0, a task in user space, -t1, one in the kernel, or -t2,
+    the timer's handler there.
 
     Raises InputError for what it does not have.
     """
@@ -136,24 +163,33 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
         raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p['policy']}")
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
-        program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P", str(p["priority"]), "-c", str(cpus[0]),
+        program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P",
+        str(p["priority"]), "-c", str(cpus[0]),
         "-h", "-H", str(HISTOGRAM_US), "-B", str(NS_PER_UNIT["us"]),
     ]  # fmt: skip
 
 
 def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
     if len(cpus) != 1:
-        raise InputError(f"--cross-check {key.tool}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu")
+        raise InputError(
+            f"--cross-check {key.tool}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu"
+        )
 
 
 def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Xenomai's switchtest with threads in primary mode on the step's CPU. Raises InputError for more than one CPU."""
+    """Xenomai's switchtest with threads in primary mode on the step's CPU.
+
+    Raises InputError for more than one CPU.
+    """
     _check_one_cpu(key, cpus)
     return [program, "-T", str(_seconds(key) + 1), *[f"rtup{cpus[0]}"] * SWITCHING_THREADS]
 
 
 def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
-    """The tool's command line. Raises InputError for what it does not have, MeasureError where it has gone."""
+    """The tool's command line.
+
+    Raises InputError for what it does not have, MeasureError where it has gone.
+    """
     if key.tool == "cyclictest":
         return cyclictest_argv(key, cpus, result)
     if key.tool == "rtla":
@@ -167,15 +203,23 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
     program = _xenomais(key.tool, target)
     if program is None:
         raise MeasureError(f"{key.tool} is no longer there")
-    return xenomai_argv(program, key, cpus) if key.tool == LATENCY else switchtest_argv(program, key, cpus[:1] if key.parameters["cpu"] is None else cpus)
+    return (
+        xenomai_argv(program, key, cpus)
+        if key.tool == LATENCY
+        else switchtest_argv(program, key, cpus[:1] if key.parameters["cpu"] is None else cpus)
+    )
 
 
 def check(key: StepKey, context: RunContext) -> None:
-    """Raises InputError for a step that its tool cannot measure with these parameters on these CPUs, such as an interval that it does not have."""
+    """Raises InputError for a step that its tool cannot measure with these parameters on these CPUs, such as
+    an interval that it does not have.
+    """
     try:
         _argv(key, context.target, _cpus(key, context), "")
     except InputError as error:
-        raise InputError(f"{error} ({key.probe} under {key.load}); change that step, or leave the cross-check out") from None
+        raise InputError(
+            f"{error} ({key.probe} under {key.load}); change that step, or leave the cross-check out"
+        ) from None
 
 
 def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
@@ -205,15 +249,23 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
         raise Abandoned
     if status != 0:
         printed = output.read_text(errors="replace").strip().splitlines()
-        raise MeasureError(f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}")
+        raise MeasureError(
+            f"{key.tool} ended with status {status}: {printed[-1] if printed else 'it printed nothing'}"
+        )
     target.fetch(folder)
     if key.tool == LATENCY:
         return parse_screen(lines(output), str(output))
     if key.tool in RTAIS:
-        return (parse_rtai_latency if key.tool == RTAI_LATENCY else parse_rtai_switches)(lines(output), str(output))
+        return (parse_rtai_latency if key.tool == RTAI_LATENCY else parse_rtai_switches)(
+            lines(output), str(output)
+        )
     if key.tool == SWITCHTEST:
         return parse_switchtest(lines(output), str(output))
-    return parse_json(json_document(result), str(result)) if key.tool == "cyclictest" else parse_rtla(lines(output), str(output))
+    return (
+        parse_json(json_document(result), str(result))
+        if key.tool == "cyclictest"
+        else parse_rtla(lines(output), str(output))
+    )
 
 
 def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, Any]:
@@ -237,7 +289,11 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         if load is not None:
             report = load.stop()
     changed = changes(before, target.read(CHANGE_PATHS))
-    note = Mark(name="other-tool", severity=Severity.NOTE, detail=f"measured by {key.tool}, to check rtgauge against it")
+    note = Mark(
+        name="other-tool",
+        severity=Severity.NOTE,
+        detail=f"measured by {key.tool}, to check rtgauge against it",
+    )
     step, windows = imported_step(
         measurement,
         step_id=step_id,
@@ -246,9 +302,16 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         started=started,
         ended=now_utc(),
         interval_ns=None if key.tool in RTAIS else _interval_ns(key),
-        marks=[note, *_other_period(key, measurement), *load_marks(report), *change_marks(changed, _cpus(key, context))],
+        marks=[
+            note,
+            *_other_period(key, measurement),
+            *load_marks(report),
+            *change_marks(changed, _cpus(key, context)),
+        ],
     )
-    return step.model_copy(update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}), windows
+    return step.model_copy(
+        update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}
+    ), windows
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
@@ -257,4 +320,10 @@ def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
     if key.tool not in RTAIS or own is None or own in others:
         return []
     told = ", ".join(format_duration(period) for period in others if period is not None)
-    return [Mark(name="other-period", severity=Severity.NOTE, detail=f"{key.tool} measures every {told}, the step every {format_duration(own)}")]
+    return [
+        Mark(
+            name="other-period",
+            severity=Severity.NOTE,
+            detail=f"{key.tool} measures every {told}, the step every {format_duration(own)}",
+        )
+    ]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Deployments by booting: a guest of the lab is booted for each, and left as it was found when the run is over."""
+"""Deployments by booting: a guest of the lab is booted for each, and left as it was found when the run is
+over.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from rtgauge.runner.deploy_live import cpus_not_given, left_out
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
-from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, other_words, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import (
+    boot_words,
+    differs,
+    left_to_set,
+    not_in_effect,
+    other_words,
+    why_not_by_boot,
+)
 from rtgauge.system.deployment.current import read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
@@ -52,9 +61,13 @@ class BootDeployments:
     sets_as_is = True
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
-        """Boot the guest without the words of any deployment, where it is not so already: only then is known what they have to be. Others stay.
+        """Boot the guest without the words of any deployment, where it is not so already: only then is known
+        what they have to be.
 
-        `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply` holds a deployment that a boot would undo.
+        Others stay.
+
+        `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply`
+        holds a deployment that a boot would undo.
         """
         self._target = target
         self._interrupt = interrupt
@@ -81,7 +94,10 @@ class BootDeployments:
         held = read_held(self._target.read)
         if held is not None:
             name = self._target.name
-            raise MeasureError(f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: rtgauge restore --applied --target {name}")
+            raise MeasureError(
+                f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: "
+                f"rtgauge restore --applied --target {name}"
+            )
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
         """The steps whose deployment the guest can be booted for, and what is left out and why."""
@@ -96,7 +112,9 @@ class BootDeployments:
         return possible, list(missing.values())
 
     def _why_not(self, key: StepKey, deployment: Deployment) -> Cannot | None:
-        return why_not_by_boot(deployment, self._machine, self._architecture) or cpus_not_given(key, deployment, self._machine)
+        return why_not_by_boot(deployment, self._machine, self._architecture) or cpus_not_given(
+            key, deployment, self._machine
+        )
 
     def check(self) -> None:
         """Nothing: whether the guest is held is checked after each boot."""
@@ -106,7 +124,8 @@ class BootDeployments:
         return 0.0 if before == name else BOOT_S
 
     def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any]]:
-        """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts then.
+        """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts
+        then.
 
         Raises NotBooted where it does not come up in it, Abandoned where the user ends the run meanwhile.
         """
@@ -130,7 +149,11 @@ class BootDeployments:
             raise self._failed[name]
         if self._current is not None and self._current.name == name:
             return self._current
-        words = self._found.split() if name == AS_IS else [*self._kept, *boot_words(deployment, self._machine, self._architecture)]
+        words = (
+            self._found.split()
+            if name == AS_IS
+            else [*self._kept, *boot_words(deployment, self._machine, self._architecture)]
+        )
         try:
             self._boot(name, words)
             facts, _ = facts_by(self._target.read, self._target.machine)
@@ -170,7 +193,10 @@ class BootDeployments:
         return b"\n".join([*self._consoles, self._last_console()])
 
     def leave(self) -> None:
-        """Give the guest free and leave it as it was found: booted with the words that it had. Raises MeasureError where it does not come up."""
+        """Give the guest free and leave it as it was found: booted with the words that it had.
+
+        Raises MeasureError where it does not come up.
+        """
         self._target.close()
         self._phase("boots as it was found")
         self._reboots.leave()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Deployments by settings while the machine runs; and a step in its deployment, however that came into force, from the same starting state each time."""
+"""Deployments by settings while the machine runs; and a step in its deployment, however that came into force,
+from the same starting state each time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,15 @@ from rtgauge.runner.context import RunContext
 from rtgauge.runner.rtai_programs import measuring_module, modules_of
 from rtgauge.runner.tracing import CannotTrace, prepare_explain, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
-from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply, apply_actions, put_back, read_machine
+from rtgauge.system.deployment.apply import (
+    WHY,
+    Applied,
+    Refused,
+    apply,
+    apply_actions,
+    put_back,
+    read_machine,
+)
 from rtgauge.system.deployment.current import Held, read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
@@ -39,11 +49,17 @@ def left_out(name: str, cause: Cannot | Refused) -> LeftOut:
         return LeftOut(what="kernel modules", reason=cause.reason, remedy=cause.remedy)
     if isinstance(cause, CannotTrace):
         return LeftOut(what=cause.what, reason=str(cause), remedy=cause.remedy)
-    return LeftOut(what=f"deployment {name}", reason=cause.reason if isinstance(cause, Cannot) else str(cause), remedy=cause.remedy)
+    return LeftOut(
+        what=f"deployment {name}",
+        reason=cause.reason if isinstance(cause, Cannot) else str(cause),
+        remedy=cause.remedy,
+    )
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Why a step that names its CPUs cannot be measured in a deployment: they are not those that the deployment gives it."""
+    """Why a step that names its CPUs cannot be measured in a deployment: they are not those that the
+    deployment gives it.
+    """
     cpus = key.parameters.get("cpu")
     if not isinstance(cpus, str):
         return None
@@ -51,7 +67,10 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
     missing = sorted(set(parse_cpu_list(cpus)) - set(given))
     if not missing:
         return None
-    return Cannot(f"it measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}", "leave cpu out: the CPUs follow from the deployment")
+    return Cannot(
+        f"it measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}",
+        "leave cpu out: the CPUs follow from the deployment",
+    )
 
 
 def _nothing_set() -> Applied:
@@ -60,7 +79,10 @@ def _nothing_set() -> Applied:
 
 
 class LiveDeployments:
-    """The deployments of a run, set while the machine runs and put back after each step. A DeploymentStrategy."""
+    """The deployments of a run, set while the machine runs and put back after each step.
+
+    A DeploymentStrategy.
+    """
 
     sets_as_is = False
 
@@ -107,10 +129,16 @@ class LiveDeployments:
 
 
 def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
-    """What `deploy apply` holds on the target: steps as-is measure in it. Raises MeasureError where a step is for another deployment."""
+    """What `deploy apply` holds on the target: steps as-is measure in it.
+
+    Raises MeasureError where a step is for another deployment.
+    """
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
-        raise MeasureError(f"the deployment {held.name} is held by `deploy apply`; take it back first: rtgauge restore --applied")
+        raise MeasureError(
+            f"the deployment {held.name} is held by `deploy apply`; take it back first: rtgauge "
+            "restore --applied"
+        )
     return held
 
 
@@ -129,8 +157,15 @@ def _set_controller(key: StepKey, context: RunContext, applied: Applied) -> None
     if context.controller is None:
         return
     priority = key.parameters.get("priority")
-    measured = priority if isinstance(priority, int) and key.parameters.get("policy") != "other" else MAX_PRIORITY
-    actions, missing = controller_actions(context.controller, context.target.read(CONTROLLER_PATHS), own=context.target.controllers, measured=measured)
+    measured = (
+        priority if isinstance(priority, int) and key.parameters.get("policy") != "other" else MAX_PRIORITY
+    )
+    actions, missing = controller_actions(
+        context.controller,
+        context.target.read(CONTROLLER_PATHS),
+        own=context.target.controllers,
+        measured=measured,
+    )
     apply_actions(actions, applied, context.target)
     applied.report.controller = True
     applied.report.not_found = missing
@@ -145,11 +180,17 @@ def _raise_lines(target: Target, applied: Applied) -> None:
 
 
 def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
-    """What the probe itself is going to change, which `restore` puts back. Raises MeasureError: nothing may change it then."""
+    """What the probe itself is going to change, which `restore` puts back.
+
+    Raises MeasureError: nothing may change it then.
+    """
     for answer in target.agent("set", "--note", "--", *paths):
         error = answer.get("error")
         if error is not None:
-            raise MeasureError(f"{answer.get('path')} of {target.name} cannot be put back later: {WHY.get(str(error), str(error))}")
+            raise MeasureError(
+                f"{answer.get('path')} of {target.name} cannot be put back later: "
+                f"{WHY.get(str(error), str(error))}"
+            )
         applied.report.noted += 1
 
 
@@ -174,12 +215,22 @@ def _insert_modules(key: StepKey, context: RunContext, applied: Applied) -> None
         _load(files, context.target, applied)
 
 
-def insert_rtai(key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied) -> None:
-    """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from before. Raises NoModules."""
+def insert_rtai(
+    key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied
+) -> None:
+    """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from
+    before.
+
+    Raises NoModules.
+    """
     calibration = calibration_for(key.parameters, facts)
     files = rtai_modules(target, calibration, modules_of(key))
     if files:
-        say("RTAI's modules are loaded" if calibration is not None else "RTAI's modules are loaded and calibrate themselves")
+        say(
+            "RTAI's modules are loaded"
+            if calibration is not None
+            else "RTAI's modules are loaded and calibrate themselves"
+        )
         _load(files, target, applied)
 
 
@@ -188,7 +239,11 @@ def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
     try:
         apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
     except Refused:
-        refused = next(made for made in applied.report.settings if made.error is not None and made.path.startswith("module:"))
+        refused = next(
+            made
+            for made in applied.report.settings
+            if made.error is not None and made.path.startswith("module:")
+        )
         raise refusal(refused.error or "", refused.path, Kernel.of(target)) from None
 
 
@@ -208,7 +263,11 @@ def with_modules(key: StepKey, context: RunContext) -> Generator[None]:
 
 @contextmanager
 def with_measuring_module(key: StepKey, context: RunContext) -> Generator[None]:
-    """A module of RTAI's that measures by itself is loaded while this is entered, where the step's tool is one. Raises NoModules."""
+    """A module of RTAI's that measures by itself is loaded while this is entered, where the step's tool is
+    one.
+
+    Raises NoModules.
+    """
     names = measuring_module(key)
     applied = _nothing_set()
     try:
@@ -221,7 +280,9 @@ def with_measuring_module(key: StepKey, context: RunContext) -> Generator[None]:
 
 @contextmanager
 def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
-    """RTAI is loaded while this is entered, where a step is measured on it and it can be: for the facts, which then have its calibration."""
+    """RTAI is loaded while this is entered, where a step is measured on it and it can be: for the facts,
+    which then have its calibration.
+    """
     key = next((key for key in steps if key.rt == "rtai"), None)
     if key is None:
         yield
@@ -243,7 +304,8 @@ def _put_back(key: StepKey, context: RunContext, applied: Applied) -> None:
 
 @contextmanager
 def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunContext, Applied | None]]:
-    """The step's deployment is in force while this is entered: gives the step's own context, and what was set (None: nothing had to be).
+    """The step's deployment is in force while this is entered: gives the step's own context, and what was set
+    (None: nothing had to be).
 
     Raises Refused where the machine refuses it after all.
     """
@@ -252,7 +314,12 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
     explained = key.tool == "rtgauge" and is_explained(key.parameters)
     changed = probes.get(key.probe).changes(key.parameters) if key.tool == "rtgauge" else ()
     sets_nothing = traces is None and not modules and not explained and not changed
-    if key.deployment == AS_IS and context.controller is None and not context.deployments.sets_as_is and sets_nothing:
+    if (
+        key.deployment == AS_IS
+        and context.controller is None
+        and not context.deployments.sets_as_is
+        and sets_nothing
+    ):
         yield context, None
         return
     context.progress.phase(f"deployment {key.deployment}")
@@ -282,24 +349,44 @@ def in_deployment(key: StepKey, context: RunContext) -> Generator[tuple[RunConte
 
 
 def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:
-    """The step with what was set for it, and marks for what was refused. `left_before`: what could not be put back after earlier steps."""
+    """The step with what was set for it, and marks for what was refused.
+
+    `left_before`: what could not be put back after earlier steps.
+    """
     marks = list(step.marks)
     if left_before:
-        detail = f"it did not begin from the run's starting state: {'; '.join(left_before[:3])} could not be put back after an earlier step"
+        detail = (
+            f"it did not begin from the run's starting state: {'; '.join(left_before[:3])} could not be "
+            "put back after an earlier step"
+        )
         marks.append(Mark(name="starting-state", severity=Severity.DOUBTFUL, detail=detail))
     if applied is None:
         return step.model_copy(update={"marks": marks})
     report = applied.report
-    refused = [setting for setting in report.refused if not setting.path.startswith("trace:")]  # told by the mark not-explained
+    refused = [
+        setting for setting in report.refused if not setting.path.startswith("trace:")
+    ]  # told by the mark not-explained
     if refused or report.not_moved_count:
-        detail = f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, {report.not_moved_count} tasks would not move"
+        detail = (
+            f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
+            f"{report.not_moved_count} tasks would not move"
+        )
         marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
     if report.not_in_effect:
         detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"
         marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
     if report.not_found:
-        detail = f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and threadirqs have them for every device"
+        detail = (
+            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and "
+            "threadirqs have them for every device"
+        )
         marks.append(Mark(name="nothing-to-raise", severity=Severity.NOTE, detail=detail))
     if report.not_put_back:
-        marks.append(Mark(name="not-put-back", severity=Severity.NOTE, detail=f"could not be put back: {'; '.join(report.not_put_back[:3])}"))
+        marks.append(
+            Mark(
+                name="not-put-back",
+                severity=Severity.NOTE,
+                detail=f"could not be put back: {'; '.join(report.not_put_back[:3])}",
+            )
+        )
     return step.model_copy(update={"deployment": report, "marks": marks})

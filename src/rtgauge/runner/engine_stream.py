@@ -14,7 +14,19 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import InstrumentReport, PeerReport
 from rtgauge.record.moment_writer import MomentWriter
-from rtgauge.record.stream import AnyLine, Armed, ErrorLine, Frame, MomentLine, SeriesLine, StreamResult, SymbolsLine, TraceFormatsLine, Window, parse_line
+from rtgauge.record.stream import (
+    AnyLine,
+    Armed,
+    ErrorLine,
+    Frame,
+    MomentLine,
+    SeriesLine,
+    StreamResult,
+    SymbolsLine,
+    TraceFormatsLine,
+    Window,
+    parse_line,
+)
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, NotOnCokernel, RunContext
 from rtgauge.runner.late_imports import RECORDING, import_late
@@ -55,7 +67,9 @@ def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
 
 
 class StreamLog:
-    """The step's copy of a stream (docs/formats/record.md): of a long one, the windows that are in part files are no longer in it."""
+    """The step's copy of a stream (docs/formats/record.md): of a long one, the windows that are in part files
+    are no longer in it.
+    """
 
     def __init__(self, path: Path) -> None:
         """Begin it. Raises OSError."""
@@ -86,15 +100,24 @@ class EngineStream:
     """A stream as far as it was read."""
 
     def __init__(self, log: Path | None = None, table: str = "windows") -> None:
-        """`log`: the file that gets a copy, beside which windows go that are too many for memory, into files named `table`-*.parquet."""
+        """`log`: the file that gets a copy, beside which windows go that are too many for memory, into files
+        named `table`-*.parquet.
+        """
         self.result = StreamResult()
         self._folder = log.parent if log is not None else None
         self._moments: MomentWriter | None = None
         self._log = StreamLog(log) if log is not None else None
-        self.table = WindowTable(log.parent, table, self._log.drop_windows) if log is not None and self._log is not None else WindowTable()
+        self.table = (
+            WindowTable(log.parent, table, self._log.drop_windows)
+            if log is not None and self._log is not None
+            else WindowTable()
+        )
 
     def lines(self, program: Guarded, silence_s: float | None = None) -> Iterator[AnyLine]:
-        """Every line as it comes; each is kept here. Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written."""
+        """Every line as it comes; each is kept here.
+
+        Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written.
+        """
         try:
             for text in program.lines(silence_s):
                 if self._log is not None and not text.startswith((FRAME, *OF_MOMENTS)):
@@ -137,7 +160,9 @@ class Measured:
     outer_samples: bool = False
     """Whether the raw samples are the instrument's: of the engine is a slave, which keeps none."""
     from_histogram: bool = False
-    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to compare the windows with."""
+    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to
+    compare the windows with.
+    """
     end_reason: str | None = None
     """Where it is not the engine that ends the step."""
 
@@ -159,7 +184,10 @@ def _warm_up_s(result: StreamResult) -> float:
 
 
 def silence_limit_s(expected_ns: int | None) -> float | None:
-    """How long the engine of a step that takes so long may say nothing; None: for ever. An emulated machine's time may go many times slower than ours."""
+    """How long the engine of a step that takes so long may say nothing; None: for ever.
+
+    An emulated machine's time may go many times slower than ours.
+    """
     return None if expected_ns is None else SILENCE_S + SLOWEST * expected_ns / NS_PER_S
 
 
@@ -175,9 +203,12 @@ def follow(
 ) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
-    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of the stream, `table` begins the names
-    of files of windows beside it. `expected_ns`: how long the step takes (None: until it is stopped), which bounds how long another machine may say
-    nothing. Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken where nothing comes any more.
+    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of
+    the stream, `table` begins the names
+    of files of windows beside it. `expected_ns`: how long the step takes (None: until it is stopped), which
+    bounds how long another machine may say
+    nothing. Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken
+    where nothing comes any more.
     """
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
@@ -189,7 +220,8 @@ def follow(
                     context.progress.window(line)
                 elif isinstance(line, Frame):
                     context.progress.frame(line)
-                # Of a program that outlives its connection the target keeps the output in a file, which frames would fill.
+                # Of a program that outlives its connection the target keeps the output in a file, which
+                # frames would fill.
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
                     program.say("watch" if watched else "unwatch")

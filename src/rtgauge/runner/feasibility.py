@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What of a plan can be measured on its targets, and what is left out and why: deployments, loads and other tools, then the engine itself."""
+"""What of a plan can be measured on its targets, and what is left out and why: deployments, loads and other
+tools, then the engine itself.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,24 @@ BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
 """The engine's codes for what another run's deployment may cause."""
 
 
-def possible_steps(steps: Sequence[StepKey], target: Target, deployments: DeploymentStrategy) -> tuple[list[StepKey], list[LeftOut]]:
+def possible_steps(
+    steps: Sequence[StepKey], target: Target, deployments: DeploymentStrategy
+) -> tuple[list[StepKey], list[LeftOut]]:
     """The steps whose deployment, load and tool this target can take, and what is left out and why."""
     in_deployments, missing_deployments = deployments.possible(steps)
     known_missing = {missing.what: missing for missing in missing_deployments}
-    missing_loads = {name: loads.get(name).left_out(target) for name in dict.fromkeys(key.load for key in in_deployments)}
-    tools = dict.fromkeys((key.tool, key.space == "kernel") for key in in_deployments if key.tool != "rtgauge" and missing_loads[key.load] is None)
-    missing_tools = {(tool, in_kernel): cross_check.left_out(tool, target, in_kernel=in_kernel) for tool, in_kernel in tools}
+    missing_loads = {
+        name: loads.get(name).left_out(target) for name in dict.fromkeys(key.load for key in in_deployments)
+    }
+    tools = dict.fromkeys(
+        (key.tool, key.space == "kernel")
+        for key in in_deployments
+        if key.tool != "rtgauge" and missing_loads[key.load] is None
+    )
+    missing_tools = {
+        (tool, in_kernel): cross_check.left_out(tool, target, in_kernel=in_kernel)
+        for tool, in_kernel in tools
+    }
     possible: list[StepKey] = []
     for key in in_deployments:
         missing = missing_loads[key.load] or missing_tools.get((key.tool, key.space == "kernel"))
@@ -45,11 +58,15 @@ def possible_steps(steps: Sequence[StepKey], target: Target, deployments: Deploy
     return possible, list(known_missing.values())
 
 
-def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[StepKey], list[LeftOut], float]:
-    """The steps that the engine accepts, each kind of which is armed and stopped again; what this machine, or its co-kernel, lacks; and how long the
+def accepted_steps(
+    steps: Sequence[StepKey], context: RunContext
+) -> tuple[list[StepKey], list[LeftOut], float]:
+    """The steps that the engine accepts, each kind of which is armed and stopped again; what this machine, or
+    its co-kernel, lacks; and how long the
     arming of one took, in s.
 
-    Raises InputError, also where the co-kernel has nothing of the plan, or a tool that checks cannot measure its step, and MeasureError.
+    Raises InputError, also where the co-kernel has nothing of the plan, or a tool that checks cannot measure
+    its step, and MeasureError.
     """
     refused: dict[str, LeftOut | None] = {}
     not_on_cokernel: NotOnCokernel | None = None
@@ -74,7 +91,11 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
                 refused[kind] = left_out(key.deployment, error)
             except NotHere as error:
                 reason, _, remedy = str(error).partition("; ")
-                refused[kind] = LeftOut(what=f"{key.probe}, {reason.partition(':')[0]}", reason=reason.partition(": ")[2] or reason, remedy=remedy)
+                refused[kind] = LeftOut(
+                    what=f"{key.probe}, {reason.partition(':')[0]}",
+                    reason=reason.partition(": ")[2] or reason,
+                    remedy=remedy,
+                )
             except NotOnCokernel as error:
                 not_on_cokernel = not_on_cokernel or error
                 reason, _, remedy = str(error).partition("; ")
@@ -84,25 +105,44 @@ def accepted_steps(steps: Sequence[StepKey], context: RunContext) -> tuple[list[
     accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
     if not_on_cokernel is not None and not accepted:
         raise _naming_target(not_on_cokernel, context.target.name) from None
-    left_out_by_engine = list({(missing.what, missing.reason): missing for missing in refused.values() if missing is not None}.values())
+    left_out_by_engine = list(
+        {
+            (missing.what, missing.reason): missing for missing in refused.values() if missing is not None
+        }.values()
+    )
     return accepted, left_out_by_engine, statistics.median(arming_s) if arming_s else 0.0
 
 
 def is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
-    """Whether nothing is gained by arming first: a single step of Linux on this machine without a load, which arms at once what it measures with."""
+    """Whether nothing is gained by arming first: a single step of Linux on this machine without a load, which
+    arms at once what it measures with.
+    """
     if len(steps) != 1:
         return False
     (key,) = steps
-    own = key.tool == "rtgauge" and key.rt == "linux" and key.space == "user" and key.peer is None and instrument_step.instrument_of(key) is None
+    own = (
+        key.tool == "rtgauge"
+        and key.rt == "linux"
+        and key.space == "user"
+        and key.peer is None
+        and instrument_step.instrument_of(key) is None
+    )
     return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
 
 
 def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_comes: bool = False) -> None:
-    """Raise InputError for steps with input that this target refuses. Nothing is armed, so it may be held by another run.
+    """Raise InputError for steps with input that this target refuses.
 
-    What depends on that run is left to the time when the target is free. `program_comes`: the watched program is not started yet.
+    Nothing is armed, so it may be held by another run.
+
+    What depends on that run is left to the time when the target is free. `program_comes`: the watched program
+    is not started yet.
     """
-    kinds = {f"{key.probe} {key.parameters}": key for key in steps_on(target.name, steps) if key.tool == "rtgauge" and key.rt == "linux"}
+    kinds = {
+        f"{key.probe} {key.parameters}": key
+        for key in steps_on(target.name, steps)
+        if key.tool == "rtgauge" and key.rt == "linux"
+    }
     for key in kinds.values():
         probe = probes.get(key.probe)
         if probe.name == CALIBRATE.name or key.peer is not None:
@@ -112,12 +152,20 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
         result = StreamResult()
         for text in target.try_engine(*arguments, "--check").splitlines():
             result.take(parse_line(text))
-        if result.error is not None and result.error.status == EXIT_INPUT and result.error.code not in BY_OTHERS:
+        if (
+            result.error is not None
+            and result.error.status == EXIT_INPUT
+            and result.error.code not in BY_OTHERS
+        ):
             raise _naming_target(as_exception(result.error, target), target.name)
 
 
 def check_watching(key: StepKey, context: RunContext) -> None:
-    """Arm a step of `watch` with all that it records, before its program is started: the target's guard stands for that. Raises InputError, MeasureError."""
+    """Arm a step of `watch` with all that it records, before its program is started: the target's guard
+    stands for that.
+
+    Raises InputError, MeasureError.
+    """
     parameters = key.parameters | {"pid": context.target.controllers[-1], "program": None, "threads": None}
     try:
         with in_deployment(key, context) as (own, _):
@@ -149,7 +197,9 @@ def _arm(key: StepKey, context: RunContext, arguments: Sequence[str]) -> None:
     if refused is not None:
         raise refused
     if status:
-        raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
+        raise MeasureError(
+            f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why"
+        )
 
 
 def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:

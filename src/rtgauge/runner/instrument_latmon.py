@@ -23,7 +23,10 @@ LOG = "instrument.ndjson"
 
 
 def measure_with_latmon(beside: Beside, address: str) -> OuterView:
-    """Measure until it is over. Raises MeasureError where no latmon answers, or it is lost before it has said anything."""
+    """Measure until it is over.
+
+    Raises MeasureError where no latmon answers, or it is lost before it has said anything.
+    """
     import polars as pl
 
     from rtgauge.record.window_frame import SCHEMA
@@ -37,13 +40,20 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
     reason = "count"
     lost: MeasureError | None = None
     began_s = time.monotonic()
-    with LatmonSession.open(address, interval_ns // 1_000, MAX_CELLS) as session, (beside.folder / LOG).open("w") as log:
+    with (
+        LatmonSession.open(address, interval_ns // 1_000, MAX_CELLS) as session,
+        (beside.folder / LOG).open("w") as log,
+    ):
         try:
             for bulk in session.bulks():
                 bulks.append(bulk)
                 log.write(json.dumps(asdict(bulk)) + "\n")
                 over = beside.over((time.monotonic() - began_s) * 1e9)
-                if over is None and parameters["cycles"] and sum(each.samples for each in bulks) >= parameters["cycles"]:
+                if (
+                    over is None
+                    and parameters["cycles"]
+                    and sum(each.samples for each in bulks) >= parameters["cycles"]
+                ):
                     over = "count"
                 if over is not None:
                     reason = over
@@ -56,7 +66,10 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
                 raise
             reason, lost = DIED, error
     if not bulks:
-        raise MeasureError("the latmon ended before it had measured for a second; measure for longer (it drops its first second)")
+        raise MeasureError(
+            "the latmon ended before it had measured for a second; measure for longer (it drops "
+            "its first second)"
+        )
     end_ns = beside.context.target.monotonic_ns()
     host, port = latmon_address(address)
     window, marks = _window(beside.series, bulks, cells, interval_ns)
@@ -69,7 +82,10 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
         configuration={"period_ns": interval_ns, "cells": MAX_CELLS},
         series=[beside.series],
         wire_offset_ns=parameters.get("wire_offset_ns"),
-        counters={"answers": sum(bulk.samples for bulk in bulks), "missed": sum(bulk.overruns for bulk in bulks)},
+        counters={
+            "answers": sum(bulk.samples for bulk in bulks),
+            "missed": sum(bulk.overruns for bulk in bulks),
+        },
         exact=ExactFigures(
             count=sum(bulk.samples for bulk in bulks),
             min_ns=min(bulk.min_ns for bulk in bulks),
@@ -89,8 +105,12 @@ def _mean(bulks: list[Bulk]) -> float:
     return sum(bulk.sum_ns for bulk in bulks) / sum(bulk.samples for bulk in bulks)
 
 
-def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int) -> tuple[dict[str, Any], list[Mark]]:
-    """One window for all, as the cells are of all; and what makes it doubtful. Where the cells have the first second, which no bulk tells of, they are
+def _window(
+    series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int
+) -> tuple[dict[str, Any], list[Mark]]:
+    """One window for all, as the cells are of all; and what makes it doubtful.
+
+    Where the cells have the first second, which no bulk tells of, they are
     the distribution, and mean and extremes are those of the bins alone.
     """
     samples, missed = sum(bulk.samples for bulk in bulks), sum(bulk.overruns for bulk in bulks)
@@ -98,18 +118,24 @@ def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: in
     placed = sum(counts)
     marks = [
         _note(
-            "resolution-1us", "a latmon counts in cells of 1 us: quantiles are the end of their cell, up to 1 us too large; minimum, mean and maximum are exact"
+            "resolution-1us",
+            "a latmon counts in cells of 1 us: quantiles are the end of their cell, up to 1 us too "
+            "large; minimum, mean and maximum are exact",
         )
     ]
     if placed > samples:
         marks.append(
             _note(
                 "first-second",
-                f"the latmon's cells have {placed - samples} samples more than its seconds, which leave out the first: no mean, and extremes to 1 us",
+                f"the latmon's cells have {placed - samples} samples more than its seconds, which "
+                "leave out the first: no mean, and extremes to 1 us",
             )
         )
     elif placed < samples:
-        detail = f"of {samples} samples the latmon has {placed} in its cells: for the others only minimum, mean and maximum are known"
+        detail = (
+            f"of {samples} samples the latmon has {placed} in its cells: for the others only minimum, "
+            "mean and maximum are known"
+        )
         marks.append(Mark(name="cells-missing", severity=Severity.DOUBTFUL, detail=detail))
     known_extremes = placed <= samples
     largest = max(bulk.max_ns for bulk in bulks)
@@ -118,13 +144,16 @@ def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: in
         marks.append(
             _note(
                 "histogram-overflow",
-                f"{counts[-1]} samples of {len(counts) - 1} us or more are in the latmon's last cell: the largest is known, the others are at least that",
+                f"{counts[-1]} samples of {len(counts) - 1} us or more are in the latmon's last "
+                "cell: the largest is known, the others are at least that",
             )
         )
     if missed:
         marks.append(
             _note(
-                "missed-by-overruns", f"{missed} periods passed while an answer was missing; each is filled in with one period, as the latmon does not say more"
+                "missed-by-overruns",
+                f"{missed} periods passed while an answer was missing; each is filled in with one "
+                "period, as the latmon does not say more",
             )
         )
     ends = np.asarray([(at + 1) * CELL_NS - 1 for at, count in enumerate(inside) if count], dtype=np.int64)
@@ -137,7 +166,8 @@ def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: in
         "max_ns": largest if known_extremes else None,
         "sum_ns": sum(bulk.sum_ns for bulk in bulks) if known_extremes else None, "m2_ns2": None,
         "bins": bins.tolist(), "counts": sums.tolist(),
-        "missed_bins": [int(bin_of(interval_ns))] if missed else [], "missed_counts": [missed] if missed else [],
+        "missed_bins": [int(bin_of(interval_ns))] if missed else [],
+        "missed_counts": [missed] if missed else [],
     }, marks  # fmt: skip
 
 

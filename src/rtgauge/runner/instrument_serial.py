@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The outer view by rtgauge's own instrument: its loopback, a run for the warm-up, a run that is measured, and what it added up itself."""
+"""The outer view by rtgauge's own instrument: its loopback, a run for the warm-up, a run that is measured,
+and what it added up itself.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ LOOPBACK_COUNT = 1_000
 WARM = "warm"
 """Why the run of the warm-up ended, where the measured phase follows."""
 NO_ANSWER_AFTER = 10
-"""Stimuli without any answer, after which nobody is taken to answer; of a line that is toggled, edges that should have come."""
+"""Stimuli without any answer, after which nobody is taken to answer; of a line that is toggled, edges that
+should have come.
+"""
 
 
 def _place(target: Target) -> tuple[int, int]:
@@ -44,7 +48,9 @@ def _place(target: Target) -> tuple[int, int]:
 class _Recorder:
     """Takes what the instrument streams into windows, and into a file of samples where one is wanted."""
 
-    def __init__(self, beside: Beside, session: Session, configuration: Configuration, samples: SamplesFile | None) -> None:
+    def __init__(
+        self, beside: Beside, session: Session, configuration: Configuration, samples: SamplesFile | None
+    ) -> None:
         self._beside = beside
         self._session = session
         self._configuration = configuration
@@ -90,7 +96,9 @@ class _Recorder:
             if reason is not None:
                 continue
             elapsed_ns = arrival.now * self._tick_ns
-            reason = self._beside.over(0 if self._phase == "warm-up" else elapsed_ns) or (WARM if for_ns is not None and elapsed_ns >= for_ns else None)
+            reason = self._beside.over(0 if self._phase == "warm-up" else elapsed_ns) or (
+                WARM if for_ns is not None and elapsed_ns >= for_ns else None
+            )
             if reason is not None:
                 self._session.stop()
             else:
@@ -100,7 +108,10 @@ class _Recorder:
     def close(self, state: State | None) -> None:
         """The phase is over."""
         if self._responses is not None:
-            if state is not None and state.missed > self.builder.totals(self._phase).missed - self._missed_before:
+            if (
+                state is not None
+                and state.missed > self.builder.totals(self._phase).missed - self._missed_before
+            ):
                 last = self._responses.last_missed()
                 self._add(last.stimulus_ns, last.response_ns, last.missed_ns, last.unanswered_ns)
             self.orphans += self._responses.orphans
@@ -112,7 +123,9 @@ class _Recorder:
     def _take(self, events: Events) -> None:
         if self._responses is not None:
             responses = self._responses.add(events)
-            self._add(responses.stimulus_ns, responses.response_ns, responses.missed_ns, responses.unanswered_ns)
+            self._add(
+                responses.stimulus_ns, responses.response_ns, responses.missed_ns, responses.unanswered_ns
+            )
         elif self._distances is not None:
             times_ns, distances_ns = self._distances.add(events)
             self._add(times_ns, distances_ns - self._configuration.nominal_ns)
@@ -137,11 +150,17 @@ class _Recorder:
             )
         expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
         if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
-            raise MeasureError("the instrument sees no edge of the line that is toggled; look at the wires (GND, answer pin), at the levels and at --path")
+            raise MeasureError(
+                "the instrument sees no edge of the line that is toggled; look at the wires (GND, "
+                "answer pin), at the levels and at --path"
+            )
 
 
 def measure_with_session(beside: Beside, session: Session, address: str, loopback: Loopback) -> OuterView:
-    """Measure until it is over. Raises MeasureError where the instrument refuses, or is lost before anything was measured."""
+    """Measure until it is over.
+
+    Raises MeasureError where the instrument refuses, or is lost before anything was measured.
+    """
     parameters = beside.key.parameters
     configuration = cast("SignalProbe", probes.get(beside.key.probe)).instrument_configuration(parameters)
     if parameters.get("seed") is None:
@@ -155,7 +174,16 @@ def measure_with_session(beside: Beside, session: Session, address: str, loopbac
         if samples is not None:
             start_ns = recorder.measured_from_ns - int(parameters["warm_up_ns"])
             lasts_ns = 0 if parameters["cycles"] else int(parameters["duration_ns"])
-            samples.finish(SamplesHeader(beside.series, None, 0, max(0, start_ns), int(parameters["warm_up_ns"]), duration_ns=lasts_ns))
+            samples.finish(
+                SamplesHeader(
+                    beside.series,
+                    None,
+                    0,
+                    max(0, start_ns),
+                    int(parameters["warm_up_ns"]),
+                    duration_ns=lasts_ns,
+                )
+            )
     totals = recorder.builder.totals()
     exact = None if histogram is None else _exact(histogram, session, configuration)
     summary = _summary(beside.series, recorder, state, histogram, exact, session)
@@ -180,7 +208,8 @@ def measure_with_session(beside: Beside, session: Session, address: str, loopbac
 
 
 def _warm_up_stimuli(key: StepKey) -> int:
-    """A number of stimuli that take about as long as the warm-up, so that it ends by itself with the last answer and not with one on its way.
+    """A number of stimuli that take about as long as the warm-up, so that it ends by itself with the last
+    answer and not with one on its way.
 
     An even one: the line is then low, and giving it up is no edge.
     """
@@ -191,12 +220,16 @@ def _warm_up_stimuli(key: StepKey) -> int:
 def _run(
     recorder: _Recorder, session: Session, beside: Beside, configuration: Configuration
 ) -> tuple[str, State | None, Histogram | None, MeasureError | None]:
-    """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was lost)."""
+    """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was
+    lost).
+    """
     warm_up_ns = int(beside.key.parameters["warm_up_ns"])
     first: Phase = "warm-up" if warm_up_ns else "measure"
     if beside.makes_stimuli:
         beside.begin()
-        recorder.start(first, replace(configuration, count=_warm_up_stimuli(beside.key)) if warm_up_ns else configuration)
+        recorder.start(
+            first, replace(configuration, count=_warm_up_stimuli(beside.key)) if warm_up_ns else configuration
+        )
     else:
         # The line is watched before its first edge.
         recorder.start(first, configuration)
@@ -223,7 +256,10 @@ def _run(
 def _written(configuration: Configuration) -> dict[str, object]:
     """The configuration, with the words of the format's description."""
     written = asdict(configuration)
-    return {name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value for name, value in written.items()}
+    return {
+        name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value
+        for name, value in written.items()
+    }
 
 
 def _counters(state: State) -> dict[str, int]:
@@ -234,7 +270,9 @@ def _counters(state: State) -> dict[str, int]:
 def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
     """(length of a tick, what a value's nominal time in whole ticks differs from the one in ns)."""
     ticks = session.identity.ticks_per_second
-    nominal = configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
+    nominal = (
+        configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
+    )
     return session.identity.tick_ns, nominal if configuration.mode is Mode.PERIODIC else 0.0
 
 
@@ -254,15 +292,39 @@ def _exact(histogram: Histogram, session: Session, configuration: Configuration)
     )
 
 
-def _summary(series: int, recorder: _Recorder, state: State | None, histogram: Histogram | None, exact: ExactFigures | None, session: Session) -> Summary:
-    """The instrument's own figures where its stream brought every event: then the windows have to agree with them. Else those of the windows."""
+def _summary(
+    series: int,
+    recorder: _Recorder,
+    state: State | None,
+    histogram: Histogram | None,
+    exact: ExactFigures | None,
+    session: Session,
+) -> Summary:
+    """The instrument's own figures where its stream brought every event: then the windows have to agree with
+    them.
+
+    Else those of the windows.
+    """
     totals, warm_up = recorder.builder.totals(), recorder.builder.warm_up()
     if state is None or histogram is None or exact is None:
         return summary_line(series, totals, warm_up)
-    complete = not (state.events_dropped or state.edges_lost or recorder.orphans or session.frames_missing or session.frames_damaged)
+    complete = not (
+        state.events_dropped
+        or state.edges_lost
+        or recorder.orphans
+        or session.frames_missing
+        or session.frames_damaged
+    )
     if not complete or exact.min_ns is None or exact.max_ns is None or exact.mean_ns is None:
         return summary_line(series, totals, warm_up, lost=max(0, histogram.count - totals.count))
-    own = PhaseTotals(histogram.count, state.missed, round(exact.min_ns), round(exact.max_ns), round(exact.mean_ns * histogram.count), totals.m2_ns2)
+    own = PhaseTotals(
+        histogram.count,
+        state.missed,
+        round(exact.min_ns),
+        round(exact.max_ns),
+        round(exact.mean_ns * histogram.count),
+        totals.m2_ns2,
+    )
     return summary_line(series, own, warm_up)
 
 
@@ -272,16 +334,23 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
     marks: list[Mark] = []
     if state.edges_lost:
         detail = (
-            f"more edges came than the instrument takes: at least {state.edges_lost} are lost, and {state.voided} stimuli that were under way count for nothing"
+            f"more edges came than the instrument takes: at least {state.edges_lost} are lost, and "
+            f"{state.voided} stimuli that were under way count for nothing"
         )
         marks.append(Mark(name="edges-lost", severity=Severity.INVALID, detail=detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
-        detail = f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} values are in the instrument's own figures alone"
+        detail = (
+            f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} "
+            "values are in the instrument's own figures alone"
+        )
         marks.append(Mark(name="stream-gaps", severity=Severity.DOUBTFUL, detail=detail))
     if state.extra:
         detail = f"{state.extra} edges answer no stimulus: noise on the line, or another user of it"
         marks.append(Mark(name="noise", severity=Severity.DOUBTFUL, detail=detail))
     if state.glitches:
-        detail = f"{state.glitches} edges of pulses as short as a tick of the instrument: look at the wires and their ground"
+        detail = (
+            f"{state.glitches} edges of pulses as short as a tick of the instrument: look at the wires "
+            "and their ground"
+        )
         marks.append(Mark(name="glitches", severity=Severity.DOUBTFUL, detail=detail))
     return marks

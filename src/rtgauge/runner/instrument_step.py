@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A signal probe with an instrument at the other end of the line: the target's engine gives the inner view, the instrument the outer one.
+"""A signal probe with an instrument at the other end of the line: the target's engine gives the inner view,
+the instrument the outer one.
 
 Each measures by its own clock, and no time of one is subtracted from a time of the other.
 """
@@ -38,13 +39,28 @@ def instrument_of(key: StepKey) -> str | None:
 
 def _engine(key: StepKey, context: RunContext, samples_dir: str | None, log: Path) -> BackgroundEngine:
     arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(key.parameters, samples_dir)
-    return BackgroundEngine(context.target.engine(*arguments, group=context.group), context.target, key.parameters["role"], EngineStream(log))
+    return BackgroundEngine(
+        context.target.engine(*arguments, group=context.group),
+        context.target,
+        key.parameters["role"],
+        EngineStream(log),
+    )
 
 
-def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Measured:
-    """Measure with an engine on the target and an instrument at this machine. `begin` is called when both are ready.
+def measure(
+    key: StepKey,
+    context: RunContext,
+    load: RunningLoad | None,
+    folder: Path,
+    begin: Callable[[], None],
+    samples_dir: str | None,
+) -> Measured:
+    """Measure with an engine on the target and an instrument at this machine.
 
-    Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends the step, which keeps what was measured.
+    `begin` is called when both are ready.
+
+    Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends
+    the step, which keeps what was measured.
     """
     from rtgauge.instrument.self_test import self_test
     from rtgauge.instrument.session import Session
@@ -68,10 +84,16 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
 
             slave = key.parameters["role"] == "slave"
             engine.stream.table.place(1 if slave else 0, 0)
-            series = 0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
+            series = (
+                0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
+            )
             beside = Beside(key, context, engine, load, folder, series, both_begin)
             # The first Ctrl-C only sets a flag, which is looked at ten times a second.
-            outer = measure_with_latmon(beside, address) if session is None or loopback is None else measure_with_session(beside, session, address, loopback)
+            outer = (
+                measure_with_latmon(beside, address)
+                if session is None or loopback is None
+                else measure_with_session(beside, session, address, loopback)
+            )
             died = engine.ended.is_set() and slave
             engine.end()
         except BaseException:
@@ -93,13 +115,19 @@ def _merge(key: StepKey, beside: Beside, outer: OuterView, *, died: bool) -> Mea
     inner.hello, inner.end = stream.result.hello, stream.result.end
     inner.calibrations, inner.results = stream.result.calibrations, stream.result.results
     machine = {"machine": key.targets["self"]}
-    own = [line.model_copy(update={"series": line.series + first, "labels": line.labels | machine}) for line in stream.result.series]
+    own = [
+        line.model_copy(update={"series": line.series + first, "labels": line.labels | machine})
+        for line in stream.result.series
+    ]
     summaries = [line.model_copy(update={"series": line.series + first}) for line in stream.result.summaries]
     outliers = [line.model_copy(update={"series": line.series + first}) for line in stream.result.outliers]
     inner.series = [beside.series_line(), *own] if beside.makes_stimuli else [*own, beside.series_line()]
     inner.summaries = summaries if outer.summary is None else [outer.summary, *summaries]
     inner.outliers = [*outer.outliers, *outliers]
-    inner.marks = [mark.model_copy(update={"series": None if mark.series is None else mark.series + first}) for mark in stream.result.marks]
+    inner.marks = [
+        mark.model_copy(update={"series": None if mark.series is None else mark.series + first})
+        for mark in stream.result.marks
+    ]
     inner.marks += outer.marks
     if died:
         detail = f"the slave on {beside.context.target.name} ended while it was needed: {beside.engine.why()}"
@@ -131,7 +159,10 @@ def _windows(beside: Beside, outer: OuterView) -> list[pl.DataFrame]:
 
 
 def check_instrument_and_arm(key: StepKey, context: RunContext) -> None:
-    """Look whether the instrument answers, and arm the engine and stop it again. Raises InputError or MeasureError for what either refuses."""
+    """Look whether the instrument answers, and arm the engine and stop it again.
+
+    Raises InputError or MeasureError for what either refuses.
+    """
     from rtgauge.instrument.session import Session
 
     address = str(instrument_of(key))
@@ -146,4 +177,6 @@ def check_instrument_and_arm(key: StepKey, context: RunContext) -> None:
     if refused is not None:
         raise refused
     if status:
-        raise MeasureError(f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why")
+        raise MeasureError(
+            f"the engine ended at once with status {status}; run `rtgauge probe {key.probe}` to see why"
+        )

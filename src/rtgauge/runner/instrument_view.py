@@ -55,11 +55,16 @@ class Beside:
 
     @property
     def makes_stimuli(self) -> bool:
-        """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and ends by itself."""
+        """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and
+        ends by itself.
+        """
         return self.key.parameters["role"] == "slave"
 
     def over(self, elapsed_ns: float) -> str | None:
-        """Why the measuring is over, so long after it began; None: it is not. Raises MeasureError where the load died."""
+        """Why the measuring is over, so long after it began; None: it is not.
+
+        Raises MeasureError where the load died.
+        """
         if self.load is not None:
             self.load.check()
         if self.context.interrupt.requested:
@@ -75,7 +80,9 @@ class Beside:
     def series_line(self) -> SeriesLine:
         """Of the instrument's series."""
         metric = cast("SignalProbe", probes.get(self.key.probe)).instrument_metric
-        return SeriesLine(type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"})
+        return SeriesLine(
+            type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"}
+        )
 
 
 def lost_mark(error: MeasureError) -> Mark:

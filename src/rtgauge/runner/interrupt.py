@@ -15,7 +15,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
-    """Catches SIGINT, SIGTERM and SIGHUP while it is entered. The second one raises KeyboardInterrupt, which leaves it as an RtgaugeError."""
+    """Catches SIGINT, SIGTERM and SIGHUP while it is entered.
+
+    The second one raises KeyboardInterrupt, which leaves it as an RtgaugeError.
+    """
 
     def __init__(self, on_request: Callable[[], object] | None = None) -> None:
         """`on_request` is called at the first signal, for a line to the user."""
@@ -38,7 +41,8 @@ class Interrupt:
     def stop_by(self, stop: Callable[[], object] | None) -> None:
         """`stop` ends the present work in order, now or when a signal comes; None: nothing does.
 
-        Something may have imported polars meanwhile, whose handler of Ctrl-C lets a read that waits go on: a read has to end, so that the signal is seen.
+        Something may have imported polars meanwhile, whose handler of Ctrl-C lets a read that waits go on: a
+        read has to end, so that the signal is seen.
         """
         signal.siginterrupt(signal.SIGINT, True)
         self._stop = stop

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Imports what is needed once a step was measured while its probe warms up: before that it would only delay the measurement, and meanwhile disturb it."""
+"""Imports what is needed once a step was measured while its probe warms up: before that it would only delay
+the measurement, and meanwhile disturb it.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ if TYPE_CHECKING:
 RECORDING = ("numpy", "rtgauge.record.summary", "rtgauge.record.explain_report", "rtgauge.lab.running_guests")
 """What every step is put together with."""
 SHARE = 0.25
-"""Of the time of a command until its first probe is armed, which is mostly imports: no module here, with what it imports, takes more (numpy: a fifth)."""
+"""Of the time of a command until its first probe is armed, which is mostly imports: no module here, with what
+it imports, takes more (numpy: a fifth).
+"""
 
 
 def import_late(modules: Sequence[str], warm_up_s: float) -> None:
-    """Import modules in the `warm_up_s` seconds that begin now. One that might not be ready by then is left to whoever imports it after the measurement."""
+    """Import modules in the `warm_up_s` seconds that begin now.
+
+    One that might not be ready by then is left to whoever imports it after the measurement.
+    """
     end_s = time.monotonic() + warm_up_s
     at_most_s = SHARE * _age_s()
     for module in modules:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Master and slave of a signal probe on two machines: each measures by its own clock, and the two are never subtracted."""
+"""Master and slave of a signal probe on two machines: each measures by its own clock, and the two are never
+subtracted.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def target_of(role: Role, key: StepKey, context: RunContext) -> Target:
 
 
 def ends(key: StepKey, context: RunContext, samples_dir: str | None) -> dict[Role, End]:
-    """Both ends of a step that has a peer; the slave, which has to be there first, comes first. `samples_dir`: on the master's target."""
+    """Both ends of a step that has a peer; the slave, which has to be there first, comes first.
+
+    `samples_dir`: on the master's target.
+    """
     probe = cast("SignalProbe", probes.get(key.probe))
     arguments = probe.both_ends(key.parameters, samples_dir)
     both: dict[Role, End] = {}
@@ -68,10 +73,18 @@ class Slave(BackgroundEngine):
         super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
 
 
-def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None], samples_dir: str | None) -> Measured:
+def measure(
+    key: StepKey,
+    context: RunContext,
+    load: RunningLoad | None,
+    folder: Path,
+    begin: Callable[[], None],
+    samples_dir: str | None,
+) -> Measured:
     """Measure with one engine on each machine. `begin` is called when both are armed.
 
-    Raises InputError or MeasureError for what either end refuses; a slave that dies in the middle ends the step, which keeps what was measured.
+    Raises InputError or MeasureError for what either end refuses; a slave that dies in the middle ends the
+    step, which keeps what was measured.
     """
     both = ends(key, context, samples_dir)
     offset = clock_offset(context.target, target_of(_peer_role(key), key, context))
@@ -88,7 +101,14 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
             slave.program.say("go")
             slave.when_it_dies(lambda: master.say("stop"))
 
-        stream = follow(master, context, load, folder / STREAM, begin=both_begin, expected_ns=probes.get(key.probe).expected_ns(key.parameters))
+        stream = follow(
+            master,
+            context,
+            load,
+            folder / STREAM,
+            begin=both_begin,
+            expected_ns=probes.get(key.probe).expected_ns(key.parameters),
+        )
         died = slave.died
         slave.end()
     except BaseException:
@@ -108,7 +128,10 @@ def measure(key: StepKey, context: RunContext, load: RunningLoad | None, folder:
 
 
 def arm_and_stop_both(key: StepKey, context: RunContext) -> None:
-    """Arm each end and stop it again. Raises InputError or MeasureError for what either end refuses, and says which."""
+    """Arm each end and stop it again.
+
+    Raises InputError or MeasureError for what either end refuses, and says which.
+    """
     for role, end in ends(key, context, None).items():
         refused, status = arm_and_stop(end.start(), end.target)
         if refused is not None:
@@ -127,12 +150,18 @@ def _why_no_answer(key: StepKey, context: RunContext, slave: Slave, *, died: boo
         return f"the slave on {where} ended before it had answered: {slave.why()}"
     own, peers = key.parameters["path"], key.parameters["peer_path"] or key.parameters["path"]
     path = own if own == peers else f"{own} (on the peer: {peers})"
-    answers = sum(int(line.values.get("answers") or 0) for line in slave.stream.result.results if line.name == "signal")
+    answers = sum(
+        int(line.values.get("answers") or 0) for line in slave.stream.result.results if line.name == "signal"
+    )
     if answers:
         return (
-            f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to the master: look at the wire or the firewall between them"
+            f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to "
+            "the master: look at the wire or the firewall between them"
         )
-    return f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does nothing block the way between the two machines?"
+    return (
+        f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does "
+        "nothing block the way between the two machines?"
+    )
 
 
 def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
@@ -145,7 +174,9 @@ def _behind(master: EngineStream) -> int:
     return 1 + max((line.series for line in master.result.series), default=-1)
 
 
-def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
+def _merge(
+    key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]
+) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
     """One result of two. The peer's times are placed on the target's clock."""
     import polars as pl
 
@@ -155,19 +186,32 @@ def _merge(key: StepKey, master: EngineStream, slave: EngineStream, offset: tupl
     own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
     result = StreamResult()
     result.hello, result.end = own_end.result.hello, master.result.end
-    ends_in_order: tuple[tuple[EngineStream, int, Role], ...] = ((master, 0, "master"), (slave, after, "slave"))
+    ends_in_order: tuple[tuple[EngineStream, int, Role], ...] = (
+        (master, 0, "master"),
+        (slave, after, "slave"),
+    )
     for stream, first, role in ends_in_order:
         added_ns = _added_ns(role, key, offset)
         end_result = stream.result
         machine = {"machine": key.targets["self" if stream is own_end else peer_role]}
-        result.series += [line.model_copy(update={"series": line.series + first, "labels": line.labels | machine}) for line in end_result.series]
-        result.summaries += [line.model_copy(update={"series": line.series + first}) for line in end_result.summaries]
-        result.outliers += [line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns}) for line in end_result.outliers]
+        result.series += [
+            line.model_copy(update={"series": line.series + first, "labels": line.labels | machine})
+            for line in end_result.series
+        ]
+        result.summaries += [
+            line.model_copy(update={"series": line.series + first}) for line in end_result.summaries
+        ]
+        result.outliers += [
+            line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns})
+            for line in end_result.outliers
+        ]
         result.results += end_result.results
         on_peer = "" if stream is own_end else f"on {key.targets[peer_role]}: "
         for mark in end_result.marks:
             series = None if mark.series is None else mark.series + first
-            result.marks.append(mark.model_copy(update={"series": series, "detail": f"{on_peer}{mark.detail}"}))
+            result.marks.append(
+                mark.model_copy(update={"series": series, "detail": f"{on_peer}{mark.detail}"})
+            )
     hello = peer_end.result.hello
     report = PeerReport(
         target=key.targets[peer_role],

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Why a target's kernel refused something to the engine, and what to do.
 
-The engine says what was refused, with the errno and the numbers that decide it (docs/formats/stream.md, `error`); the reasons are told here.
+The engine says what was refused, with the errno and the numbers that decide it (docs/formats/stream.md,
+`error`); the reasons are told here.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class _MemoryLock(BaseModel):
 
 
 def explain(error: ErrorLine, read: Read) -> str:
-    """One sentence for the user: the engine's message, or where its facts tell more, the reason and the way out.
+    """One sentence for the user: the engine's message, or where its facts tell more, the reason and the way
+    out.
 
     An engine of another version may leave facts out: its message is what is known then.
     """
@@ -78,7 +80,8 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
         path = f"{mount}{'' if group is None or group[1] == '/' else group[1]}/cpu.rt_runtime_us"
         if (_text(path, read) or "").strip() == "0":
             return (
-                f"real-time scheduling is refused because this process is in a cgroup without real-time runtime ({path} is 0): "
+                "real-time scheduling is refused because this process is in a cgroup without "
+                f"real-time runtime ({path} is 0): "
                 "write a runtime there (for example 950000), or move the shell to the root group"
             )
     if facts.cap_sys_nice:
@@ -89,12 +92,14 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
     limit = facts.rtprio_limit
     if limit:
         return (
-            f"real-time priority {facts.priority} is refused: the limit of this user (RLIMIT_RTPRIO) is {limit}; "
+            f"real-time priority {facts.priority} is refused: the limit of this user "
+            f"(RLIMIT_RTPRIO) is {limit}; "
             f"use --priority {limit}, raise rtprio in /etc/security/limits.conf, or run as root"
         )
     who = "not root" if facts.euid else "not root's full rights"
     return (
-        f"real-time scheduling is refused: {who}, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, or raise rtprio in /etc/security/limits.conf{without}"
+        f"real-time scheduling is refused: {who}, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, "
+        f"or raise rtprio in /etc/security/limits.conf{without}"
     )
 
 
@@ -104,25 +109,33 @@ def _deadline(facts: _Deadline, message: str, read: Read) -> str:
     if facts.errno == "EPERM" and facts.cpu is not None:
         return (
             f"SCHED_DEADLINE is refused for a thread that is pinned to CPU {facts.cpu} (EPERM): "
-            "start it in an exclusive cpuset of that CPU alone (cpuset.cpus.partition = root), or use --policy fifo"
+            "start it in an exclusive cpuset of that CPU alone (cpuset.cpus.partition = root), or "
+            "use --policy fifo"
         )
     if facts.errno == "EPERM":
         return (
-            "SCHED_DEADLINE is refused (EPERM): this process may not use every CPU of its cpuset (its affinity is smaller), "
+            "SCHED_DEADLINE is refused (EPERM): this process may not use every CPU of its cpuset "
+            "(its affinity is smaller), "
             "or the cpuset has no deadline bandwidth; start it without taskset"
         )
     if facts.errno == "EBUSY":
         return (
-            "SCHED_DEADLINE is refused (EBUSY): together all deadline tasks would get more than the kernel grants "
+            "SCHED_DEADLINE is refused (EBUSY): together all deadline tasks would get more than "
+            "the kernel grants "
             "(kernel.sched_rt_runtime_us of each sched_rt_period_us on each CPU); shorten the execution times"
         )
     if facts.errno == "EINVAL":
         shortest = (_text(PERIOD_MIN, read) or "").strip()
-        shortest_us = int(shortest) if shortest.isascii() and shortest.isdigit() and int(shortest) else DEFAULT_PERIOD_MIN_US
+        shortest_us = (
+            int(shortest)
+            if shortest.isascii() and shortest.isdigit() and int(shortest)
+            else DEFAULT_PERIOD_MIN_US
+        )
         if facts.period_ns < shortest_us * 1000:
             return (
                 f"SCHED_DEADLINE refuses a period of {facts.period_ns // 1000} us (EINVAL): "
-                f"the kernel takes at least {shortest_us} us (kernel.sched_deadline_period_min_us); give a longer one"
+                f"the kernel takes at least {shortest_us} us (kernel.sched_deadline_period_min_us); "
+                "give a longer one"
             )
     return message
 
@@ -131,6 +144,7 @@ def _memory_lock(facts: _MemoryLock, message: str) -> str:
     if facts.errno not in ("EPERM", "ENOMEM", "EAGAIN") or facts.memlock_limit_bytes is None:
         return message
     return (
-        f"memory cannot be locked: the limit of this user (RLIMIT_MEMLOCK) is {facts.memlock_limit_bytes // 1024} KiB; "
+        "memory cannot be locked: the limit of this user (RLIMIT_MEMLOCK) is "
+        f"{facts.memlock_limit_bytes // 1024} KiB; "
         "raise memlock in /etc/security/limits.conf, run as root, or measure with --memory-lock off"
     )

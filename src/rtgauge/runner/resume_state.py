@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A step that is being measured: as this process knows it, and as another process needs it to pick the step up."""
+"""A step that is being measured: as this process knows it, and as another process needs it to pick the step
+up.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from rtgauge.target.target import FolderName, Guarded, ProgramPlace
 
 
 class StepState(TypedDict):
-    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's files before it, and the names of the folders
+    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's
+    files before it, and the names of the folders
     of its programs and files there."""
 
     key: str
@@ -45,7 +48,10 @@ def program_folders(state: StepState | None) -> list[str]:
     """The names of the folders of a step's programs on the target."""
     if state is None:
         return []
-    return [state["program"]["name"], *(part["kept"]["name"] for part in (state["load"]["parts"] if state["load"] is not None else []))]
+    return [
+        state["program"]["name"],
+        *(part["kept"]["name"] for part in (state["load"]["parts"] if state["load"] is not None else [])),
+    ]
 
 
 @dataclass(frozen=True)
@@ -62,9 +68,19 @@ class StepInProgress:
     """The engine that measures it already."""
 
     def state(self, program: Guarded, files: str | None) -> StepState | None:
-        """For another process, once the engine runs; None where it ends with this one. `files`: the folder on the target that the engine writes to."""
+        """For another process, once the engine runs; None where it ends with this one.
+
+        `files`: the folder on the target that the engine writes to.
+        """
         if program.kept is None:
             return None
         load = self.load.state() if self.load is not None else None
         name = files.rpartition("/")[2] if files is not None else None
-        return StepState(key=self.key.model_dump_json(), started=self.started, before=dict(self.files_before), program=program.kept, files=name, load=load)
+        return StepState(
+            key=self.key.model_dump_json(),
+            started=self.started,
+            before=dict(self.files_before),
+            program=program.kept,
+            files=name,
+            load=load,
+        )

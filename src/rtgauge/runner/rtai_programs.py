@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs of RTAI's testsuite that measure a step again: where they are on a target, and the commands that run them.
+"""The programs of RTAI's testsuite that measure a step again: where they are on a target, and the commands
+that run them.
 
 RTAI has them in testsuite/ (5.3) or in testsuite/user/ and testsuite/kern/ (3.9 to 5.2) of its prefix."""
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 LATENCY, SWITCHES = "rtai-latency", "rtai-switches"
 RTAIS = {LATENCY: "latency", SWITCHES: "switches"}
 """RTAI's own programs."""
-MODULES = {(LATENCY, False): ("rtai_mbx", "rtai_msg"), (SWITCHES, False): ("rtai_msg",), (LATENCY, True): ("rtai_fifos",)}
+MODULES = {
+    (LATENCY, False): ("rtai_mbx", "rtai_msg"),
+    (SWITCHES, False): ("rtai_msg",),
+    (LATENCY, True): ("rtai_fifos",),
+}
 """(tool, in kernel space) -> what it needs beyond the scheduler."""
 IN_KERNEL = "latency_rt"
 """A module that has latency's task in the kernel, which measures as long as it is loaded."""
@@ -33,7 +38,10 @@ USER_LATENCY = r"""
 cd "$1" || exit
 ./latency </dev/null & latency=$!
 # once its task has a period it measures; its line tells which
-until grep "^[0-9][0-9]*  *[1-9].* $latency  *[0-9a-f]\{8,\} " /proc/rtai/scheduler; do kill -0 $latency 2>/dev/null || break; sleep 0.1; done
+until grep "^[0-9][0-9]*  *[1-9].* $latency  *[0-9a-f]\{8,\} " /proc/rtai/scheduler; do
+  kill -0 $latency 2>/dev/null || break
+  sleep 0.1
+done
 if kill -0 $latency 2>/dev/null; then sleep "$2" | ./display; fi  # which ends latency when its input ends
 wait $latency
 """
@@ -44,7 +52,11 @@ cat /proc/rtai/*latency_calibrate
 sleep "$2"
 kill -INT $display; wait $display
 """
-SCRIPTS = {(LATENCY, False): USER_LATENCY, (SWITCHES, False): 'cd "$1" && exec ./switches', (LATENCY, True): KERNEL_LATENCY}
+SCRIPTS = {
+    (LATENCY, False): USER_LATENCY,
+    (SWITCHES, False): 'cd "$1" && exec ./switches',
+    (LATENCY, True): KERNEL_LATENCY,
+}
 
 
 def modules_of(key: StepKey) -> dict[str, str]:
@@ -60,7 +72,9 @@ def measuring_module(key: StepKey) -> dict[str, str]:
 
 
 def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[str]:
-    """The command that lets the programs in this folder (of `program_folder`) measure for so many seconds; switches takes the time that it takes."""
+    """The command that lets the programs in this folder (of `program_folder`) measure for so many seconds;
+    switches takes the time that it takes.
+    """
     # a second more: latency prints after each that is over
     return ["sh", "-c", SCRIPTS[tool, in_kernel], tool, folder, str(seconds + 1)]
 
@@ -68,7 +82,9 @@ def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[
 def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
     """Where the program may be on this target."""
     prefixes = dict.fromkeys(str(PurePosixPath(folder).parent) for folder in module_folders(target))
-    return [f"{prefix}/{folder}/{program}" for prefix in prefixes for folder, program in FOLDERS[tool, in_kernel]]
+    return [
+        f"{prefix}/{folder}/{program}" for prefix in prefixes for folder, program in FOLDERS[tool, in_kernel]
+    ]
 
 
 def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A plan on its targets becomes a record: the targets are opened and checked, the record is begun or resumed, and the steps are measured into it."""
+"""A plan on its targets becomes a record: the targets are opened and checked, the record is begun or resumed,
+and the steps are measured into it.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,39 @@ from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner.context import STOPPED_EARLY, Abandoned, DeploymentStrategy, Progress, RunContext, abandon, is_emulated, now_utc
+from rtgauge.runner.context import (
+    STOPPED_EARLY,
+    Abandoned,
+    DeploymentStrategy,
+    Progress,
+    RunContext,
+    abandon,
+    is_emulated,
+    now_utc,
+)
 from rtgauge.runner.deploy_live import LiveDeployments, held_deployment, isolated_in, with_rtai
 from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
-from rtgauge.runner.feasibility import accepted_steps, check_watching, is_tried_by_measuring, on_target, possible_steps, refuse_wrong_input
+from rtgauge.runner.feasibility import (
+    accepted_steps,
+    check_watching,
+    is_tried_by_measuring,
+    on_target,
+    possible_steps,
+    refuse_wrong_input,
+)
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
 from rtgauge.runner.runtime_choice import on_chosen_runtime
-from rtgauge.runner.schedule import RunOptions, all_targets, how_to_resume, lease_of, new_run, plan_of, remaining_steps, steps_on
+from rtgauge.runner.schedule import (
+    RunOptions,
+    all_targets,
+    how_to_resume,
+    lease_of,
+    new_run,
+    plan_of,
+    remaining_steps,
+    steps_on,
+)
 from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
@@ -44,7 +71,11 @@ from rtgauge.units import NS_PER_S, format_cpu_list
 
 NOT_UP = "guest-not-up"
 READINGS, FEWER_READINGS = 100_000, 1_000
-"""Of each clock, to calibrate it. 100,000 take 0.15 s: fewer on an emulated machine, whose costs are the emulator's, and where no record is kept."""
+"""Of each clock, to calibrate it.
+
+100,000 take 0.15 s: fewer on an emulated machine, whose costs are the emulator's, and where no record is
+kept.
+"""
 
 
 def start_run(
@@ -59,9 +90,12 @@ def start_run(
 ) -> tuple[Path, Run, list[Step]]:
     """Measure a plan from its beginning, and then the steps that `more` adds.
 
-    Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was measured until then is in the folder
-    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`: of a plan with one target and steps of
-    `watch`: starts the program that they watch, and gives its number. It is entered once the target is ours and nothing refuses to measure.
+    Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was
+    measured until then is in the folder
+    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`:
+    of a plan with one target and steps of
+    `watch`: starts the program that they watch, and gives its number. It is entered once the target is ours
+    and nothing refuses to measure.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
@@ -72,11 +106,16 @@ def start_run(
         # All are held from the beginning: what cannot be measured is known before anything is.
         with _stopped_while_it_waits(interrupt):
             targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
-        audited = options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
+        audited = (
+            options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
+        )
         contexts: dict[str, RunContext] = {}
         steps: list[StepKey] = []
         left_out: list[LeftOut] = []
-        deployments = {name: _deployments(plan, target, progress, interrupt, new.stack) for name, target in targets.items()}
+        deployments = {
+            name: _deployments(plan, target, progress, interrupt, new.stack)
+            for name, target in targets.items()
+        }
         for name, target in targets.items():
             possible, missing = possible_steps(steps_on(name, plan.steps), target, deployments[name])
             steps += possible
@@ -84,10 +123,22 @@ def start_run(
         for missing in left_out:
             progress.left_out(missing)
         if not steps:
-            raise MeasureError(f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}")
+            raise MeasureError(
+                f"no step of the plan can be measured here: {left_out[0].reason}; {left_out[0].remedy}"
+            )
         for name in targets:
             contexts[name] = replace(
-                _context(name, targets, plan, deployments[name], progress, interrupt, kept=options.kept, audited=audited), late_imports=options.late_imports
+                _context(
+                    name,
+                    targets,
+                    plan,
+                    deployments[name],
+                    progress,
+                    interrupt,
+                    kept=options.kept,
+                    audited=audited,
+                ),
+                late_imports=options.late_imports,
             )
         held: list[Mark] = []
         accepted: list[StepKey] = []
@@ -112,7 +163,10 @@ def start_run(
             for key in accepted:
                 check_watching(key, contexts[name])
             number = new.stack.enter_context(program())
-            accepted = [key.model_copy(update={"parameters": key.parameters | {"pid": number, "program": None}}) for key in accepted]
+            accepted = [
+                key.model_copy(update={"parameters": key.parameters | {"pid": number, "program": None}})
+                for key in accepted
+            ]
         writer = new.record(str(contexts[plan.targets[0]].facts.get("host", "machine")))
         run = new_run(plan, options, writer.id)
         run.planned, run.left_out, run.marks = accepted, left_out, [*_restored_marks(targets), *held]
@@ -121,8 +175,11 @@ def start_run(
             return measure_run(writer, run, [], contexts, more)
 
 
-def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None) -> tuple[Path, Run, list[Step]]:
-    """Resume a record whose name ends in `.partial`: finished steps stay as they are, the others, and those that `more` adds, are measured.
+def resume_run(
+    folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None
+) -> tuple[Path, Run, list[Step]]:
+    """Resume a record whose name ends in `.partial`: finished steps stay as they are, the others, and those
+    that `more` adds, are measured.
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
     Gives and raises as `start_run` does.
@@ -149,7 +206,10 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
         with _console_into(locked), _stopped_while_it_waits(interrupt):
             targets = {
-                name: stack.enter_context(opener.open(name, unfinished.id, label, lease_ns, sessions[name].get("session"))) for name in unfinished.targets
+                name: stack.enter_context(
+                    opener.open(name, unfinished.id, label, lease_ns, sessions[name].get("session"))
+                )
+                for name in unfinished.targets
             }
         writer = RecordWriter.open_partial(folder)
         record = writer.record()
@@ -180,11 +240,17 @@ def resume_run(folder: Path, options: RunOptions, progress: Progress, interrupt:
                     run.left_out.append(on_target(missing, name, targets))
                     progress.left_out(run.left_out[-1])
         if not finished and not run.planned:
-            raise MeasureError(f"{run.left_out[-1].what}: {run.left_out[-1].reason}; {run.left_out[-1].remedy}")
+            raise MeasureError(
+                f"{run.left_out[-1].what}: {run.left_out[-1].reason}; {run.left_out[-1].remedy}"
+            )
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        resumed = Mark(name="resumed", severity=Severity.NOTE, detail=f"measured in more than one session; resumed {now_utc()}{again}")
+        resumed = Mark(
+            name="resumed",
+            severity=Severity.NOTE,
+            detail=f"measured in more than one session; resumed {now_utc()}{again}",
+        )
         run.marks += [resumed, *_restored_marks(targets), *held]
         writer.write_run(run)
         with saying_how_to_resume(writer, options):
@@ -207,7 +273,9 @@ def _stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
     try:
         yield
     except Abandoned:
-        raise RtgaugeError("stopped while it waited for the machine: nothing was measured", EXIT_INTERRUPTED) from None
+        raise RtgaugeError(
+            "stopped while it waited for the machine: nothing was measured", EXIT_INTERRUPTED
+        ) from None
     finally:
         interrupt.stop_by(None)
 
@@ -222,9 +290,11 @@ def find_partial(out: Path) -> Path:
 
 @dataclass
 class _NewRecord:
-    """Holds the targets of a run, and begins its record in `out`, or in the folder `into` that was begun before.
+    """Holds the targets of a run, and begins its record in `out`, or in the folder `into` that was begun
+    before.
 
-    A guest of the lab that does not come up, or does not answer, ends the run before there is anything to write. Its console is kept all the
+    A guest of the lab that does not come up, or does not answer, ends the run before there is anything to
+    write. Its console is kept all the
     same, in a record that can be resumed; `unmeasured` makes its run.json, None: nothing of this run is kept.
     """
 
@@ -240,11 +310,14 @@ class _NewRecord:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._begun or not isinstance(error, BootError | ConnectionBroken):
             self.stack.__exit__(kind, error, trace)
             return
-        # Where the connection to one breaks, what the others hold is left to be resumed. Here there is nothing yet that could be.
+        # Where the connection to one breaks, what the others hold is left to be resumed. Here there is
+        # nothing yet that could be.
         final_error = self._keep_console(error)
         with suppress(RtgaugeError):  # a guest that does not come up cannot be left as it was found either
             self.stack.close()
@@ -266,7 +339,9 @@ class _NewRecord:
         return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
 
     def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
-        """The error that ends the run: with the guest's console in a record, where it is a guest that ended it."""
+        """The error that ends the run: with the guest's console in a record, where it is a guest that ended
+        it.
+        """
         name = LAB + error.guest if isinstance(error, BootError) else error.target
         text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
         if name is None or text is None or self.unmeasured is None:
@@ -274,7 +349,11 @@ class _NewRecord:
         try:
             writer = self._writer(name.removeprefix(LAB))
             place = writer.write_console(name, text)
-            mark = Mark(name=NOT_UP, severity=Severity.NOTE, detail=_with_console(error, place.relative_to(writer.path)))
+            mark = Mark(
+                name=NOT_UP,
+                severity=Severity.NOTE,
+                detail=_with_console(error, place.relative_to(writer.path)),
+            )
             writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
             writer.close_partial()
         except RtgaugeError:
@@ -283,12 +362,16 @@ class _NewRecord:
 
 
 def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
-    return error.with_console(place) if isinstance(error, BootError) else f"{error}; its console is in {place}"
+    return (
+        error.with_console(place) if isinstance(error, BootError) else f"{error}; its console is in {place}"
+    )
 
 
 @contextmanager
 def _console_into(writer: RecordWriter) -> Generator[None]:
-    """While a record's targets are opened again: the console of a guest that does not come up goes into the record."""
+    """While a record's targets are opened again: the console of a guest that does not come up goes into the
+    record.
+    """
     try:
         yield
     except BootError as error:
@@ -298,8 +381,12 @@ def _console_into(writer: RecordWriter) -> Generator[None]:
         raise MeasureError(f"{error.with_console(place)}{how_to_resume(writer.path)}") from None
 
 
-def _deployments(plan: Plan, target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack) -> DeploymentStrategy:
-    """How deployments come into force on a target; a guest that is booted for them is left as it was found when `stack` ends."""
+def _deployments(
+    plan: Plan, target: Target, progress: Progress, interrupt: Interrupt, stack: ExitStack
+) -> DeploymentStrategy:
+    """How deployments come into force on a target; a guest that is booted for them is left as it was found
+    when `stack` ends.
+    """
     if not plan.by_boot or target.name not in plan.targets:
         return LiveDeployments(target)
     from rtgauge.runner.deploy_boot import BootDeployments
@@ -325,7 +412,8 @@ def _context(
 ) -> RunContext:
     """What the steps of one target share.
 
-    `known`: its facts and calibrations as a record has them, which are then not read and measured again. `kept`: whether the record is.
+    `known`: its facts and calibrations as a record has them, which are then not read and measured again.
+    `kept`: whether the record is.
     `audited`: whether the facts have what an audit of the machine's settings says, which advice is made from.
     """
     target = targets[name]
@@ -336,7 +424,17 @@ def _context(
         with with_rtai(steps_on(name, plan.steps), target, progress.phase):
             facts = _audited_facts(target) if audited else facts_by(target.read, target.machine)[0]
         calibrations = _calibrate(target, FEWER_READINGS if is_emulated(facts) or not kept else READINGS)
-    return RunContext(target, targets, facts, calibrations, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller, deployments)
+    return RunContext(
+        target,
+        targets,
+        facts,
+        calibrations,
+        progress,
+        interrupt,
+        plan.load_warm_up_ns / NS_PER_S,
+        plan.controller,
+        deployments,
+    )
 
 
 def _audited_facts(target: Target) -> dict[str, Any]:
@@ -360,18 +458,27 @@ def _calibrate(target: Target, readings: int) -> list[Calibration]:
 
 
 def _in_held_deployment(steps: Sequence[StepKey], context: RunContext) -> tuple[RunContext, list[Mark]]:
-    """The context in the deployment that `deploy apply` holds, where it holds one, and a mark for it. Raises MeasureError where a step is for another one."""
+    """The context in the deployment that `deploy apply` holds, where it holds one, and a mark for it.
+
+    Raises MeasureError where a step is for another one.
+    """
     held = held_deployment(steps, context.target)
     if held is None:
         return context, []
     isolated = isolated_in(held, context.target)
     where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
-    mark = Mark(name="deployment-held", severity=Severity.NOTE, detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}")
+    mark = Mark(
+        name="deployment-held",
+        severity=Severity.NOTE,
+        detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}",
+    )
     return replace(context, group=held.group, isolated=isolated), [mark]
 
 
 def _to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
-    """The step that goes on by itself on a target since an earlier session, to be picked up; every other program of that session is ended there."""
+    """The step that goes on by itself on a target since an earlier session, to be picked up; every other
+    program of that session is ended there.
+    """
     if not target.picked_up:
         return None
     state = read_step_state(saved)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which runtime a step with `rt = auto` is measured on: the co-kernel of its target where there is one and its engine is here, else Linux."""
+"""Which runtime a step with `rt = auto` is measured on: the co-kernel of its target where there is one and
+its engine is here, else Linux.
+"""
 
 from __future__ import annotations
 
@@ -41,5 +43,8 @@ def on_chosen_runtime(steps: Sequence[StepKey], context: RunContext) -> tuple[li
         return list(steps), []
     runtime, why = choose_runtime(context.facts, context.target.machine)
     detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, since {why}"
-    chosen = [key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key for key in steps]
+    chosen = [
+        key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key
+        for key in steps
+    ]
     return chosen, [Mark(name="runtime-chosen", severity=Severity.NOTE, detail=detail)]

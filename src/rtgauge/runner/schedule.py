@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The steps of a run: their names, how long they take, which remain, and the run.json of a plan of which nothing is measured yet."""
+"""The steps of a run: their names, how long they take, which remain, and the run.json of a plan of which
+nothing is measured yet.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,11 @@ HOLD_S = (60.0, 15 * 60.0)
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
-"""How many times as long as arming a probe and stopping it again a step takes beside its measuring, and a load beside its warm-up, on a target where
-that is more than STEP_OVERHEAD_S. An emulated guest is slowed down by what loads it. Measured on guests of the lab, with the loads of `quick`."""
+"""How many times as long as arming a probe and stopping it again a step takes beside its measuring, and a
+load beside its warm-up, on a target where
+that is more than STEP_OVERHEAD_S. An emulated guest is slowed down by what loads it. Measured on guests of
+the lab, with the loads of `quick`.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,10 @@ class RunOptions:
     with_windows: bool = True
     """Whether the record needs its windows: to be judged, drawn, compared."""
     hold_ns: int | None = None
-    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody resumes. None: as long as that step, within
+    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody
+    resumes.
+
+    None: as long as that step, within
     HOLD_S."""
     late_imports: Sequence[str] = ()
     """Modules that the caller needs once a step is measured."""
@@ -56,14 +64,17 @@ def how_to_resume(record: Path) -> str:
 def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
     """How long a step takes, about, in s.
 
-    `arming_s`: how long it took on its target to arm a probe and to stop it again. `emulated`: the target is, and has
+    `arming_s`: how long it took on its target to arm a probe and to stop it again. `emulated`: the target is,
+    and has
     the host's clock, so that a load slows it down.
     """
     measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
     deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
     loading = 0.0
     if key.load != "idle":
-        loading = load_warm_up_ns / NS_PER_S + max(STEP_OVERHEAD_S, arming_s * (EMULATED_LOAD_ARMINGS if emulated else LOAD_ARMINGS))
+        loading = load_warm_up_ns / NS_PER_S + max(
+            STEP_OVERHEAD_S, arming_s * (EMULATED_LOAD_ARMINGS if emulated else LOAD_ARMINGS)
+        )
     return measured + max(STEP_OVERHEAD_S, arming_s * STEP_ARMINGS) + deploying + loading
 
 
@@ -91,7 +102,11 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
     if not options.kept:
         return LEASE_NS
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
-    hold_ns = round(min(max(longest_s, HOLD_S[0]), HOLD_S[1]) * NS_PER_S) if options.hold_ns is None else options.hold_ns
+    hold_ns = (
+        round(min(max(longest_s, HOLD_S[0]), HOLD_S[1]) * NS_PER_S)
+        if options.hold_ns is None
+        else options.hold_ns
+    )
     # A study may go on under load with a step as long as the longest idle one.
     return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
 
@@ -120,7 +135,12 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
         state="partial",
         rtgauge=rtgauge.__version__,
         command=list(options.command),
-        plan={**plan.written, "load-warm-up-ns": plan.load_warm_up_ns, **_controller_keys(plan.controller), **_boot_keys(by_boot=plan.by_boot)},
+        plan={
+            **plan.written,
+            "load-warm-up-ns": plan.load_warm_up_ns,
+            **_controller_keys(plan.controller),
+            **_boot_keys(by_boot=plan.by_boot),
+        },
         targets=all_targets(plan),
         seed=plan.seed,
         requirement=plan.require,

@@ -26,7 +26,10 @@ from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S
 
 More = Callable[[Record], Sequence[StepKey]]
-"""The next steps of a study, from what the record holds; none: it is done. No step may take longer than the longest one that was planned."""
+"""The next steps of a study, from what the record holds; none: it is done.
+
+No step may take longer than the longest one that was planned.
+"""
 
 
 @contextmanager
@@ -42,23 +45,36 @@ def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator
 
 
 def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
-    """Marks for what takes meaning from every time measured on this target at the moment: an emulated processor, or guests of the lab beside."""
+    """Marks for what takes meaning from every time measured on this target at the moment: an emulated
+    processor, or guests of the lab beside.
+    """
     if is_emulated(facts):
-        detail = "the machine's processor is emulated by software: what was measured are not the times of a real one"
+        detail = (
+            "the machine's processor is emulated by software: what was measured are not the times of a "
+            "real one"
+        )
         if counts_instructions(facts):
-            detail += "; its clock counts instructions (QEMU's -icount), so that other work of the host does not show"
+            detail += (
+                "; its clock counts instructions (QEMU's -icount), so that other work of the host does "
+                "not show"
+            )
         return [Mark(name="emulated", severity=Severity.NOTE, detail=detail)]
     from rtgauge.lab.running_guests import all_running
 
     guests = [running.name for running in all_running()] if target == LOCAL else []
     if not guests:
         return []
-    detail = f"guests of the lab ran on this machine meanwhile and took time from it: {', '.join(guests)}; for better figures stop them: rtgauge lab stop NAME"
+    detail = (
+        f"guests of the lab ran on this machine meanwhile and took time from it: {', '.join(guests)}; "
+        "for better figures stop them: rtgauge lab stop NAME"
+    )
     return [Mark(name="guests-running", severity=Severity.DOUBTFUL, detail=detail)]
 
 
 def _saving_steps(writer: RecordWriter, context: RunContext, name: str) -> RunContext:
-    """The context of a target that, from now on, writes down what another process needs to pick its steps up."""
+    """The context of a target that, from now on, writes down what another process needs to pick its steps
+    up.
+    """
     target = context.target
     if target.session is None:
         return context
@@ -82,7 +98,13 @@ def _consoles_written(writer: RecordWriter, contexts: Mapping[str, RunContext]) 
                 writer.write_console(name, console)
 
 
-def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], contexts: Mapping[str, RunContext], finished: Sequence[Step]) -> list[Step]:
+def _measure(
+    writer: RecordWriter,
+    run: Run,
+    remaining: Sequence[StepKey],
+    contexts: Mapping[str, RunContext],
+    finished: Sequence[Step],
+) -> list[Step]:
     """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
     any_context = next(iter(contexts.values()))
     progress, interrupt, targets = any_context.progress, any_context.interrupt, any_context.targets
@@ -103,7 +125,9 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             with deploy_live.in_deployment(key, context) as (own_context, applied):
                 step, windows = measure(step_id, key, own_context, folder)
             step = deploy_live.with_deployment(step, applied, left_before)
-            marks = [mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)]
+            marks = [
+                mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)
+            ]
             step.marks += {mark.name: mark for mark in marks}.values()
             writer.commit_step(step, windows)
         except Abandoned:
@@ -112,12 +136,24 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
             how = f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s"
             _leave_out(
                 writer,
-                on_target(LeftOut(what=f"load {key.load}", reason=str(error).removeprefix(f"load {key.load}: "), remedy=how), context.target.name, targets),
+                on_target(
+                    LeftOut(
+                        what=f"load {key.load}",
+                        reason=str(error).removeprefix(f"load {key.load}: "),
+                        remedy=how,
+                    ),
+                    context.target.name,
+                    targets,
+                ),
                 progress,
             )
             continue
         except Refused as error:
-            _leave_out(writer, on_target(deploy_live.left_out(key.deployment, error), context.target.name, targets), progress)
+            _leave_out(
+                writer,
+                on_target(deploy_live.left_out(key.deployment, error), context.target.name, targets),
+                progress,
+            )
             continue
         finally:
             writer.drop_step(step_id)
@@ -128,7 +164,10 @@ def _measure(writer: RecordWriter, run: Run, remaining: Sequence[StepKey], conte
 
 
 def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, RunContext]) -> list[StepKey]:
-    """The next steps of the study, written down as planned. A step that is in the plan already is not measured again."""
+    """The next steps of the study, written down as planned.
+
+    A step that is in the plan already is not measured again.
+    """
     run = writer.run
     if more is None or run is None:
         return []
@@ -150,21 +189,34 @@ def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, R
 
 
 def measure_run(
-    writer: RecordWriter, run: Run, finished: Sequence[Step], contexts: Mapping[str, RunContext], more: More | None
+    writer: RecordWriter,
+    run: Run,
+    finished: Sequence[Step],
+    contexts: Mapping[str, RunContext],
+    more: More | None,
 ) -> tuple[Path, Run, list[Step]]:
-    """Measure what is planned and not done, and what a study adds. Ends early, in order, when the user asks; the record then keeps its `.partial`.
+    """Measure what is planned and not done, and what a study adds.
+
+    Ends early, in order, when the user asks; the record then keeps its `.partial`.
 
     Gives the record's folder, its run.json and its steps.
     """
     for name, context in contexts.items():
-        writer.write_system(name, {**context.facts, "calibrations": [calibration.model_dump() for calibration in context.calibrations]})
+        writer.write_system(
+            name,
+            {
+                **context.facts,
+                "calibrations": [calibration.model_dump() for calibration in context.calibrations],
+            },
+        )
     contexts = {name: _saving_steps(writer, context, name) for name, context in contexts.items()}
     any_context = next(iter(contexts.values()))
     progress, interrupt = any_context.progress, any_context.interrupt
     remaining = remaining_steps(run, finished)
     steps = list(finished)
     with _consoles_written(writer, contexts):
-        # A study may add to a record whose planned steps are all there, so that the loop is entered with nothing to do.
+        # A study may add to a record whose planned steps are all there, so that the loop is entered with
+        # nothing to do.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
             expected = _expected_s(remaining, contexts)
             for context in contexts.values():
@@ -175,7 +227,11 @@ def measure_run(
     for name in contexts:
         writer.write_session(name, None)
     planned = (writer.run or run).planned
-    whole = len(steps) == len(planned) and all(step.end_reason not in STOPPED_EARLY for step in steps) and more is None
+    whole = (
+        len(steps) == len(planned)
+        and all(step.end_reason not in STOPPED_EARLY for step in steps)
+        and more is None
+    )
     if not interrupt.requested or whole:
         path = writer.finish("complete")
     else:
@@ -192,7 +248,8 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) ->
     for key in steps:
         name = key.targets["self"]
         context = contexts[name]
-        # A clock that counts instructions waits for what the load computes, so the load does not slow the probe down.
+        # A clock that counts instructions waits for what the load computes, so the load does not slow the
+        # probe down.
         slowed = is_emulated(context.facts) and not counts_instructions(context.facts)
         load_warm_up_ns = round(context.load_warm_up_s * NS_PER_S)
         alone_s = expected_s(key, load_warm_up_ns, arming_s=context.arming_s, emulated=slowed)

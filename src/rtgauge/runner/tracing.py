@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a probe has the kernel record: an instance of tracefs for one step, and the settings of the timerlat tracer, all put back after it."""
+"""What a probe has the kernel record: an instance of tracefs for one step, and the settings of the timerlat
+tracer, all put back after it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,18 @@ from rtgauge.system.deployment.apply import Applied, Refused, apply_actions
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.target.target import Target
 
-TIMERLAT_SETTINGS = ("timerlat_period_us", "cpus", "stop_tracing_us", "stop_tracing_total_us", "print_stack", "workload")
-"""What the engine sets for the tracer (docs/formats/agent.md, `osnoise:`): one set for the whole machine. Older kernels lack the last two."""
+TIMERLAT_SETTINGS = (
+    "timerlat_period_us",
+    "cpus",
+    "stop_tracing_us",
+    "stop_tracing_total_us",
+    "print_stack",
+    "workload",
+)
+"""What the engine sets for the tracer (docs/formats/agent.md, `osnoise:`): one set for the whole machine.
+
+Older kernels lack the last two.
+"""
 
 
 class CannotTrace(Refused):
@@ -33,7 +45,10 @@ class NoTimerlat(CannotTrace):
     """There is no timerlat tracer to measure kernel space with."""
 
     what = "space kernel"
-    remedy = "measure with space user, or on a kernel with CONFIG_TIMERLAT_TRACER, such as Debian's PREEMPT_RT kernels"
+    remedy = (
+        "measure with space user, or on a kernel with CONFIG_TIMERLAT_TRACER, such as Debian's "
+        "PREEMPT_RT kernels"
+    )
 
 
 WHY = {
@@ -44,8 +59,12 @@ WHY = {
 }
 
 
-def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False) -> None:
-    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before. `optional`: the probe also measures without.
+def prepare_tracing(
+    traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False
+) -> None:
+    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before.
+
+    `optional`: the probe also measures without.
 
     Raises CannotTrace.
     """
@@ -56,11 +75,16 @@ def prepare_tracing(traces: Literal["tracepoints", "timerlat"], applied: Applied
     except Refused as error:
         if traces == "timerlat":
             raise NoTimerlat(f"the timerlat tracer cannot be used here: {error}") from None
-        raise (NoParts if optional else CannotTrace)(f"the kernel's events cannot be recorded here: {error}") from None
+        raise (NoParts if optional else CannotTrace)(
+            f"the kernel's events cannot be recorded here: {error}"
+        ) from None
 
 
 def prepare_explain(applied: Applied, target: Target) -> str | None:
-    """Make the instance for the kernel's events, which `restore` removes. Gives why it cannot be; None: it is there. A step goes on without."""
+    """Make the instance for the kernel's events, which `restore` removes.
+
+    Gives why it cannot be; None: it is there. A step goes on without.
+    """
     try:
         apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
     except Refused as error:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""taskset: a set of periodic tasks runs as it is written (Delgado & Choi 2020, algorithm 2; the tables 6, 7 and 8)."""
+"""taskset: a set of periodic tasks runs as it is written (Delgado & Choi 2020, algorithm 2; the tables 6, 7
+and 8).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.probe.common_parameters import LONGEST, RT, RTAI_LATENCY, DmaLatencyUs, OnOff, RtaiLatency, Runtime
+from rtgauge.probe.common_parameters import (
+    LONGEST,
+    RT,
+    RTAI_LATENCY,
+    DmaLatencyUs,
+    OnOff,
+    RtaiLatency,
+    Runtime,
+)
 from rtgauge.probe.descriptor import Metric, Probe
-from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns, is_explained
+from rtgauge.probe.explain_parameters import (
+    ExplainParameters,
+    explain_arguments,
+    explain_cost_ns,
+    is_explained,
+)
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
 from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
 from rtgauge.units import MAX_CPU, format_duration
@@ -48,10 +63,15 @@ def _checked(written: Any) -> Any:
         content = read_written(Path(given["file"]))
         content.setdefault("name", Path(given["file"]).stem[:80])
     elif "task" not in given:
-        raise ValueError('it needs a task set: file = "FILE.toml", or [[task]] with name, period and execution')
+        raise ValueError(
+            'it needs a task set: file = "FILE.toml", or [[task]] with name, period and execution'
+        )
     tasks = content.get("task")
     if isinstance(given.get("cpu"), int) and isinstance(tasks, list):
-        content["task"] = [{**task, "cpu": given["cpu"]} if isinstance(task, dict) else task for task in cast("list[Any]", tasks)]
+        content["task"] = [
+            {**task, "cpu": given["cpu"]} if isinstance(task, dict) else task
+            for task in cast("list[Any]", tasks)
+        ]
     task_set = check_task_set(content, what, "task set")
     return {**given, "name": task_set.name, "task": [asdict(task) for task in task_set.tasks]}
 
@@ -69,34 +89,77 @@ def _tasks_schema() -> TypeAdapter[tuple[Task, ...]]:
 
 
 def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
-    """The task set in a step's normalised parameters. Raises KeyError or ValueError where they are not those of a task set."""
+    """The task set in a step's normalised parameters.
+
+    Raises KeyError or ValueError where they are not those of a task set.
+    """
     tasks = _tasks_schema().validate_python(parameters["tasks"])
     for task in tasks:
-        times = (task.period_ns, task.execution_ns, task.deadline_ns, task.blocking_ns, task.jitter_ns, task.offset_ns)
+        times = (
+            task.period_ns,
+            task.execution_ns,
+            task.deadline_ns,
+            task.blocking_ns,
+            task.jitter_ns,
+            task.offset_ns,
+        )
         if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
             raise ValueError(f"task {task.name} has a time that no task can have")
-    return TaskSet(str(parameters["name"]), tasks, rate_monotonic=False, jitter_given=frozenset(task.name for task in tasks))
+    return TaskSet(
+        str(parameters["name"]),
+        tasks,
+        rate_monotonic=False,
+        jitter_given=frozenset(task.name for task in tasks),
+    )
 
 
 class TasksetParameters(ExplainParameters):
     """Parameters of `taskset`."""
 
-    file: str | None = Field(default=None, alias="file", description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched")
+    file: str | None = Field(
+        default=None,
+        alias="file",
+        description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched",
+    )
     name: str = Field(default="", alias="name", description="of the set")
     tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, in place of a file")
-    cpu: int | None = Field(default=None, alias="cpu", ge=0, le=MAX_CPU, description="all tasks on this CPU, whatever the file says")
-    policy: Literal["fifo", "rr", "deadline"] = Field(default="fifo", alias="policy", description="scheduling policy")
-    execution: Literal["wall", "cpu"] = Field(default="wall", alias="execution", description="what busy loops burn: wall time as in the paper, or CPU time")
-    pin: OnOff = Field(default=True, alias="pin", description="hold each task on its CPU; off: for deadline tasks that may run on all")
-    force: bool = Field(default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min")
+    cpu: int | None = Field(
+        default=None,
+        alias="cpu",
+        ge=0,
+        le=MAX_CPU,
+        description="all tasks on this CPU, whatever the file says",
+    )
+    policy: Literal["fifo", "rr", "deadline"] = Field(
+        default="fifo", alias="policy", description="scheduling policy"
+    )
+    execution: Literal["wall", "cpu"] = Field(
+        default="wall",
+        alias="execution",
+        description="what busy loops burn: wall time as in the paper, or CPU time",
+    )
+    pin: OnOff = Field(
+        default=True,
+        alias="pin",
+        description="hold each task on its CPU; off: for deadline tasks that may run on all",
+    )
+    force: bool = Field(
+        default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most"
+    )
+    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+        default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min"
+    )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
     dma_latency_us: DmaLatencyUs = Field(
-        default=0, alias="dma-latency", description="keep CPUs out of C-states that take more us to leave; off: leave them alone"
+        default=0,
+        alias="dma-latency",
+        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
     )
-    memory_lock: OnOff = Field(default=True, alias="memory-lock", description="lock the memory of the measuring program")
+    memory_lock: OnOff = Field(
+        default=True, alias="memory-lock", description="lock the memory of the measuring program"
+    )
     samples: bool = Field(default=False, alias="samples", description="keep every raw value")
     rt: Runtime = RT
     rtai_latency: RtaiLatency = RTAI_LATENCY
@@ -109,10 +172,19 @@ class TasksetParameters(ExplainParameters):
         if len(task_set.tasks) > MOST_TASKS:
             raise ValueError(f"{len(task_set.tasks)} tasks are too many to be run; the most is {MOST_TASKS}")
         for task in task_set.tasks:
-            if not SHORTEST_NS <= task.period_ns <= LONGEST_NS or max(task.deadline_ns, task.offset_ns) > LONGEST_NS:
-                raise ValueError(f"task '{task.name}': to be run, a period is 1us to 1h, and deadline and offset are at most 1h")
+            if (
+                not SHORTEST_NS <= task.period_ns <= LONGEST_NS
+                or max(task.deadline_ns, task.offset_ns) > LONGEST_NS
+            ):
+                raise ValueError(
+                    f"task '{task.name}': to be run, a period is 1us to 1h, and deadline and offset "
+                    "are at most 1h"
+                )
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
-                raise ValueError(f"task '{task.name}': policy deadline takes no deadline ({format_duration(task.deadline_ns)}) beyond the period")
+                raise ValueError(
+                    f"task '{task.name}': policy deadline takes no deadline "
+                    f"({format_duration(task.deadline_ns)}) beyond the period"
+                )
         if not self.pin and self.policy != "deadline":
             raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
         self._check_load(task_set)
@@ -126,18 +198,22 @@ class TasksetParameters(ExplainParameters):
                 continue
             if not self.force:
                 raise ValueError(
-                    f"the tasks want {float(share):.1%} of CPU {cpu}, above {float(MOST_SHARE):.0%}: the rest of the machine would starve; "
+                    f"the tasks want {float(share):.1%} of CPU {cpu}, above "
+                    f"{float(MOST_SHARE):.0%}: the rest of the machine would starve; "
                     f"--force (force = true in a plan) runs them for {format_duration(FORCED_NS)} at the most"
                 )
             if self.duration_ns + self.warm_up_ns > FORCED_NS:
                 raise ValueError(
-                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for {format_duration(FORCED_NS)} at the most, "
+                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for "
+                    f"{format_duration(FORCED_NS)} at the most, "
                     "warm-up included; give a shorter duration"
                 )
 
 
 def timeline_ns(task_set: TaskSet) -> int:
-    """How much of the beginning is drawn: two hyperperiods after the last offset, one where that is much, or as many activations as can be seen."""
+    """How much of the beginning is drawn: two hyperperiods after the last offset, one where that is much, or
+    as many activations as can be seen.
+    """
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)
     density = sum(Fraction(1, task.period_ns) for task in task_set.tasks)
@@ -153,7 +229,10 @@ class Taskset(Probe):
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
         task_set = task_set_of(parameters)
-        lines = [f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}" for t in task_set.tasks]
+        lines = [
+            f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}"
+            for t in task_set.tasks
+        ]
         options = {
             "tasks": "\n".join(lines),
             "policy": parameters["policy"],
@@ -167,8 +246,15 @@ class Taskset(Probe):
             "samples-dir": samples_dir,
         }
         force = ["--force"] if parameters["force"] else []
-        explained = explain_arguments(parameters, parameters["duration_ns"], cost=not parameters["force"], woken_by_others=True)
-        return [self.name, *(f"--{name}={value}" for name, value in options.items() if value is not None), *force, *explained]
+        explained = explain_arguments(
+            parameters, parameters["duration_ns"], cost=not parameters["force"], woken_by_others=True
+        )
+        return [
+            self.name,
+            *(f"--{name}={value}" for name, value in options.items() if value is not None),
+            *force,
+            *explained,
+        ]
 
     def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Not explained."""
@@ -176,7 +262,11 @@ class Taskset(Probe):
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
         """Warm-up and measured phase."""
-        cost_ns = explain_cost_ns(parameters["duration_ns"]) if is_explained(parameters) and not parameters["force"] else 0
+        cost_ns = (
+            explain_cost_ns(parameters["duration_ns"])
+            if is_explained(parameters) and not parameters["force"]
+            else 0
+        )
         return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"]) + cost_ns
 
 
@@ -184,25 +274,43 @@ PROBE = Taskset(
     name="taskset",
     order=90,
     help="a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions",
-    about="""A set of periodic tasks, run for real: does it keep its deadlines, and what does the calculation say?
+    about="""A set of periodic tasks, run for real: does it keep its deadlines,
+and what does the calculation say?
 
-Each task burns its execution time in each period. Shown are period, response, jitter, release latency, deadline misses and preemptions of each,
+Each task burns its execution time in each period. Shown are period, response, jitter, release latency,
+deadline misses and preemptions of each,
 beside the calculated response.""",
-    examples=("control.toml --duration 1min", "control.toml --execution cpu --load cpu", "control.toml --policy deadline --pin off"),
+    examples=(
+        "control.toml --duration 1min",
+        "control.toml --execution cpu --load cpu",
+        "control.toml --policy deadline --pin off",
+    ),
     parameters=TasksetParameters,
     method=(
-        "Each task waits for its release by absolute time, reads the clock, burns its execution time in a busy loop, and reads the clock again. "
-        "All are released together at time 0 (and their offset later). A late activation is run late; none is skipped, so none is missed."
+        "Each task waits for its release by absolute time, reads the clock, burns its execution "
+        "time in a busy loop, and reads the clock again. "
+        "All are released together at time 0 (and their offset later). A late activation is run "
+        "late; none is skipped, so none is missed."
     ),
     metrics=(
         Metric(name="response", plural="responses", unit="ns", signed=False, bound=None),
         Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=None),
-        Metric(name="response-from-start", plural="responses from start", unit="ns", signed=False, bound=None),
+        Metric(
+            name="response-from-start", plural="responses from start", unit="ns", signed=False, bound=None
+        ),
         Metric(name="period", plural="periods", unit="ns", signed=False, bound=None),
         Metric(name="absolute-jitter", plural="absolute jitters", unit="ns", signed=False, bound=None),
         Metric(name="execution", plural="execution times", unit="ns", signed=False, bound=None),
         Metric(name="tardiness", plural="tardinesses", unit="ns", signed=False, bound=None, compared=False),
-        Metric(name="preemptions", plural="preemptions", unit="count", signed=False, bound=None, is_delay=False, compared=False),
+        Metric(
+            name="preemptions",
+            plural="preemptions",
+            unit="count",
+            signed=False,
+            bound=None,
+            is_delay=False,
+            compared=False,
+        ),
     ),
     missed=None,
     pooled=False,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Adam, Petrellis & Doulos (2021), sec. 7: responses every 10 ms idle and loaded, a periodic task, cyclictest, and the sustained frequency."""
+"""Adam, Petrellis & Doulos (2021), sec.
+
+7: responses every 10 ms idle and loaded, a periodic task, cyclictest, and the sustained frequency.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ CYCLES = 3_000
 PERIODIC_CYCLES = 1_000
 """Sec. 7.2: 10 000 half-periods of 15 ms."""
 PLACES: tuple[dict[str, Any], ...] = ({}, {"path": "wire"}, {"path": "wire", "space": "kernel"})
-"""User space within the machine (or over --set path=...), then user and kernel space over the wire of the kernel modules, where these can be had."""
+"""User space within the machine (or over --set path=...), then user and kernel space over the wire of the
+kernel modules, where these can be had.
+"""
 CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority": 99, "count": 20_000}
 """Sec. 7.4: every 400 us, priority 99."""
 
@@ -33,9 +38,21 @@ CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority"
 def _main_steps(loads: Sequence[str]) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
     for load in loads:
-        steps += [{"probe": "response", "interval": "10ms", "cycles": CYCLES, "priority": 99, **where, "load": load} for where in PLACES]
         steps += [
-            {"probe": "periodic", "period": "30ms", "timer": "timerfd", "cycles": PERIODIC_CYCLES, "priority": 99, **where, "load": load} for where in PLACES
+            {"probe": "response", "interval": "10ms", "cycles": CYCLES, "priority": 99, **where, "load": load}
+            for where in PLACES
+        ]
+        steps += [
+            {
+                "probe": "periodic",
+                "period": "30ms",
+                "timer": "timerfd",
+                "cycles": PERIODIC_CYCLES,
+                "priority": 99,
+                **where,
+                "load": load,
+            }
+            for where in PLACES
         ]
         steps.append({**CYCLICTEST, "load": load})
     return steps
@@ -46,7 +63,8 @@ class Adam2021:
 
     name = "adam2021"
     description = (
-        "study: responses and a periodic task in user and kernel space, cyclictest, and the highest sustained frequency (Adam et al. 2021); "
+        "study: responses and a periodic task in user and kernel space, cyclictest, and the "
+        "highest sustained frequency (Adam et al. 2021); "
         "about eleven minutes (seven without kernel modules)"
     )
 
@@ -55,17 +73,24 @@ class Adam2021:
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
             raise InputError(
-                f"--set {min(given)}=...: the study adam2021 sets it itself; leave it out, or measure with rtgauge run sustained or a plan of your own"
+                f"--set {min(given)}=...: the study adam2021 sets it itself; leave it out, or "
+                "measure with rtgauge run sustained or a plan of your own"
             )
         checked = replace(overrides, repeats=1, cross_check=overrides.cross_check or "cyclictest")
         main = plan_of(self.name, _main_steps(overrides.loads or LOADS), checked, order="as-written")
-        known = {key: value for key, value in overrides.parameters.items() if key in key_names(probes.get("response"))}
+        known = {
+            key: value
+            for key, value in overrides.parameters.items()
+            if key in key_names(probes.get("response"))
+        }
         first = [{**entry, "priority": 99} for entry in entries("response", ["idle"])]
         search = plan_of(self.name, first, replace(overrides, parameters=known))
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
+        """Halfway between where nothing is lost and where something is, in each repeat that is not near
+        enough.
+        """
         return next_keys(record)
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study

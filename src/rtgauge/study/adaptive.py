@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A study: it begins with a plan, and what it has measured says what is measured next, into the same record."""
+"""A study: it begins with a plan, and what it has measured says what is measured next, into the same
+record.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,18 @@ class Study(Protocol):
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
         """What is measured next, from what the record holds; nothing: the study is done.
 
-        It depends on the record alone, so that a study that was cut off resumes as if it had not been. A step that is in the plan already
-        (measured, or left out) is not measured again: to measure one once more, give it another `repeat`. No step may measure longer than the
+        It depends on the record alone, so that a study that was cut off resumes as if it had not been. A step
+        that is in the plan already
+        (measured, or left out) is not measured again: to measure one once more, give it another `repeat`. No
+        step may measure longer than the
         longest of the first ones, on which the leases of other machines rest.
         """
         ...
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey] | None:
-        """What is likely to be chosen after the steps planned so far, as an estimate of how long that takes; None: it cannot be told."""
+        """What is likely to be chosen after the steps planned so far, as an estimate of how long that takes;
+        None: it cannot be told.
+        """
         ...
 
 
@@ -55,7 +61,9 @@ class AdaptiveStudy:
         return self.study.next_steps(record, self.overrides)
 
     def later_s(self, planned: Sequence[StepKey]) -> float | None:
-        """About how long what is chosen after the steps planned so far takes, in s; None: it cannot be told."""
+        """About how long what is chosen after the steps planned so far takes, in s; None: it cannot be
+        told.
+        """
         later = self.study.later_steps(planned, self.overrides)
         load_warm_up_ns = self.plan().load_warm_up_ns
         return None if later is None else sum(expected_s(key, load_warm_up_ns) for key in later)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Delgado & Choi (2020), sec. III to V: scheduling latency in every deployment, the choice of the best, and that one under load."""
+"""Delgado & Choi (2020), sec.
+
+III to V: scheduling latency in every deployment, the choice of the best, and that one under load.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +18,61 @@ from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import NAMED
 
 NAME = "delgado2020"
-SETTINGS: dict[str, Any] = {"probe": "wakeup", "interval": "100us", "priority": 99, "phase": "fixed", "duration": "10min"}
+SETTINGS: dict[str, Any] = {
+    "probe": "wakeup",
+    "interval": "100us",
+    "priority": 99,
+    "phase": "fixed",
+    "duration": "10min",
+}
 """Sec. III-C: a period of 100 us, priority 99, 6 million samples in 10 minutes."""
 LOAD = "papers"
 """Sec. V: CPU, memory and network together."""
 
 
 def _plan(overrides: Overrides, **matrix: Any) -> Plan:
-    return make_plan({"name": NAME, "matrix": {**SETTINGS, **matrix}}, f"study {NAME}", replace(overrides, deployments=None, loads=None))
+    return make_plan(
+        {"name": NAME, "matrix": {**SETTINGS, **matrix}},
+        f"study {NAME}",
+        replace(overrides, deployments=None, loads=None),
+    )
 
 
 def idle_plan(overrides: Overrides) -> Plan:
-    """Every deployment, idle, in a random order. `overrides`: duration, repeats, deployments and so on. Raises InputError."""
-    return _plan(overrides, load=IDLE, deployment=overrides.deployments if overrides.deployments is not None else list(NAMED))
+    """Every deployment, idle, in a random order.
+
+    `overrides`: duration, repeats, deployments and so on. Raises InputError.
+    """
+    return _plan(
+        overrides,
+        load=IDLE,
+        deployment=overrides.deployments if overrides.deployments is not None else list(NAMED),
+    )
 
 
 def loaded_plan(deployment: str, overrides: Overrides) -> Plan:
     """A deployment under load. Raises InputError."""
-    return _plan(overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=deployment)
+    return _plan(
+        overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=deployment
+    )
 
 
 class Delgado2020:
     """The whole experiment in one record."""
 
     name = NAME
-    description = "study: latency in every deployment, the selection of the best, and that one under load (Delgado & Choi 2020); an hour and a quarter"
+    description = (
+        "study: latency in every deployment, the selection of the best, and that one under load "
+        "(Delgado & Choi 2020); an hour and a quarter"
+    )
 
     def begin(self, overrides: Overrides) -> Plan:
         """Every deployment, idle. Raises InputError."""
         if overrides.targets is not None and len(overrides.targets) > 1:
-            raise InputError(f"the study {NAME} chooses for one machine: give one --target, run it once for each, and compare the records")
+            raise InputError(
+                f"the study {NAME} chooses for one machine: give one --target, run it once for "
+                "each, and compare the records"
+            )
         if overrides.loads is not None and IDLE in overrides.loads:
             raise InputError(f"the study {NAME} measures {IDLE} in its first part: leave it out of --load")
         return idle_plan(overrides)
@@ -59,7 +87,11 @@ class Delgado2020:
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
         """As many under load as there will be, whichever deployment is chosen."""
-        return [] if any(key.load != IDLE for key in planned) else loaded_plan(planned[0].deployment, overrides).steps
+        return (
+            []
+            if any(key.load != IDLE for key in planned)
+            else loaded_plan(planned[0].deployment, overrides).steps
+        )
 
 
 STUDY = Delgado2020()

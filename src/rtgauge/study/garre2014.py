@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier, and the cost model of a step."""
+"""Garre et al.
+
+(2014), sec. 4: the tire real-fast and real-time, its frontier, and the cost model of a step.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +36,38 @@ class Garre2014:
     """Figures 5 to 13, eq. 2 and the frontier, for this machine."""
 
     name = GARRE2014
-    description = "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et al. 2014, sec. 4); about 20 minutes"
+    description = (
+        "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et "
+        "al. 2014, sec. 4); about 20 minutes"
+    )
 
     def begin(self, overrides: Overrides) -> Plan:
-        """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean here; the drop in pictures."""
+        """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean
+        here; the drop in pictures.
+        """
         aims = aims_of_study(self.name, overrides)
         repeated = plan_of(
-            self.name, [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)], overrides, aims, repeats=aims.repeats or REPEATS
+            self.name,
+            [*fast_entries(aims, [1]), *_part_entries(aims), *_switch_entries(aims)],
+            overrides,
+            aims,
+            repeats=aims.repeats or REPEATS,
         )
         once = [
-            *(tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0]) for word in aims.several if aims.solvers[-1] != SERIAL),
+            *(
+                tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0])
+                for word in aims.several
+                if aims.solvers[-1] != SERIAL
+            ),
             *_frame_entries(aims),
         ]
         alone = plan_of(self.name, once, overrides, aims, repeats=1, seed=repeated.seed)
         return replace(repeated, steps=[*repeated.steps, *alone.steps])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """On several threads; then the maps about the n that the model points to, and the searches, round by round."""
+        """On several threads; then the maps about the n that the model points to, and the searches, round by
+        round.
+        """
         aims = aims_of_study(self.name, overrides)
         planned = {key.model_dump_json() for key in record.run.planned}
         keys: list[StepKey] = []
@@ -61,15 +79,21 @@ class Garre2014:
             maps = self._maps(record, target, overrides, aims)
             if not any(key.model_dump_json() in planned for key in maps):
                 keys += maps
-            keys += search_keys(self.name, record, target, overrides, aims, searched_policies(self.name, aims))
+            keys += search_keys(
+                self.name, record, target, overrides, aims, searched_policies(self.name, aims)
+            )
         return list({key.model_dump_json(): key for key in keys}.values())
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
         """How many rounds the searches take depends on what they find."""
 
-    def _several_threads(self, record: Record, target: str, overrides: Overrides, aims: Aims) -> list[StepKey]:
+    def _several_threads(
+        self, record: Record, target: str, overrides: Overrides, aims: Aims
+    ) -> list[StepKey]:
         numbers = [number for number in thread_numbers(steps_on(record, target), aims) if number > 1]
-        keys = keys_of(self.name, fast_entries(aims, numbers), overrides, aims, record, target, aims.repeats or REPEATS)
+        keys = keys_of(
+            self.name, fast_entries(aims, numbers), overrides, aims, record, target, aims.repeats or REPEATS
+        )
         return [*keys, *keys_of(self.name, _pretest_entries(aims), overrides, aims, record, target)]
 
     def _maps(self, record: Record, target: str, overrides: Overrides, aims: Aims) -> list[StepKey]:
@@ -83,7 +107,9 @@ def _word_nodes(aims: Aims) -> int:
 
 
 def _part_entries(aims: Aims) -> list[dict[str, Any]]:
-    """A step without its springs and one without its integration: under the first policy of each solver that the model takes apart, of serial under all."""
+    """A step without its springs and one without its integration: under the first policy of each solver that
+    the model takes apart, of serial under all.
+    """
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:
         first = policy == aims.policies[0]
@@ -91,26 +117,46 @@ def _part_entries(aims: Aims) -> list[dict[str, Any]]:
             if solver not in aims.solvers:
                 continue
             parts = (SPRINGS, INTEGRATION) if first else (SPRINGS,) if solver == SERIAL else ()
-            entries += [tire_entry(aims, solver, nodes, 1, policy, without=part) for part in parts for nodes in aims.sizes]
+            entries += [
+                tire_entry(aims, solver, nodes, 1, policy, without=part)
+                for part in parts
+                for nodes in aims.sizes
+            ]
     return entries
 
 
 def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
     """T_switch, by the microbenchmark."""
-    return [{"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"} for policy in aims.policies]
+    return [
+        {"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"}
+        for policy in aims.policies
+    ]
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """The same fall again and again, each time some steps longer: where the nodes are then is what the page shows."""
+    """The same fall again and again, each time some steps longer: where the nodes are then is what the page
+    shows.
+    """
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
-    return [tire_entry(aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}) for steps in FRAME_STEPS]
+    return [
+        tire_entry(
+            aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}
+        )
+        for steps in FRAME_STEPS
+    ]
 
 
 def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Fig. 8: how many threads are too many? Under the last policy (the paper's is OTHER), a quarter of the time each."""
+    """Fig.
+
+    8: how many threads are too many? Under the last policy (the paper's is OTHER), a quarter of the time
+    each.
+    """
     if SEMAPHORE not in aims.solvers or len(aims.threads) == 1:
         return []
-    short = replace(aims, period_ns=PRETEST_PERIOD_NS, duration_ns=max(aims.duration_ns // 4, 10 * PRETEST_PERIOD_NS))
+    short = replace(
+        aims, period_ns=PRETEST_PERIOD_NS, duration_ns=max(aims.duration_ns // 4, 10 * PRETEST_PERIOD_NS)
+    )
     return [
         paced_entry(short, SEMAPHORE, nodes, threads, aims.policies[-1])
         for threads in PRETEST_THREADS
@@ -120,10 +166,15 @@ def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
-    """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted frontier of each number of threads."""
+    """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted
+    frontier of each number of threads.
+    """
     solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
-    expected = {(frontier.solver, frontier.policy, frontier.threads): frontier.mean for frontier in predicted_frontiers(fast_runs(steps), aims.period_ns, cpus)}
+    expected = {
+        (frontier.solver, frontier.policy, frontier.threads): frontier.mean
+        for frontier in predicted_frontiers(fast_runs(steps), aims.period_ns, cpus)
+    }
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:
         for threads in thread_numbers(steps, aims):
@@ -131,7 +182,9 @@ def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict
             if mean is None or (solver == SERIAL and threads > 1):
                 continue
             most = most_nodes(record, steps, solver)
-            sizes = dict.fromkeys(whole_nodes(mean.value * share, least_nodes(threads), most) for share in MAP_SHARES)
+            sizes = dict.fromkeys(
+                whole_nodes(mean.value * share, least_nodes(threads), most) for share in MAP_SHARES
+            )
             entries += [paced_entry(aims, solver, nodes, threads, policy) for nodes in sizes]
     return entries
 

@@ -26,12 +26,17 @@ STUDIES: dict[str, str] = {
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     """The study of that name. Raises InputError where there is none."""
     if name not in STUDIES:
-        raise InputError(f"this rtgauge has no study {name}{nearest(name, STUDIES)}; it has {', '.join(STUDIES)}")
+        raise InputError(
+            f"this rtgauge has no study {name}{nearest(name, STUDIES)}; it has {', '.join(STUDIES)}"
+        )
     return AdaptiveStudy(cast("Study", import_module(STUDIES[name]).STUDY), overrides)
 
 
 def study_of_record(run: Run) -> AdaptiveStudy | None:
-    """The study that a record was begun by; None for the record of a plan. Raises InputError for a study that is not there."""
+    """The study that a record was begun by; None for the record of a plan.
+
+    Raises InputError for a study that is not there.
+    """
     state = study_of(run)
     if state is None:
         return None

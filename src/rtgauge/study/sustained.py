@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3), by search: a coarse look, then ever nearer to where losses begin."""
+"""The highest frequency that is sustained (Adam et al.
+
+2021, sec. 7.1 to 7.3), by search: a coarse look, then ever nearer to where losses begin.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def probe_of(overrides: Overrides) -> str:
     name = str(overrides.parameters.get("probe", PROBE))
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
     if name not in paced:
-        raise InputError(f"--set probe={name}: the study searches over the period of {', '.join(paced)}{nearest(name, paced)}")
+        raise InputError(
+            f"--set probe={name}: the study searches over the period of "
+            f"{', '.join(paced)}{nearest(name, paced)}"
+        )
     given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
     if given:
         raise InputError(f"--set {min(given)}=...: the study searches over the period; leave it out")
@@ -51,7 +57,12 @@ def _pace(probe: str) -> Pace:
 
 def _entry(probe: str, period_ns: int, load: str, cycles: int) -> dict[str, Any]:
     pace = _pace(probe)
-    return {"probe": probe, pace.period.removesuffix("_ns"): format_duration(period_ns * pace.activations), "load": load, pace.count: cycles}
+    return {
+        "probe": probe,
+        pace.period.removesuffix("_ns"): format_duration(period_ns * pace.activations),
+        "load": load,
+        pace.count: cycles,
+    }
 
 
 def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> list[dict[str, Any]]:
@@ -60,9 +71,13 @@ def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> l
 
 
 def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more: Any) -> Plan:
-    """A plan of these steps; `overrides` but for the loads, which the steps have already, apply to all of them."""
+    """A plan of these steps; `overrides` but for the loads, which the steps have already, apply to all of
+    them.
+    """
     repeats = {} if overrides.repeats is not None else {"repeats": REPEATS}
-    return make_plan({"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(overrides, loads=None))
+    return make_plan(
+        {"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(overrides, loads=None)
+    )
 
 
 def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
@@ -80,12 +95,21 @@ def next_keys(record: Record) -> list[StepKey]:
         for repeat in sorted({step.key.repeat for step in steps}):
             period = _of_repeat(record, steps, repeat)
             if period is not None:
-                wanted.append(key.model_copy(update={"parameters": {**key.parameters, pace.period: period * pace.activations}, "repeat": repeat}))
+                wanted.append(
+                    key.model_copy(
+                        update={
+                            "parameters": {**key.parameters, pace.period: period * pace.activations},
+                            "repeat": repeat,
+                        }
+                    )
+                )
     return wanted
 
 
 def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
-    """As many steps as the searches are likely to take from now on: each halves the widest gap of the grid until it is within the resolution."""
+    """As many steps as the searches are likely to take from now on: each halves the widest gap of the grid
+    until it is within the resolution.
+    """
     probe = PROBE if any(key.probe == PROBE for key in planned) else planned[0].probe
     pace = _pace(probe)
     grid = {parse_duration_ns(period) * pace.activations for period in GRID}
@@ -100,16 +124,23 @@ class Sustained:
     """The search alone: response over `loop:eventfd`, idle, unless the command line says otherwise."""
 
     name = "sustained"
-    description = "study: the shortest period at which nothing is lost, by search, three times (Adam et al. 2021, sec. 7); about three minutes"
+    description = (
+        "study: the shortest period at which nothing is lost, by search, three times (Adam et al. "
+        "2021, sec. 7); about three minutes"
+    )
 
     def begin(self, overrides: Overrides) -> Plan:
         """The same periods, from long to short, in every repeat. Raises InputError."""
         probe = probe_of(overrides)
         parameters = {key: value for key, value in overrides.parameters.items() if key != "probe"}
-        return plan_of(self.name, entries(probe, overrides.loads or ["idle"]), replace(overrides, parameters=parameters))
+        return plan_of(
+            self.name, entries(probe, overrides.loads or ["idle"]), replace(overrides, parameters=parameters)
+        )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between where nothing is lost and where something is, in each repeat that is not near enough."""
+        """Halfway between where nothing is lost and where something is, in each repeat that is not near
+        enough.
+        """
         return next_keys(record)
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 AUDIT = "audit"
 """Where in the facts of a record's target its AuditSummary is."""
-ARCHITECTURES: dict[str, Architecture] = {"x86_64": "x86-64", "aarch64": "arm64", "arm64": "arm64", "arm": "armhf", "armv7l": "armhf", "armv8l": "armhf"}
+ARCHITECTURES: dict[str, Architecture] = {
+    "x86_64": "x86-64",
+    "aarch64": "arm64",
+    "arm64": "arm64",
+    "arm": "armhf",
+    "armv7l": "armhf",
+    "armv8l": "armhf",
+}
 
 
 class Model(BaseModel):
@@ -63,7 +70,9 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Mapping[str, Any]) -> Purpose:
-    """The running kernel's kind: one with a real-time core (xenomai), PREEMPT_RT, or stock (also if unknown)."""
+    """The running kernel's kind: one with a real-time core (xenomai), PREEMPT_RT, or stock (also if
+    unknown).
+    """
     machine = Machine(facts, {})
     if machine.fact("kernel.extension.name") in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
@@ -90,7 +99,15 @@ def _wanted_by(check: Check) -> str:
         return named if expected else f"no {named}"
     if test == "is":
         return f"{named} {choices}" if kind == "fact" else f"{named}={choices}"
-    words = {"is-not": "not", "at-least": "at least", "at-most": "at most", "has": "with", "has-not": "without", "covers": "covers", "avoids": "avoids"}
+    words = {
+        "is-not": "not",
+        "at-least": "at least",
+        "at-most": "at most",
+        "has": "with",
+        "has-not": "without",
+        "covers": "covers",
+        "avoids": "avoids",
+    }
     return f"{named} {words[test]} {choices}"
 
 
@@ -103,13 +120,19 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
         if architecture == "unknown":
             return CheckResult("unknown", "the architecture is unknown", "kernel.architecture")
         if architecture not in rule.architectures:
-            return CheckResult("not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture")
+            return CheckResult(
+                "not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture"
+            )
     if rule.guest is not None:
         virtual = machine.fact("machine.virtual")
         if not isinstance(virtual, bool):
             return CheckResult("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
         if virtual != rule.guest:
-            return CheckResult("not-applicable", f"only {'in' if rule.guest else 'outside'} a virtual machine", "machine.virtual")
+            return CheckResult(
+                "not-applicable",
+                f"only {'in' if rule.guest else 'outside'} a virtual machine",
+                "machine.virtual",
+            )
     if rule.since is not None or rule.until is not None:
         release = version_tuple(str(machine.fact("kernel.release")))
         if release is None:
@@ -117,7 +140,11 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
         since, until = version_tuple(rule.since), version_tuple(rule.until)
         if (since and release < since) or (until and release >= until):
             span = f"from {rule.since} " if rule.since else ""
-            return CheckResult("not-applicable", f"only for Linux {span}{f'before {rule.until}' if rule.until else 'on'}", "kernel.release")
+            return CheckResult(
+                "not-applicable",
+                f"only for Linux {span}{f'before {rule.until}' if rule.until else 'on'}",
+                "kernel.release",
+            )
     for check in rule.when:
         condition = carry_out(check, machine)
         if condition.result == "unknown":
@@ -131,7 +158,11 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
-    result = exclusion.result if exclusion is not None else combine([check.result for check in results], rule.enough)
+    result = (
+        exclusion.result
+        if exclusion is not None
+        else combine([check.result for check in results], rule.enough)
+    )
     # show only the checks that decided
     decisive = [check for check in results if check.result == result] or results
     return Finding(
@@ -151,10 +182,17 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     )
 
 
-def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any], purpose: Purpose | None = None, version: str = "") -> AuditDocument:
+def audit(
+    rules: list[Rule],
+    facts: Mapping[str, Any],
+    files: Mapping[str, Any],
+    purpose: Purpose | None = None,
+    version: str = "",
+) -> AuditDocument:
     """Check a machine against all rules.
 
-    `facts`, `files`: from a batch of FACT_PATHS and `rule_paths`; `purpose`: the kind of kernel to check for, by default the running one;
+    `facts`, `files`: from a batch of FACT_PATHS and `rule_paths`; `purpose`: the kind of kernel to check for,
+    by default the running one;
     `version`: of rtgauge.
     """
     machine = Machine(facts, files)
@@ -179,7 +217,11 @@ def audit(rules: list[Rule], facts: Mapping[str, Any], files: Mapping[str, Any],
 
 
 class AuditSummary(Model):
-    """What an audit found, in short: the titles of what differs by severity, and how many rules were right or unknown. A part of a target's facts."""
+    """What an audit found, in short: the titles of what differs by severity, and how many rules were right or
+    unknown.
+
+    A part of a target's facts.
+    """
 
     purpose: Purpose
     serious: list[str]
@@ -195,7 +237,9 @@ def summarise(document: AuditDocument) -> AuditSummary:
     for finding in document.findings:
         if finding.result == "differs":
             titles[finding.severity].append(finding.title)
-    return AuditSummary(purpose=document.purpose, **titles, unknown=document.counts["unknown"], ok=document.counts["ok"])
+    return AuditSummary(
+        purpose=document.purpose, **titles, unknown=document.counts["unknown"], ok=document.counts["ok"]
+    )
 
 
 def audit_summary_of(facts: Mapping[str, Any]) -> AuditSummary | None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What changed on a target during a step, from a batch of files before and after it; and the marks that follow."""
+"""What changed on a target during a step, from a batch of files before and after it; and the marks that
+follow.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,17 @@ VMSTAT = re.compile(
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """after - before of a counter; None if one is missing or the counter went backwards (reset or wrapped)."""
+    """after - before of a counter; None if one is missing or the counter went backwards (reset or
+    wrapped).
+    """
     return after - before if before is not None and after is not None and after >= before else None
 
 
 def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
-    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count). A line without per-CPU counts has its single count under ""."""
+    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count).
+
+    A line without per-CPU counts has its single count under "".
+    """
     lines = (text or "").splitlines()
     columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
     rows: dict[str, tuple[str, dict[str, int]]] = {}
@@ -53,10 +60,18 @@ def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
         label, colon, rest = line.partition(":")
         words = rest.split()
         counts: list[int] = []
-        while len(counts) < min(len(words), len(columns)) and (count := integer(words[len(counts)])) is not None and count >= 0:
+        while (
+            len(counts) < min(len(words), len(columns))
+            and (count := integer(words[len(counts)])) is not None
+            and count >= 0
+        ):
             counts.append(count)
         if colon and counts:
-            per_cpu = dict(zip(columns, counts, strict=True)) if len(counts) == len(columns) and len(columns) > 0 else {"": counts[0]}
+            per_cpu = (
+                dict(zip(columns, counts, strict=True))
+                if len(counts) == len(columns) and len(columns) > 0
+                else {"": counts[0]}
+            )
             if len(columns) == 1 and label.strip() in ("ERR", "MIS"):
                 per_cpu = {"": counts[0]}
             rows[label.strip()] = (" ".join(words[len(counts) :]), per_cpu)
@@ -64,7 +79,10 @@ def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
 
 
 def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, Any]] | str:
-    """Label -> name, total and count a CPU; zeros are left out, None is a counter that went backwards. "unknown" if it cannot be read."""
+    """Label -> name, total and count a CPU; zeros are left out, None is a counter that went backwards.
+
+    "unknown" if it cannot be read.
+    """
     if before is None or after is None:
         return "unknown"
     old, new = table(before), table(after)
@@ -76,7 +94,11 @@ def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, 
         nonzero = {cpu: count for cpu, count in differences.items() if count != 0}
         if nonzero:
             total = None if None in nonzero.values() else sum(count or 0 for count in nonzero.values())
-            changed[label] = {"name": name, "total": total, "per_cpu": {cpu: count for cpu, count in nonzero.items() if cpu != ""}}
+            changed[label] = {
+                "name": name,
+                "total": total,
+                "per_cpu": {cpu: count for cpu, count in nonzero.items() if cpu != ""},
+            }
     return changed
 
 
@@ -85,7 +107,9 @@ def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
     times: dict[str, dict[str, int]] = {}
     for match in re.finditer(r"^cpu([0-9]{1,5}) ([0-9 ]+)$", text or "", re.MULTILINE):
         ticks = [integer(word) for word in match[2].split()]
-        times[match[1]] = {name: (value or 0) * NS_PER_TICK for name, value in zip(CPU_TIMES, ticks, strict=False)}
+        times[match[1]] = {
+            name: (value or 0) * NS_PER_TICK for name, value in zip(CPU_TIMES, ticks, strict=False)
+        }
     return times
 
 
@@ -97,7 +121,11 @@ def stat_counter(text: str | None, name: str) -> int | None:
 
 def _cpu_time_changes(before: str | None, after: str | None) -> dict[str, dict[str, int | None]]:
     old, new = cpu_times(before), cpu_times(after)
-    return {cpu: {kind: difference(old[cpu].get(kind), value) for kind, value in times.items()} for cpu, times in new.items() if cpu in old}
+    return {
+        cpu: {kind: difference(old[cpu].get(kind), value) for kind, value in times.items()}
+        for cpu, times in new.items()
+        if cpu in old
+    }
 
 
 def _vmstat(text: str | None) -> dict[str, int]:
@@ -106,7 +134,9 @@ def _vmstat(text: str | None) -> dict[str, int]:
 
 
 def _numbers(files: Files, pattern: str) -> dict[str, int]:
-    return {match[1]: number for match, text in files.matching(pattern) if (number := integer(text)) is not None}
+    return {
+        match[1]: number for match, text in files.matching(pattern) if (number := integer(text)) is not None
+    }
 
 
 def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, int]]:
@@ -115,11 +145,18 @@ def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, 
 
 def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
     """The increases of the counters that are in both, without zeros."""
-    return {key: change for key, value in after.items() if key in before and (change := difference(before[key], value)) != 0}
+    return {
+        key: change
+        for key, value in after.items()
+        if key in before and (change := difference(before[key], value)) != 0
+    }
 
 
 def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> dict[str, Any]:
-    """What changed between two batches of CHANGE_PATHS. Times in ns; counters that went backwards are None; unreadable ones are "unknown" or missing."""
+    """What changed between two batches of CHANGE_PATHS.
+
+    Times in ns; counters that went backwards are None; unreadable ones are "unknown" or missing.
+    """
     before, after = Files(before_files), Files(after_files)
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
@@ -132,10 +169,15 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
     return {
         "interrupts": table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
         "softirqs": table_changes(before.text("/proc/softirqs"), after.text("/proc/softirqs")),
-        "counters": {name: known(difference(stat_counter(stat_before, key), stat_counter(stat_after, key))) for name, key in counters.items()},
+        "counters": {
+            name: known(difference(stat_counter(stat_before, key), stat_counter(stat_after, key)))
+            for name, key in counters.items()
+        },
         "cpu_time_ns": _cpu_time_changes(stat_before, stat_after),
         "vmstat": _increases(vm_before, vm_after),
-        "temperature_millicelsius": {f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()},
+        "temperature_millicelsius": {
+            f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()
+        },
         "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
         "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
         "clock_source": {"before": known(before.text(CLOCKSOURCE)), "after": known(after.text(CLOCKSOURCE))},
@@ -151,8 +193,16 @@ SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
 def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    """Marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`, from the result of `changes.changes`."""
-    return [*_steal(changes, measured_cpus), *_clock(changes), *_offline(changes, measured_cpus), *_thermal(changes, measured_cpus), *_swapping(changes)]
+    """Marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`, from the result of
+    `changes.changes`.
+    """
+    return [
+        *_steal(changes, measured_cpus),
+        *_clock(changes),
+        *_offline(changes, measured_cpus),
+        *_thermal(changes, measured_cpus),
+        *_swapping(changes),
+    ]
 
 
 def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
@@ -167,9 +217,10 @@ def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mar
     doubtful = any(steal > STEAL_MIN_NS and share > STEAL_SHARE for steal, share in stolen.values())
     worst = max(stolen, key=lambda cpu: stolen[cpu][1])
     steal, share = stolen[worst]
+    others = format_cpu_list([cpu for cpu in stolen if cpu != worst])
     detail = (
         f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
-        f"{f', also of CPU {format_cpu_list([cpu for cpu in stolen if cpu != worst])}' if len(stolen) > 1 else ''}: latencies may come from the host"
+        f"{f', also of CPU {others}' if others else ''}: latencies may come from the host"
     )
     return [Mark(name="steal", severity=Severity.DOUBTFUL if doubtful else Severity.NOTE, detail=detail)]
 
@@ -178,7 +229,10 @@ def _clock(changes: Mapping[str, Any]) -> list[Mark]:
     before, after = changes["clock_source"]["before"], changes["clock_source"]["after"]
     if "unknown" in (before, after) or before == after:
         return []
-    detail = f"the clock source changed from {before} to {after} during the step, so its times come from two clocks; find the reason in dmesg and measure again"
+    detail = (
+        f"the clock source changed from {before} to {after} during the step, so its times come from two "
+        "clocks; find the reason in dmesg and measure again"
+    )
     return [Mark(name="clock-changed", severity=Severity.INVALID, detail=detail)]
 
 
@@ -188,7 +242,8 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
     if not gone:
         return []
     detail = (
-        f"CPU {format_cpu_list(gone)} was measured and went offline during the step; bring it online (/sys/devices/system/cpu/cpuN/online) and measure again"
+        f"CPU {format_cpu_list(gone)} was measured and went offline during the step; bring it online "
+        "(/sys/devices/system/cpu/cpuN/online) and measure again"
     )
     return [Mark(name="cpu-offline", severity=Severity.INVALID, detail=detail)]
 
@@ -196,10 +251,18 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
 def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
     # a package counter applies to all CPUs of the package
     counts = {key: count for key, count in changes["throttle_counts"].items() if count}
-    hot = sorted(key for key in counts if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus)
+    hot = sorted(
+        key
+        for key in counts
+        if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus
+    )
     if not hot:
         return []
-    detail = f"the processor was throttled by heat ({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); improve the cooling and measure again"
+    detail = (
+        "the processor was throttled by heat "
+        f"({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); improve the cooling and "
+        "measure again"
+    )
     return [Mark(name="thermal-throttle", severity=Severity.DOUBTFUL, detail=detail)]
 
 
@@ -207,5 +270,8 @@ def _swapping(changes: Mapping[str, Any]) -> list[Mark]:
     pages = {key: changes["vmstat"].get(key) or 0 for key in SWAP_COUNTERS}
     if not any(pages.values()):
         return []
-    detail = f"the machine swapped during the step ({pages['pswpin']} pages in, {pages['pswpout']} out); free memory or disable swap (swapoff -a)"
+    detail = (
+        f"the machine swapped during the step ({pages['pswpin']} pages in, {pages['pswpout']} out); "
+        "free memory or disable swap (swapoff -a)"
+    )
     return [Mark(name="swapping", severity=Severity.DOUBTFUL, detail=detail)]

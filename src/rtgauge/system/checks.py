@@ -45,7 +45,9 @@ class Machine:
         self.files = Files(files)
         self.config = kernel.config(self.files)
         cmdline = self.fact("kernel.cmdline")
-        self.parameters = kernel_parameters.parameters(cmdline) if isinstance(cmdline, str) and cmdline != UNKNOWN else None
+        self.parameters = (
+            kernel_parameters.parameters(cmdline) if isinstance(cmdline, str) and cmdline != UNKNOWN else None
+        )
         possible = self.fact("cpu.possible")
         self.possible = cpu_list(possible) or [] if isinstance(possible, str) else []
 
@@ -59,12 +61,16 @@ class Machine:
         return value
 
     def parameter(self, name: str) -> str | None:
-        """A boot parameter's value ("" if it has none); None if it was not given or the command line is unknown."""
+        """A boot parameter's value ("" if it has none); None if it was not given or the command line is
+        unknown.
+        """
         return None if self.parameters is None else self.parameters.get(name.replace("-", "_"))
 
 
 def as_text(value: Any) -> str:
-    """A value of a fact, file or rule as it is compared and shown: yes, no, none if empty, lists separated by commas."""
+    """A value of a fact, file or rule as it is compared and shown: yes, no, none if empty, lists separated by
+    commas.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
@@ -95,7 +101,11 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
         return None
     if text in ("", NONE):
         return set()
-    cpus = kernel_parameters.mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel_parameters.cpu_list(text, possible)
+    cpus = (
+        kernel_parameters.mask_cpus(text, possible)
+        if text[:2] in ("0x", "0X")
+        else kernel_parameters.cpu_list(text, possible)
+    )
     return None if cpus is None else set(cpus)
 
 
@@ -167,7 +177,9 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
         kind, _ = check.test
         built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
-            return CheckResult("ok" if bool(built) == (kind == "is") else "differs", f"CONFIG_{name}=y or m", module)
+            return CheckResult(
+                "ok" if bool(built) == (kind == "is") else "differs", f"CONFIG_{name}=y or m", module
+            )
     return CheckResult(
         "unknown",
         "the kernel's configuration cannot be read; try modprobe configs, or copy it to /boot/config-RELEASE",
@@ -195,7 +207,11 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
 def _missing(check: Check, path: str, machine: Machine) -> CheckResult:
     """A file that could not be read. Its absence counts only if its file system is known to be readable."""
     error = machine.files.error(path)
-    readable = machine.files.exists(f"{CPU}/online") if path.startswith("/sys/") else machine.files.exists("/proc/sys/kernel/osrelease")
+    readable = (
+        machine.files.exists(f"{CPU}/online")
+        if path.startswith("/sys/")
+        else machine.files.exists("/proc/sys/kernel/osrelease")
+    )
     if error in ("ENOENT", "ENOTDIR") and readable and not path.startswith(tuple(MOUNTS)):
         if check.present is not None:
             return CheckResult("differs" if check.present else "ok", "not there", path)
@@ -215,7 +231,10 @@ def _file(check: Check, path: str, machine: Machine) -> CheckResult:
         result = _tested(check, chosen(text) or "", match[0], machine)
         by_value.setdefault(result.text, []).append(result)
     results: list[Result] = [same[0].result for same in by_value.values()]
-    text = ", ".join(f"{value} ({len(same)} of {len(matching)})" if len(by_value) > 1 else value for value, same in by_value.items())
+    text = ", ".join(
+        f"{value} ({len(same)} of {len(matching)})" if len(by_value) > 1 else value
+        for value, same in by_value.items()
+    )
     wrong = [same[0].where for same in by_value.values() if same[0].result == "differs"]
     return CheckResult(combine(results, enough="all"), text, wrong[0] if wrong else path)
 

@@ -19,8 +19,18 @@ PIPELINE = "/proc/ipipe"
 BUILD = "/proc/sys/kernel/version"
 PARAMETERS = "/sys/module/xenomai/parameters"
 POSSIBLE = "/sys/devices/system/cpu/possible"
-PATHS = [VERSION, CLOCK, AFFINITY, PIPELINE, BUILD, POSSIBLE, *(f"{PARAMETERS}/{name}" for name in ("supported_cpus", "allowed_group", "state", "smi"))]
-GRAVITY = re.compile(r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE)
+PATHS = [
+    VERSION,
+    CLOCK,
+    AFFINITY,
+    PIPELINE,
+    BUILD,
+    POSSIBLE,
+    *(f"{PARAMETERS}/{name}" for name in ("supported_cpus", "allowed_group", "state", "smi")),
+]
+GRAVITY = re.compile(
+    r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE
+)
 DEVICES = re.compile(r"^ *devices: timer=([^,\n]{1,60}), clock=([^\n]{1,60})$", re.MULTILINE)
 FOUND = re.compile(r"^(irq|kernel|user) gravity\.\.\. ([0-9]{1,10}) ns$", re.MULTILINE)
 BEGUN = re.compile(r"^(irq|kernel|user) gravity\.\.\. ?$", re.MULTILINE)
@@ -30,10 +40,13 @@ NOBODY = "-1"
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`version`, `cpus` that it may use and those that its threads have by default (`affinity`), `state`, `pipeline` (Dovetail or I-pipe).
+    """`version`, `cpus` that it may use and those that its threads have by default (`affinity`), `state`,
+    `pipeline` (Dovetail or I-pipe).
 
-    `gravity`: by how much (ns) its timer fires before the release of an interrupt handler, a kernel and a user thread. `timer`, `clock`: its devices;
-    `clock_watchdog`: of the clock source. `allowed_group`: the group whose members may use it; none: root alone. `smi`: its workaround for chipsets.
+    `gravity`: by how much (ns) its timer fires before the release of an interrupt handler, a kernel and a
+    user thread. `timer`, `clock`: its devices;
+    `clock_watchdog`: of the clock source. `allowed_group`: the group whose members may use it; none: root
+    alone. `smi`: its workaround for chipsets.
     """
     clock = files.text(CLOCK) or ""
     devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
@@ -48,7 +61,11 @@ def facts(files: Files) -> dict[str, Any]:
         "timer": devices[1] if devices is not None else UNKNOWN,
         "clock": devices[2] if devices is not None else UNKNOWN,
         "clock_watchdog": watchdog[1] if watchdog is not None else UNKNOWN,
-        "allowed_group": "none" if group == NOBODY else group if group is not None and re.fullmatch(r"[0-9]{1,10}", group) else UNKNOWN,
+        "allowed_group": "none"
+        if group == NOBODY
+        else group
+        if group is not None and re.fullmatch(r"[0-9]{1,10}", group)
+        else UNKNOWN,
         "smi": known(files.text(f"{PARAMETERS}/smi")),
     }
 
@@ -56,7 +73,13 @@ def facts(files: Files) -> dict[str, Any]:
 def gravity_of(clock: str) -> dict[str, int] | None:
     """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None where it has none."""
     match = GRAVITY.search(clock)
-    return None if match is None else {f"{context}_ns": int(match[context_number]) for context_number, context in enumerate(CONTEXTS, 1)}
+    return (
+        None
+        if match is None
+        else {
+            f"{context}_ns": int(match[context_number]) for context_number, context in enumerate(CONTEXTS, 1)
+        }
+    )
 
 
 def autotuned(printed: str) -> dict[str, int]:
@@ -65,7 +88,9 @@ def autotuned(printed: str) -> dict[str, int]:
 
 
 def autotune_looks_for(printed: str) -> str | None:
-    """Of which gravity autotune printed last that it looks for it: irq, kernel or user; None: it has found it, or has not begun."""
+    """Of which gravity autotune printed last that it looks for it: irq, kernel or user; None: it has found
+    it, or has not begun.
+    """
     begun = BEGUN.findall(printed)
     return begun[-1] if begun else None
 

@@ -32,9 +32,26 @@ DRIVERS = {
 }
 """Xenomai's own devices below DEVICES -> what they are for."""
 DEV, SHARED = "/dev", "rtai_shm"
-TESTSUITES = tuple(f"{folder.removesuffix('/modules')}/{suite}" for folder in FOLDERS for suite in ("testsuite", "testsuite/user/latency"))
+TESTSUITES = tuple(
+    f"{folder.removesuffix('/modules')}/{suite}"
+    for folder in FOLDERS
+    for suite in ("testsuite", "testsuite/user/latency")
+)
 """Folders in which RTAI has its latency and display."""
-PATHS = [LOCKS, DEVICES, *LIBRARIES, *PROGRAMS, LIST, DISABLED, STATUS, DEV, PIPELINE, *FOLDERS, *TESTSUITES, *rt_core.PATHS]
+PATHS = [
+    LOCKS,
+    DEVICES,
+    *LIBRARIES,
+    *PROGRAMS,
+    LIST,
+    DISABLED,
+    STATUS,
+    DEV,
+    PIPELINE,
+    *FOLDERS,
+    *TESTSUITES,
+    *rt_core.PATHS,
+]
 
 
 @dataclass(frozen=True)
@@ -58,10 +75,23 @@ def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
 def needs(files: Mapping[str, Any]) -> list[Need]:
     """The needs of Cobalt's and of RTAI's engine, from the engine's `read` of `PATHS`."""
     read = Files(files)
-    locks = [Need(name, f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel") for name in ("cobalt", "rtai")]
+    locks = [
+        Need(name, f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
+        for name in ("cobalt", "rtai")
+    ]
     return [
-        Need("cobalt", "Cobalt in the kernel (/proc/xenomai)", read.exists("/proc/xenomai/version"), "boot a kernel with Xenomai 3, xenomai.state=enabled"),
-        Need("cobalt", f"RTDM's devices ({DEVICES})", "memdev-private" in _listed(files, DEVICES), "devtmpfs on /dev, and Xenomai not disabled"),
+        Need(
+            "cobalt",
+            "Cobalt in the kernel (/proc/xenomai)",
+            read.exists("/proc/xenomai/version"),
+            "boot a kernel with Xenomai 3, xenomai.state=enabled",
+        ),
+        Need(
+            "cobalt",
+            f"RTDM's devices ({DEVICES})",
+            "memdev-private" in _listed(files, DEVICES),
+            "devtmpfs on /dev, and Xenomai not disabled",
+        ),
         Need(
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
@@ -76,7 +106,13 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
         ),
         locks[0],
         *(
-            Need("cobalt", f"{DEVICES}/{name}", name in _listed(files, DEVICES), f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel", only_for)
+            Need(
+                "cobalt",
+                f"{DEVICES}/{name}",
+                name in _listed(files, DEVICES),
+                f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel",
+                only_for,
+            )
             for name, only_for in DRIVERS.items()
         ),
         Need(
@@ -106,7 +142,9 @@ def _ids(read: Files, name: str) -> list[str]:
 
 def _may_use_cobalt(read: Files) -> bool:
     group = read.text(ALLOWED_GROUP)
-    return _ids(read, "Uid")[1:2] == ["0"] or (group is not None and group in {*_ids(read, "Groups"), *_ids(read, "Gid")})
+    return _ids(read, "Uid")[1:2] == ["0"] or (
+        group is not None and group in {*_ids(read, "Groups"), *_ids(read, "Gid")}
+    )
 
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
@@ -115,7 +153,12 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
     modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
     there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
     return [
-        Need("rtai", f"RTAI's I-pipe in the kernel ({PIPELINE})", read.exists(PIPELINE), "boot the kernel that RTAI was built for"),
+        Need(
+            "rtai",
+            f"RTAI's I-pipe in the kernel ({PIPELINE})",
+            read.exists(PIPELINE),
+            "boot the kernel that RTAI was built for",
+        ),
         *(
             Need(
                 "rtai",
@@ -125,9 +168,19 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
             )
             for name in NEEDED
         ),
-        Need("rtai", f"modules may be loaded ({DISABLED})", loaded or read.text(DISABLED) == "0", "CONFIG_MODULES in the kernel, and modules_disabled 0"),
+        Need(
+            "rtai",
+            f"modules may be loaded ({DISABLED})",
+            loaded or read.text(DISABLED) == "0",
+            "CONFIG_MODULES in the kernel, and modules_disabled 0",
+        ),
         Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI takes threads of root only"),
-        Need("rtai", f"RTAI's device {DEV}/{SHARED}, once it is loaded", not loaded or SHARED in _listed(files, DEV), "devtmpfs on /dev"),
+        Need(
+            "rtai",
+            f"RTAI's device {DEV}/{SHARED}, once it is loaded",
+            not loaded or SHARED in _listed(files, DEV),
+            "devtmpfs on /dev",
+        ),
         Need(
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",

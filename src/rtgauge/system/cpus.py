@@ -14,12 +14,27 @@ if TYPE_CHECKING:
 
 CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
-FEATURES = ("constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable", "tsc_deadline_timer", "arat", "smap", "hypervisor")
+FEATURES = (
+    "constant_tsc",
+    "nonstop_tsc",
+    "tsc_known_freq",
+    "tsc_reliable",
+    "tsc_deadline_timer",
+    "arat",
+    "smap",
+    "hypervisor",
+)
 """Flags of /proc/cpuinfo that affect timing."""
 PATHS = [
     CPUINFO,
-    *(f"{CPU}/{name}" for name in ("online", "possible", "present", "isolated", "nohz_full", "smt/active", "smt/control")),
-    *(f"{CPU}/cpu[0-9]*/cpufreq/{name}" for name in ("scaling_governor", "scaling_driver", "cpuinfo_min_freq", "cpuinfo_max_freq")),
+    *(
+        f"{CPU}/{name}"
+        for name in ("online", "possible", "present", "isolated", "nohz_full", "smt/active", "smt/control")
+    ),
+    *(
+        f"{CPU}/cpu[0-9]*/cpufreq/{name}"
+        for name in ("scaling_governor", "scaling_driver", "cpuinfo_min_freq", "cpuinfo_max_freq")
+    ),
     f"{CPU}/cpufreq/boost",
     f"{CPU}/intel_pstate/status",
     f"{CPU}/intel_pstate/no_turbo",
@@ -31,7 +46,10 @@ PATHS = [
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
     """The processor's name; for Arm cores, implementer and part."""
-    fields = {match[1].strip().lower(): match[2].strip() for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)}
+    fields = {
+        match[1].strip().lower(): match[2].strip()
+        for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)
+    }
     for key in ("model name", "cpu model", "uarch", "cpu"):
         if fields.get(key):
             return fields[key]
@@ -60,8 +78,16 @@ def frequency(files: Files) -> dict[str, Any]:
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
     drivers = by_value(_per_cpu(files, "cpufreq/scaling_driver"))
     nothing = "none" if files.exists(f"{CPU}/online") else "unknown"
-    lowest = [value for _, text in _per_cpu(files, "cpufreq/cpuinfo_min_freq") if (value := integer(text)) is not None]
-    highest = [value for _, text in _per_cpu(files, "cpufreq/cpuinfo_max_freq") if (value := integer(text)) is not None]
+    lowest = [
+        value
+        for _, text in _per_cpu(files, "cpufreq/cpuinfo_min_freq")
+        if (value := integer(text)) is not None
+    ]
+    highest = [
+        value
+        for _, text in _per_cpu(files, "cpufreq/cpuinfo_max_freq")
+        if (value := integer(text)) is not None
+    ]
     boost, no_turbo = files.number(f"{CPU}/cpufreq/boost"), files.number(f"{CPU}/intel_pstate/no_turbo")
     return {
         "governors": governors or nothing,
@@ -78,7 +104,9 @@ def idle(files: Files) -> dict[str, Any]:
     `deepest_latency_us`: the largest exit latency of a state that an online CPU may enter.
     """
     states: dict[str, dict[str, Any]] = {}
-    for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/cpuidle/(state[0-9]{{1,3}})/(name|latency|disable)"):
+    for match, text in files.matching(
+        rf"{CPU}/cpu([0-9]{{1,5}})/cpuidle/(state[0-9]{{1,3}})/(name|latency|disable)"
+    ):
         state = states.setdefault(match[2], {"name": "unknown", "latency_us": "unknown", "disabled": []})
         if match[3] == "name":
             state["name"] = text
@@ -90,28 +118,48 @@ def idle(files: Files) -> dict[str, Any]:
     online = set(cpu_list(files.text(f"{CPU}/online")) or [])
     entered = [state["latency_us"] for state in states.values() if online - set(state["disabled"])]
     return {
-        "deepest_latency_us": nothing if not states else max(entered, default=0) if "unknown" not in entered and online else "unknown",
+        "deepest_latency_us": nothing
+        if not states
+        else max(entered, default=0)
+        if "unknown" not in entered and online
+        else "unknown",
         "driver": files.text(f"{CPU}/cpuidle/current_driver") or nothing,
-        "governor": files.text(f"{CPU}/cpuidle/current_governor") or files.text(f"{CPU}/cpuidle/current_governor_ro") or nothing,
-        "states": [{**states[key], "disabled": format_cpu_list(states[key]["disabled"])} for key in states] or nothing,
+        "governor": files.text(f"{CPU}/cpuidle/current_governor")
+        or files.text(f"{CPU}/cpuidle/current_governor_ro")
+        or nothing,
+        "states": [{**states[key], "disabled": format_cpu_list(states[key]["disabled"])} for key in states]
+        or nothing,
     }
 
 
 def knows_nohz_full(files: Mapping[str, Any]) -> bool:
-    """Whether the kernel was built with CONFIG_NO_HZ_FULL, by its file in sysfs; yes where sysfs could not be read. `files`: of a `read`."""
+    """Whether the kernel was built with CONFIG_NO_HZ_FULL, by its file in sysfs; yes where sysfs could not be
+    read.
+
+    `files`: of a `read`.
+    """
     read = Files(files)
     return read.exists(f"{CPU}/nohz_full") or not read.exists(f"{CPU}/online")
 
 
 def facts(files: Files) -> dict[str, Any]:
     """Everything about the processors. CPU lists are texts like `0-3,6`, "" for none."""
-    lists = {name: cpu_list(files.text(f"{CPU}/{name}")) for name in ("online", "possible", "isolated", "nohz_full")}
+    lists = {
+        name: cpu_list(files.text(f"{CPU}/{name}"))
+        for name in ("online", "possible", "isolated", "nohz_full")
+    }
     sysfs = files.exists(f"{CPU}/online")
-    result: dict[str, Any] = {"model": known(model(files.text(CPUINFO), files.text("/proc/device-tree/model")))}
+    result: dict[str, Any] = {
+        "model": known(model(files.text(CPUINFO), files.text("/proc/device-tree/model")))
+    }
     result["board"] = known(files.text("/proc/device-tree/model"))
     for name, cpus in lists.items():
         # an older kernel has no nohz_full file where the feature is not built in
-        missing = "" if name in ("isolated", "nohz_full") and sysfs and not files.exists(f"{CPU}/{name}") else "unknown"
+        missing = (
+            ""
+            if name in ("isolated", "nohz_full") and sysfs and not files.exists(f"{CPU}/{name}")
+            else "unknown"
+        )
         result[name] = format_cpu_list(cpus) if cpus is not None else missing
         result[f"{name}_count"] = len(cpus) if cpus is not None else 0 if missing == "" else "unknown"
     smt = files.number(f"{CPU}/smt/active")
@@ -124,4 +172,6 @@ def facts(files: Files) -> dict[str, Any]:
 
 
 def _per_cpu(files: Files, name: str) -> list[tuple[int, str]]:
-    return [(int(match[1]), text) for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/{re.escape(name)}")]
+    return [
+        (int(match[1]), text) for match, text in files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/{re.escape(name)}")
+    ]

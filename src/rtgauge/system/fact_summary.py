@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A short summary of recorded facts. Apart from reading facts, which imports every kind of target: a comparison would begin 40 ms later."""
+"""A short summary of recorded facts.
+
+Apart from reading facts, which imports every kind of target: a comparison would begin 40 ms later.
+"""
 
 from __future__ import annotations
 

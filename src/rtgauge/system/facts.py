@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The facts of a target: its hardware, kernel and settings. "unknown" if something cannot be read, never a guess."""
+"""The facts of a target: its hardware, kernel and settings.
+
+"unknown" if something cannot be read, never a guess.
+"""
 
 from __future__ import annotations
 
@@ -57,22 +60,39 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     read = Files(files)
     release = read.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
-    configuration = kernel.config_paths(release) if release and named and read.unpacked(kernel.PACKED_CONFIG) is None else []
+    configuration = (
+        kernel.config_paths(release)
+        if release and named and read.unpacked(kernel.PACKED_CONFIG) is None
+        else []
+    )
     return configuration + scheduling.more_paths(read)
 
 
 def memory(files: Files) -> dict[str, Any]:
     """Sizes in bytes, and settings of huge pages, merging and migration."""
     meminfo = files.text("/proc/meminfo") or ""
-    sizes = {match[1]: int(match[2]) * 1024 for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)}
-    names = {"total": "MemTotal", "available": "MemAvailable", "swap_total": "SwapTotal", "swap_free": "SwapFree"}
+    sizes = {
+        match[1]: int(match[2]) * 1024
+        for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)
+    }
+    names = {
+        "total": "MemTotal",
+        "available": "MemAvailable",
+        "swap_total": "SwapTotal",
+        "swap_free": "SwapFree",
+    }
     settings = {name: known(chosen(files.text(path))) for name, path in MEMORY_PATHS.items()}
     return {f"{name}_bytes": known(sizes.get(field)) for name, field in names.items()} | settings
 
 
 def timers(files: Files) -> dict[str, Any]:
-    """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick. Readable by root only."""
-    match = re.search(r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE)
+    """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick.
+
+    Readable by root only.
+    """
+    match = re.search(
+        r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE
+    )
     return {"resolution_ns": known(int(match[1]) if match else None)}
 
 
@@ -93,7 +113,8 @@ def pretty_name(files: Files) -> str | None:
 def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The facts, from the `files` of the engine's `read` of FACT_PATHS (and of `more_fact_paths`).
 
-    `hello`: the engine's first line, if any; it has the architecture, which older kernels do not show in /proc.
+    `hello`: the engine's first line, if any; it has the architecture, which older kernels do not show in
+    /proc.
     """
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
@@ -110,7 +131,11 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
         "clock_source": {
             "current": known(read.text(f"{CLOCKSOURCE}/current_clocksource")),
-            "available": known(clocks.split() if (clocks := read.text(f"{CLOCKSOURCE}/available_clocksource")) is not None else None),
+            "available": known(
+                clocks.split()
+                if (clocks := read.text(f"{CLOCKSOURCE}/available_clocksource")) is not None
+                else None
+            ),
         },
         "timers": timers(read),
         "machine": virtual.facts(read),
@@ -123,12 +148,17 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
 
 
 def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts, files) of a target in two batches; `more_paths` are read with the first. Raises InputError or MeasureError."""
+    """(facts, files) of a target in two batches; `more_paths` are read with the first.
+
+    Raises InputError or MeasureError.
+    """
     with reader(target) as (machine, read):
         return facts_by(read, machine, more_paths)
 
 
-def facts_by(read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+def facts_by(
+    read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """(facts, files) read with `read`, the verb of a target's engine; `machine`: its `uname -m`."""
     files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
     files |= read(more_fact_paths(files))

@@ -27,7 +27,9 @@ def integer(text: str | None) -> int | None:
 
 
 def cpu_list(text: str | None) -> list[int] | None:
-    """The CPUs of a list as the kernel prints it; [] for an empty text or `(null)`, None for anything else."""
+    """The CPUs of a list as the kernel prints it; [] for an empty text or `(null)`, None for anything
+    else.
+    """
     if text is None:
         return None
     if text in ("", "(null)"):
@@ -55,7 +57,9 @@ class Files:
 
     def __init__(self, files: Mapping[str, Any]) -> None:
         # a target may send anything: entries of the wrong shape are dropped
-        self._files = {path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)}
+        self._files = {
+            path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)
+        }
 
     def text(self, path: str) -> str | None:
         """The file's text without white space and NUL bytes at its ends; None if it could not be read."""
@@ -64,7 +68,11 @@ class Files:
         if not isinstance(text, str):
             # device tree strings end in NUL and may come as bytes
             try:
-                text = base64.b64decode(str(file["base64"]), validate=True).decode() if "base64" in file else None
+                text = (
+                    base64.b64decode(str(file["base64"]), validate=True).decode()
+                    if "base64" in file
+                    else None
+                )
             except ValueError:
                 return None
         return text.strip("\0 \t\r\n") if text is not None else None
@@ -84,15 +92,21 @@ class Files:
         return error if isinstance(error, str) else None
 
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
-        """(match, text) of every file whose whole path matches the regular expression, in natural order of the paths.
+        """(match, text) of every file whose whole path matches the regular expression, in natural order of
+        the paths.
 
         The expression must not have `|` outside brackets.
         """
         compiled = re.compile(pattern)
-        # a large machine has ten thousand files: comparing a literal prefix first is cheaper than the expression
+        # a large machine has ten thousand files: comparing a literal prefix first is cheaper than the
+        # expression
         start = re.match(r"[A-Za-z0-9_/]*(?=[^?*{]|$)", pattern)
         paths = [path for path in self._files if path.startswith(start[0])] if start else self._files
-        matches = [(match, text) for path in paths if (match := compiled.fullmatch(path)) and (text := self.text(path)) is not None]
+        matches = [
+            (match, text)
+            for path in paths
+            if (match := compiled.fullmatch(path)) and (text := self.text(path)) is not None
+        ]
         return iter(sorted(matches, key=lambda pair: _natural(pair[0][0])))
 
     def unpacked(self, path: str) -> str | None:
@@ -110,7 +124,10 @@ class Files:
 
 def _natural(path: str) -> list[tuple[int, int, str]]:
     """cpu2 before cpu10."""
-    return [(0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part) for part in re.split(r"([0-9]{1,9})", path)]
+    return [
+        (0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part)
+        for part in re.split(r"([0-9]{1,9})", path)
+    ]
 
 
 def known(value: T | None) -> T | str:

@@ -15,7 +15,10 @@ CPU = "/sys/devices/system/cpu"
 DMI = "/sys/class/dmi/id"
 VULNERABILITIES = f"{CPU}/vulnerabilities"
 PATHS = [
-    *(f"{DMI}/{name}" for name in ("bios_vendor", "bios_version", "bios_date", "sys_vendor", "product_name", "board_name")),
+    *(
+        f"{DMI}/{name}"
+        for name in ("bios_vendor", "bios_version", "bios_date", "sys_vendor", "product_name", "board_name")
+    ),
     "/proc/device-tree/chosen/u-boot,version",
     f"{CPU}/cpu[0-9]*/microcode/version",
     f"{VULNERABILITIES}/*",
@@ -25,20 +28,30 @@ PATHS = [
 def microcode(files: Files) -> list[str] | str:
     """Every microcode version that a CPU runs."""
     versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
-    versions |= set(re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", files.text("/proc/cpuinfo") or "", re.MULTILINE))
+    versions |= set(
+        re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", files.text("/proc/cpuinfo") or "", re.MULTILINE)
+    )
     return sorted(versions) or UNKNOWN
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """The firmware's vendor, version and date, the board's name, microcode, and vulnerability -> mitigation."""
-    vulnerabilities = {match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")}
+    """The firmware's vendor, version and date, the board's name, microcode, and vulnerability ->
+    mitigation.
+    """
+    vulnerabilities = {
+        match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
+    }
     return {
         "vendor": known(files.text(f"{DMI}/bios_vendor")),
-        "version": known(files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version")),
+        "version": known(
+            files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version")
+        ),
         "date": known(files.text(f"{DMI}/bios_date")),
         "system": known(files.text(f"{DMI}/product_name") or files.text("/proc/device-tree/model")),
         "board": known(files.text(f"{DMI}/board_name")),
         "microcode": microcode(files),
         "mitigations": vulnerabilities or UNKNOWN,
-        "mitigated": sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation")) if vulnerabilities else UNKNOWN,
+        "mitigated": sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
+        if vulnerabilities
+        else UNKNOWN,
     }

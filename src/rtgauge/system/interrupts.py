@@ -33,7 +33,9 @@ def _mask_list(text: str | None) -> str:
 
 
 def lines(files: Files) -> dict[str, dict[str, Any]] | str:
-    """IRQ -> devices, allowed CPUs, effective CPUs, and whether the kernel manages the affinity (only debugfs shows it)."""
+    """IRQ -> devices, allowed CPUs, effective CPUs, and whether the kernel manages the affinity (only debugfs
+    shows it).
+    """
     irqs: dict[str, dict[str, Any]] = {}
     for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
         number = match[1]
@@ -48,7 +50,9 @@ def lines(files: Files) -> dict[str, dict[str, Any]] | str:
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup watchdog's."""
+    """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup
+    watchdog's.
+    """
     return {
         "default_affinity": _mask_list(files.text(DEFAULT)),
         "workqueue_cpus": _mask_list(files.text(WORKQUEUES)),
@@ -65,6 +69,10 @@ def in_use_on(interrupts: dict[str, Any], cpus: set[int]) -> list[str] | None:
     for number, line in interrupts["lines"].items():
         cpu_text = line["effective"] if line["effective"] not in (UNKNOWN, "") else line["allowed"]
         # an interrupt without a device has the default mask and never fires
-        if line["devices"] != UNKNOWN and cpu_text not in (UNKNOWN, "") and cpus & set(parse_cpu_list(cpu_text)):
+        if (
+            line["devices"] != UNKNOWN
+            and cpu_text not in (UNKNOWN, "")
+            and cpus & set(parse_cpu_list(cpu_text))
+        ):
             handled.append(f"{number} ({line['devices']})")
     return handled

@@ -37,7 +37,11 @@ MODELS = {
 
 def config_paths(release: str) -> list[str]:
     """Where distributions keep a kernel's configuration."""
-    return [f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/lib/modules/{release}/build/.config"]
+    return [
+        f"/boot/config-{release}",
+        f"/lib/modules/{release}/config",
+        f"/lib/modules/{release}/build/.config",
+    ]
 
 
 def version_tuple(release: str | None) -> tuple[int, int] | None:
@@ -51,23 +55,38 @@ def config(files: Files) -> tuple[dict[str, str], str] | None:
     path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
     if text is None:
         release = files.text("/proc/sys/kernel/osrelease") or ""
-        path, text = next(((path, content) for path in config_paths(release) if (content := files.text(path))), (path, None))
+        path, text = next(
+            ((path, content) for path in config_paths(release) if (content := files.text(path))), (path, None)
+        )
     if not text:
         return None
-    return {match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)}, path
+    return {
+        match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)
+    }, path
 
 
 def preemption(files: Files) -> dict[str, Any]:
-    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown; `sources`: the content of each source."""
+    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown;
+    `sources`: the content of each source.
+    """
     release = files.text("/proc/sys/kernel/osrelease")
     version = files.text("/proc/sys/kernel/version") or ""
     realtime = files.text(REALTIME)
     debugfs = files.text(DEBUGFS_PREEMPT)
     flag = re.search(r"\bPREEMPT(?:[_ ]RT|_DYNAMIC|_LAZY)?\b", version)
-    requested = re.findall(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or "")
+    requested = re.findall(
+        r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or ""
+    )
     options = config(files)
-    configured = next((name for option, name in MODELS.items() if options[0].get(option) == "y"), None) if options else None
-    sources: dict[str, Any] = {REALTIME: known(realtime), "version": flag[0] if flag else "no PREEMPT" if version else "unknown"}
+    configured = (
+        next((name for option, name in MODELS.items() if options[0].get(option) == "y"), None)
+        if options
+        else None
+    )
+    sources: dict[str, Any] = {
+        REALTIME: known(realtime),
+        "version": flag[0] if flag else "no PREEMPT" if version else "unknown",
+    }
     sources[DEBUGFS_PREEMPT] = known(debugfs)
     sources["cmdline"] = f"preempt={requested[-1]}" if requested else "no preempt="
     sources["config"] = known(configured)
@@ -103,24 +122,42 @@ def lockdown(text: str | None) -> str | None:
 
 def _configured_for(options: tuple[dict[str, str], str] | None) -> str | None:
     """The architecture from the configuration, for kernels before 6.1, which do not show it in /proc."""
-    names = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG_ARM": "arm", "CONFIG_RISCV": "riscv"}
+    names = {
+        "CONFIG_X86_64": "x86_64",
+        "CONFIG_ARM64": "aarch64",
+        "CONFIG_ARM": "arm",
+        "CONFIG_RISCV": "riscv",
+    }
     return next((name for option, name in names.items() if options and options[0].get(option) == "y"), None)
 
 
 def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Release, version, architecture, preemption model, command line. `hello`: the engine's first line, which also has the architecture."""
+    """Release, version, architecture, preemption model, command line.
+
+    `hello`: the engine's first line, which also has the architecture.
+    """
     options = config(files)
     machine = (hello or {}).get("machine")
     return {
         "release": known(files.text("/proc/sys/kernel/osrelease")),
         "version": known(files.text("/proc/sys/kernel/version")),
-        "architecture": known(files.text("/proc/sys/kernel/arch") or (machine if isinstance(machine, str) else None) or _configured_for(options)),
+        "architecture": known(
+            files.text("/proc/sys/kernel/arch")
+            or (machine if isinstance(machine, str) else None)
+            or _configured_for(options)
+        ),
         "preemption": preemption(files),
         "cmdline": known(files.text("/proc/cmdline")),
         "tainted": known(files.number("/proc/sys/kernel/tainted")),
         "lockdown": known(lockdown(files.text("/sys/kernel/security/lockdown"))),
-        "xenomai": known(files.text("/proc/xenomai/version")) if files.exists("/proc/xenomai/version") else "none",
-        "hz": known(int(options[0]["CONFIG_HZ"]) if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", "")) else None),
+        "xenomai": known(files.text("/proc/xenomai/version"))
+        if files.exists("/proc/xenomai/version")
+        else "none",
+        "hz": known(
+            int(options[0]["CONFIG_HZ"])
+            if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", ""))
+            else None
+        ),
         "rt_group_sched": known((options[0].get("CONFIG_RT_GROUP_SCHED") == "y") if options else None),
         "config": known(options[1] if options else None),
     }

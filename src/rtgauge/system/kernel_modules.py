@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge's kernel modules (kmod/) for the kernel of a target: found there, or built, and brought to it. Inserting them is the runner's."""
+"""rtgauge's kernel modules (kmod/) for the kernel of a target: found there, or built, and brought to it.
+
+Inserting them is the runner's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ ABI = "1"
 """RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
 CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
-"""A folder of modules that somebody has built, and signed where that is needed; those of several kernels are in folders of it, by their release."""
+"""A folder of modules that somebody has built, and signed where that is needed; those of several kernels are
+in folders of it, by their release.
+"""
 BUILD_S = 300.0
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -72,11 +77,22 @@ class Kernel:
         """Raises NoModules where it takes none whatever they are."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if "error" in files[LIST]:
-            raise NoModules("this kernel takes no modules", "measure with space user over another path than wire, or boot a kernel with CONFIG_MODULES")
+            raise NoModules(
+                "this kernel takes no modules",
+                "measure with space user over another path than wire, or boot a kernel with CONFIG_MODULES",
+            )
         if _text(files, DISABLED) == "1":
-            raise NoModules("kernel.modules_disabled is 1: no module can be loaded until the next boot", "reboot, and load them before it is set")
+            raise NoModules(
+                "kernel.modules_disabled is 1: no module can be loaded until the next boot",
+                "reboot, and load them before it is set",
+            )
         locked_down = any(word in _text(files, LOCKDOWN) for word in ("[integrity]", "[confidentiality]"))
-        return cls(_text(files, RELEASE), _text(files, VERSION), target.machine, signed_only=locked_down or _text(files, ENFORCED) == "Y")
+        return cls(
+            _text(files, RELEASE),
+            _text(files, VERSION),
+            target.machine,
+            signed_only=locked_down or _text(files, ENFORCED) == "Y",
+        )
 
 
 def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
@@ -84,8 +100,11 @@ def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
 
 
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """The files, on the target, of these modules for its kernel. They are, in this order, those in the folder $RTGAUGE_KMOD, those that are
-    installed there (DKMS), those that were built before, or built now: with the headers on the target, or for a guest of the lab with Debian's.
+    """The files, on the target, of these modules for its kernel.
+
+    They are, in this order, those in the folder $RTGAUGE_KMOD, those that are
+    installed there (DKMS), those that were built before, or built now: with the headers on the target, or for
+    a guest of the lab with Debian's.
 
     Raises NoModules where there are none, with the reason and the way out.
     """
@@ -104,7 +123,10 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
         _build(target, kernel, sources, place, say)
         missing = [name for name in names if not (place / f"{name}.ko").is_file()]
         if missing:
-            raise NoModules(f"{missing[0]} is not for the kernel {kernel.release}", "docs/kmod.md says which module needs what")
+            raise NoModules(
+                f"{missing[0]} is not for the kernel {kernel.release}",
+                "docs/kmod.md says which module needs what",
+            )
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
 
@@ -121,7 +143,9 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
         if abi != ABI:
             raise NoModules(f"{path} has ABI {abi or '(none)'}, and this rtgauge needs ABI {ABI}", again)
         if built_for != kernel.release:
-            raise NoModules(f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}", again)
+            raise NoModules(
+                f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}", again
+            )
     return files
 
 
@@ -133,14 +157,19 @@ def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str
         there = entries.get(folder, {}).get("directory", [])
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
             files = {name: f"{folder}/{name}{ending}" for name in names}
-            if all(f"{name}{ending}" in there for name in names) and _abi(target, f"{folder}/{CORE}{ending}") == ABI:
+            if (
+                all(f"{name}{ending}" in there for name in names)
+                and _abi(target, f"{folder}/{CORE}{ending}") == ABI
+            ):
                 return files
     return None
 
 
 def _abi(target: Target, path: str) -> str:
     modinfo = target.which("modinfo")
-    return target.run([modinfo, "-F", "rtgauge_abi", path], 10.0).stdout.strip() if modinfo is not None else ""
+    return (
+        target.run([modinfo, "-F", "rtgauge_abi", path], 10.0).stdout.strip() if modinfo is not None else ""
+    )
 
 
 def source_folder() -> Path:
@@ -148,11 +177,17 @@ def source_folder() -> Path:
     for folder in (PACKAGE / "source" / "kmod", PACKAGE.parent.parent / "kmod"):
         if (folder / "Kbuild").is_file():
             return folder
-    raise NoModules("the package holds no sources of the kernel modules", "install rtgauge again (pip install .)")
+    raise NoModules(
+        "the package holds no sources of the kernel modules", "install rtgauge again (pip install .)"
+    )
 
 
 def _sources(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix in {".c", ".h"} or path.name in {"Kbuild", "Makefile"})
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix in {".c", ".h"} or path.name in {"Kbuild", "Makefile"}
+    )
 
 
 def _fingerprint(sources: Path, kernel: Kernel) -> str:
@@ -174,7 +209,10 @@ def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Call
         elif target.name.startswith(LAB):
             _build_for_guest(target, kernel, sources, folder, say)
         else:
-            raise NoModules(f"there are no headers of the kernel {kernel.release} on {target.name}", f"apt-get install linux-headers-{kernel.release} make gcc")
+            raise NoModules(
+                f"there are no headers of the kernel {kernel.release} on {target.name}",
+                f"apt-get install linux-headers-{kernel.release} make gcc",
+            )
         built = folder / "built"
         built.mkdir(mode=0o700)
         for path in folder.glob("*.ko"):
@@ -188,12 +226,21 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
     """On the target, with the headers that it has. The modules come into `folder`."""
     for program in ("make", "tar"):
         if target.which(program) is None:
-            raise NoModules(f"{target.name} has no {program} to build the kernel modules with", "apt-get install make gcc tar")
+            raise NoModules(
+                f"{target.name} has no {program} to build the kernel modules with",
+                "apt-get install make gcc tar",
+            )
     archive = folder / "rtgauge-kmod.tar"
     archive.write_bytes(_archive(sources))
-    done = target.run(["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)], BUILD_S)
+    done = target.run(
+        ["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)], BUILD_S
+    )
     if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if "error" in line.lower()] or done.stdout.splitlines()[-1:] or ["no message"]
+        lines = (
+            [line for line in done.stdout.splitlines() if "error" in line.lower()]
+            or done.stdout.splitlines()[-1:]
+            or ["no message"]
+        )
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
             "see the whole of it: make -C kmod; for the kernels that they were built for see docs/kmod.md",
@@ -209,7 +256,9 @@ def _archive(sources: Path) -> bytes:
     return content.getvalue()
 
 
-def _build_for_guest(target: Target, kernel: Kernel, sources: Path, folder: Path, say: Callable[[str], None]) -> None:
+def _build_for_guest(
+    target: Target, kernel: Kernel, sources: Path, folder: Path, say: Callable[[str], None]
+) -> None:
     """On this machine, with Debian's headers. The modules come into `folder`."""
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.headers import headers_tree
@@ -222,8 +271,10 @@ def _build_for_guest(target: Target, kernel: Kernel, sources: Path, folder: Path
             tree = headers_tree(architecture, say, fresh=True)
         if kernel.release not in tree.releases():
             raise NoModules(
-                f"Debian has no headers any more, or none at all, for the kernel {kernel.release} of {target.name}",
-                f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; of a kernel of your own name the modules' folder: {OWN}=DIR",
+                f"Debian has no headers any more, or none at all, for the kernel {kernel.release} "
+                f"of {target.name}",
+                f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; "
+                f"of a kernel of your own name the modules' folder: {OWN}=DIR",
             )
         tree.make(kernel.release, sources, folder)
     except NoModules:
@@ -242,10 +293,17 @@ def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
     if error in ("EKEYREJECTED", "ENOKEY") or (error == "EPERM" and kernel.signed_only):
         return NoModules("the kernel loads only modules that are signed (Secure Boot, lockdown)", sign)
     if error in ("EPERM", "EACCES"):
-        return NoModules("kernel modules cannot be loaded: not allowed", "run as root, outside of a container")
+        return NoModules(
+            "kernel modules cannot be loaded: not allowed", "run as root, outside of a container"
+        )
     if error == "ENOEXEC":
-        reason = f"the kernel refuses {name}: it was built for another kernel than {kernel.release} (vermagic)"
+        reason = (
+            f"the kernel refuses {name}: it was built for another kernel than {kernel.release} (vermagic)"
+        )
         return NoModules(reason, f"build it again for this one: {whose}")
     if error == "ENOENT":
-        return NoModules(f"the kernel refuses {name}: it lacks a function that the module needs", f"the kernel's log names it: dmesg; see {whose}")
+        return NoModules(
+            f"the kernel refuses {name}: it lacks a function that the module needs",
+            f"the kernel's log names it: dmesg; see {whose}",
+        )
     return NoModules(f"the kernel refuses {name} ({error})", "the reason is in the kernel's log: dmesg")

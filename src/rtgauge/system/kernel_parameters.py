@@ -9,7 +9,9 @@ MOST_CPUS = 65536
 
 
 def parameters(cmdline: str) -> dict[str, str]:
-    """Name -> value ("" if it has none); the last one wins. The kernel treats `-` and `_` in names as equal: names have `_` here.
+    """Name -> value ("" if it has none); the last one wins.
+
+    The kernel treats `-` and `_` in names as equal: names have `_` here.
 
     Words after `--` are for init. Quotes protect spaces, as in the kernel's own parser.
     """
@@ -23,9 +25,11 @@ def parameters(cmdline: str) -> dict[str, str]:
 
 
 def cpu_list(text: str, possible: list[int]) -> list[int] | None:
-    """The CPUs of a parameter such as isolcpus= or nohz_full=, only those that the machine has; None for anything else.
+    """The CPUs of a parameter such as isolcpus= or nohz_full=, only those that the machine has; None for
+    anything else.
 
-    The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for the last CPU, `all`, ranges with
+    The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for
+    the last CPU, `all`, ranges with
     a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
     """
     parts = text.split(",")

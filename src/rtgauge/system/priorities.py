@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The controller's priorities (Brown & Martin 2010, sec. 3.6).
 
-The process that runs the test gets a low real-time priority so that it runs under load, other real-time threads are capped below the measured
+The process that runs the test gets a low real-time priority so that it runs under load, other real-time
+threads are capped below the measured
 one, and the IRQ threads that the measurement waits for are raised.
 """
 
@@ -36,7 +37,9 @@ class Controller:
 
 
 def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
-    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name (with or without a CPU number)."""
+    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name (with or without a
+    CPU number).
+    """
     if re.fullmatch(rf"{re.escape(name)}(/[0-9]+)?", thread.name):
         return True
     irq = re.match(r"irq/([0-9]{1,6})-", thread.name)
@@ -51,12 +54,31 @@ LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
 def line_actions(files: Mapping[str, Any]) -> list[Action]:
     """Raise the IRQ threads of the lines that the engine watches; they exist only once it is armed."""
     read = Files(files)
-    irq_threads = [thread for thread in threads(read) if thread.policy in SETTABLE and any(_belongs_to(thread, name, read) for name in LINE_NAMES)]
-    return [Write(tuple(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in irq_threads))] if irq_threads else []
+    irq_threads = [
+        thread
+        for thread in threads(read)
+        if thread.policy in SETTABLE and any(_belongs_to(thread, name, read) for name in LINE_NAMES)
+    ]
+    return (
+        [
+            Write(
+                tuple(
+                    Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False)
+                    for thread in irq_threads
+                )
+            )
+        ]
+        if irq_threads
+        else []
+    )
 
 
-def controller_actions(controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int) -> tuple[list[Action], list[str]]:
-    """(actions, names without a thread). `own`: the processes of the controller. `measured`: the priority that is measured.
+def controller_actions(
+    controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int
+) -> tuple[list[Action], list[str]]:
+    """(actions, names without a thread).
+
+    `own`: the processes of the controller. `measured`: the priority that is measured.
 
     `migration/N`, which the kernel needs above all, is never touched.
     """
@@ -75,4 +97,6 @@ def controller_actions(controller: Controller, files: Mapping[str, Any], *, own:
             settings.append(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False))
         elif thread.policy in SETTABLE and thread.priority > cap and not thread.name.startswith("migration/"):
             settings.append(Setting(thread.setting("policy"), f"{thread.policy} {cap}", essential=False))
-    return ([Write(tuple(settings))] if settings else []), [name for name in controller.raised if name not in matched]
+    return ([Write(tuple(settings))] if settings else []), [
+        name for name in controller.raised if name not in matched
+    ]

@@ -27,7 +27,9 @@ PATHS = [
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt and RTAI more (`cobalt.facts`, `rtai.facts`)."""
+    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt
+    and RTAI more (`cobalt.facts`, `rtai.facts`).
+    """
     if files.exists(cobalt.VERSION):
         return {"name": "Xenomai Cobalt", **cobalt.facts(files)}
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):

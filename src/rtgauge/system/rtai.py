@@ -16,13 +16,17 @@ FOLDER = "/proc/rtai"
 HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
 MODULES = "/proc/modules"
 INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
-"""The running modules do not tell their version: an installation is known by the name of its configuration."""
+"""The running modules do not tell their version: an installation is known by the name of its configuration.
+"""
 PATHS = [
     FOLDER,
     HAL,
     SCHEDULER,
     MODULES,
-    *(f"{prefix}/share/rtai/config-rtai-*" for prefix in ("/usr/realtime", "/usr", "/usr/local", "/opt/rtai")),
+    *(
+        f"{prefix}/share/rtai/config-rtai-*"
+        for prefix in ("/usr/realtime", "/usr", "/usr/local", "/opt/rtai")
+    ),
 ]
 NUMBER = r"\s*(-?[0-9]{1,15})\b"
 CALIBRATION = {
@@ -33,7 +37,9 @@ CALIBRATION = {
 }
 KIND = re.compile(r"^RTAI ([A-Za-z0-9 ]{1,60}) Task Scheduler", re.MULTILINE)
 CPUS = re.compile(r"Number of RT CPUs in system: ([0-9]{1,5})\b")
-FORCED = re.compile(r"Number of forced hard/soft/hard transitions: traps ([0-9]{1,10}), syscalls ([0-9]{1,10})\b")
+FORCED = re.compile(
+    r"Number of forced hard/soft/hard transitions: traps ([0-9]{1,10}), syscalls ([0-9]{1,10})\b"
+)
 TASK = re.compile(r"^[0-9]{1,10} +[0-9]{1,20} +\S+ +\S+ +0x[0-9a-f]{1,8} .*$", re.MULTILINE)
 ISOLATED = re.compile(r"MASK OF CPUs ISOLATED FOR RTAI: 0x([0-9a-f]{1,16})\b")
 MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
@@ -42,8 +48,10 @@ MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 def facts(files: Files) -> dict[str, Any]:
     """`version` of the installation; `isolated_cpus`; `modules`; what /proc/rtai/scheduler says.
 
-    That is its kind (`scheduler`), its `cpu_number`, the `cpus` that it may use (it counts them from 0), `calibration`, `tasks` and `forced_soft`.
-    `calibration`: the time base, by how much timers fire before a release in user and in kernel space, and what setting one takes (ns). `forced_soft`: how
+    That is its kind (`scheduler`), its `cpu_number`, the `cpus` that it may use (it counts them from 0),
+    `calibration`, `tasks` and `forced_soft`.
+    `calibration`: the time base, by how much timers fire before a release in user and in kernel space, and
+    what setting one takes (ns). `forced_soft`: how
     often any task of RTAI was handed to Linux since the module was loaded, by a trap or by a system call.
     """
     scheduler = files.text(SCHEDULER)
@@ -53,12 +61,16 @@ def facts(files: Files) -> dict[str, Any]:
         "version": version(files),
         "cpus": format_cpu_list(list(range(int(cpus[1])))) if cpus is not None else UNKNOWN,
         "isolated_cpus": _isolated(files.text(HAL)),
-        "modules": known(sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None),
+        "modules": known(
+            sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None
+        ),
         "scheduler": kind[1].strip() if kind is not None else UNKNOWN,
         "cpu_number": int(cpus[1]) if cpus is not None else UNKNOWN,
         "calibration": {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()},
         "tasks": known(len(TASK.findall(scheduler)) if scheduler is not None else None),
-        "forced_soft": {"traps": int(forced[1]), "system_calls": int(forced[2])} if forced is not None else UNKNOWN,
+        "forced_soft": {"traps": int(forced[1]), "system_calls": int(forced[2])}
+        if forced is not None
+        else UNKNOWN,
     }
 
 

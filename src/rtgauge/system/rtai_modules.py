@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""RTAI's own modules on a target: which of them have to be loaded, from where, and with which calibration. Loading them is the runner's."""
+"""RTAI's own modules on a target: which of them have to be loaded, from where, and with which calibration.
+
+Loading them is the runner's.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,20 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 NEEDED = ("rtai_hal", "rtai_sched")
-ORDER = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem", "rtai_mbx", "rtai_msg", "rtai_fifos", "latency_rt")
-"""In which they are loaded. All that RTAI has are part of rtai_hal and rtai_sched, unless it was configured to have them apart."""
+ORDER = (
+    "rtai_hal",
+    "rtai_malloc",
+    "rtai_sched",
+    "rtai_sem",
+    "rtai_mbx",
+    "rtai_msg",
+    "rtai_fifos",
+    "latency_rt",
+)
+"""In which they are loaded.
+
+All that RTAI has are part of rtai_hal and rtai_sched, unless it was configured to have them apart.
+"""
 ALWAYS = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem")
 FOLDERS = ("/usr/realtime/modules", "/opt/rtai/modules")
 """RTAI's own default prefix, and the usual other one."""
@@ -24,10 +39,13 @@ CONFIG_S = 10.0
 PIPELINE = "/proc/ipipe/version"
 
 
-def rtai_modules(target: Target, calibration: tuple[int, int] | None, more: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+def rtai_modules(
+    target: Target, calibration: tuple[int, int] | None, more: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing where all is loaded.
 
-    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates itself. `more`: further modules, where they are
+    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates
+    itself. `more`: further modules, where they are
     apart from the scheduler -> their parameters. Raises NoModules.
     """
     listed = target.read([LIST])[LIST]
@@ -36,7 +54,10 @@ def rtai_modules(target: Target, calibration: tuple[int, int] | None, more: Mapp
         return []
     Kernel.of(target)
     if "text" not in target.read([PIPELINE])[PIPELINE]:
-        raise NoModules(f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})", "boot the one that RTAI was built for, or leave rt rtai out")
+        raise NoModules(
+            f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})",
+            "boot the one that RTAI was built for, or leave rt rtai out",
+        )
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, there = _folder(target)
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in there and name not in loaded]
@@ -60,7 +81,8 @@ def _folder(target: Target) -> tuple[str, list[str]]:
         if all(f"{name}.ko" in there for name in NEEDED):
             return folder, there
     raise NoModules(
-        f"RTAI's modules {' and '.join(NEEDED)} are not loaded, and not in {', '.join(dict.fromkeys(folders))}",
+        f"RTAI's modules {' and '.join(NEEDED)} are not loaded, and not in "
+        f"{', '.join(dict.fromkeys(folders))}",
         f"install RTAI there, put its {CONFIG} into PATH, or load them (docs/cokernels.md)",
     )
 
@@ -74,7 +96,9 @@ def _parameters(calibration: tuple[int, int] | None) -> str:
 
 
 def calibration_for(parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[int, int] | None:
-    """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its facts), else None; user and kernel space, ns."""
+    """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its
+    facts), else None; user and kernel space, ns.
+    """
     given = parameters.get("rtai_latency")
     if isinstance(given, str):
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))

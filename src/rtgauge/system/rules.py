@@ -33,7 +33,9 @@ def _dashed(name: str) -> str:
 class Strict(BaseModel):
     """Base: keys have dashes; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True
+    )
 
 
 class Check(Strict):
@@ -62,7 +64,10 @@ class Check(Strict):
         for keys, role in ((SUBJECTS, "subject"), (TESTS, "test")):
             present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
             if len(present) != 1:
-                raise ValueError(f"a check needs exactly one {role} of {', '.join(keys)}; this one has {' and '.join(present) or 'none'}")
+                raise ValueError(
+                    f"a check needs exactly one {role} of {', '.join(keys)}; this one has "
+                    f"{' and '.join(present) or 'none'}"
+                )
         if self.present is not None and self.boot_parameter is None and self.file is None:
             raise ValueError("present needs boot-parameter or file")
         if "if_missing" in given and self.file is None:
@@ -74,7 +79,11 @@ class Check(Strict):
     @property
     def subject(self) -> tuple[str, str]:
         """(kind of the subject as written in the file, its name)."""
-        return next((key, str(getattr(self, _field(key)))) for key in SUBJECTS if getattr(self, _field(key)) is not None)
+        return next(
+            (key, str(getattr(self, _field(key))))
+            for key in SUBJECTS
+            if getattr(self, _field(key)) is not None
+        )
 
     @property
     def expected(self) -> list[Any]:
@@ -85,7 +94,9 @@ class Check(Strict):
     @property
     def test(self) -> tuple[str, Any]:
         """(test as written in the file, expected value)."""
-        return next((key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None)
+        return next(
+            (key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None
+        )
 
 
 def _field(key: str) -> str:
@@ -121,7 +132,10 @@ RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
 
 
 def parse_rules(text: str, source: str) -> list[Rule]:
-    """The rules of a TOML text; `source` names it in errors. Raises InputError, which names the wrong rule."""
+    """The rules of a TOML text; `source` names it in errors.
+
+    Raises InputError, which names the wrong rule.
+    """
     document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]
     entries: Any = document.get("rule")
@@ -147,7 +161,9 @@ def parse_rules(text: str, source: str) -> list[Rule]:
 def read_rules(path: Path | None = None) -> list[Rule]:
     """The rules that come with rtgauge, or those of a file. Raises InputError."""
     if path is None:
-        return parse_rules((resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml")
+        return parse_rules(
+            (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
+        )
     try:
         return parse_rules(read_regular(path, MOST_TOML).decode("utf-8"), str(path))
     except UnicodeDecodeError:
@@ -168,4 +184,7 @@ def glob_pattern(glob: str) -> str:
     """A shell's pattern (`*`, `?`, `[...]`) as a regular expression; no wildcard matches `/`."""
     parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
     signs = {"*": "[^/]*", "?": "[^/]"}
-    return "".join(signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part)) for part in parts)
+    return "".join(
+        signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part))
+        for part in parts
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups, resource limits."""
+"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups, resource
+limits.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ PATHS = [
 
 
 def own_group(text: str | None) -> tuple[str, str] | None:
-    """From /proc/self/cgroup: (`"v1"` or `"v2"`, the path in the hierarchy that has the cpu controller); None if there is none."""
+    """From /proc/self/cgroup: (`"v1"` or `"v2"`, the path in the hierarchy that has the cpu controller); None
+    if there is none.
+    """
     unified = None
     for line in (text or "").splitlines():
         number, _, rest = line.partition(":")
@@ -47,7 +51,9 @@ def own_group(text: str | None) -> tuple[str, str] | None:
 
 
 def _folders(files: Files) -> Iterator[tuple[str, str]]:
-    """(version, folder) of this process's control group and its parents without the root, for every possible mount point."""
+    """(version, folder) of this process's control group and its parents without the root, for every possible
+    mount point.
+    """
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return
@@ -58,7 +64,9 @@ def _folders(files: Files) -> Iterator[tuple[str, str]]:
 
 
 def more_paths(files: Files) -> list[str]:
-    """The limits of this process's control group and its parents; their paths follow from the first batch of files."""
+    """The limits of this process's control group and its parents; their paths follow from the first batch of
+    files.
+    """
     names = {
         "v1": ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
         "v2": ("cpu.max", "cpuset.cpus.partition"),
@@ -70,10 +78,16 @@ def fair_server(files: Files) -> dict[str, dict[str, Any]] | str:
     """CPU -> runtime and period (ns); "none" if debugfs is readable and has none, else "unknown"."""
     servers: dict[str, dict[str, Any]] = {}
     for match, text in files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(runtime|period)"):
-        servers.setdefault(match[1], {"runtime_ns": UNKNOWN, "period_ns": UNKNOWN})[f"{match[2]}_ns"] = known(integer(text))
+        servers.setdefault(match[1], {"runtime_ns": UNKNOWN, "period_ns": UNKNOWN})[f"{match[2]}_ns"] = known(
+            integer(text)
+        )
     if servers:
         return servers
-    return "none" if files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER) else UNKNOWN
+    return (
+        "none"
+        if files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER)
+        else UNKNOWN
+    )
 
 
 def facts(files: Files) -> dict[str, Any]:
@@ -83,7 +97,12 @@ def facts(files: Files) -> dict[str, Any]:
         "rt_runtime_us": known(files.number(RUNTIME)),
         "rt_period_us": known(files.number(PERIOD)),
         "fair_server": fair_server(files),
-        "cgroup": {"version": group[0] if group else UNKNOWN, "path": group[1] if group else UNKNOWN, "rt_runtime_us": UNKNOWN, "rt_period_us": UNKNOWN},
+        "cgroup": {
+            "version": group[0] if group else UNKNOWN,
+            "path": group[1] if group else UNKNOWN,
+            "rt_runtime_us": UNKNOWN,
+            "rt_period_us": UNKNOWN,
+        },
     }
     if group and group[0] == "v2":
         result["cgroup"]["rt_runtime_us"] = result["cgroup"]["rt_period_us"] = "none"
@@ -96,7 +115,10 @@ def _v1_limit(files: Files) -> dict[str, Any]:
     """Runtime and period of the tightest group up to the root; "none" if the kernel has no such limit."""
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
-        runtime, period = files.number(f"{folder}/cpu.rt_runtime_us"), files.number(f"{folder}/cpu.rt_period_us")
+        runtime, period = (
+            files.number(f"{folder}/cpu.rt_runtime_us"),
+            files.number(f"{folder}/cpu.rt_period_us"),
+        )
         if runtime is not None and period is not None and period > 0:
             shares.append((1.0 if runtime < 0 else runtime / period, runtime, period))
     if shares:
@@ -109,7 +131,10 @@ def _v1_limit(files: Files) -> dict[str, Any]:
 def _share(version: str, folder: str, files: Files) -> float | None:
     """CPU time that a group may use, in CPUs; infinite if it has no limit, None if it cannot be read."""
     if version == "v1":
-        quota, period = files.number(f"{folder}/cpu.cfs_quota_us"), files.number(f"{folder}/cpu.cfs_period_us")
+        quota, period = (
+            files.number(f"{folder}/cpu.cfs_quota_us"),
+            files.number(f"{folder}/cpu.cfs_period_us"),
+        )
     else:
         words = (files.text(f"{folder}/cpu.max") or "").split()
         quota = -1 if words[:1] == ["max"] else integer(words[0]) if words else None
@@ -126,7 +151,9 @@ def cpu_quota(files: Files) -> float | str:
         return UNKNOWN
     if group[1] == "/":
         return "none"
-    shares = [share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None]
+    shares = [
+        share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None
+    ]
     return UNKNOWN if not shares else "none" if min(shares) == float("inf") else round(min(shares), 3)
 
 
@@ -138,8 +165,14 @@ def _limit(files: Files, name: str) -> int | str:
 
 def limits(files: Files) -> dict[str, Any]:
     """CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
-    allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE)
-    partitions = [text for version, folder in _folders(files) if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))]
+    allowed = re.search(
+        r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE
+    )
+    partitions = [
+        text
+        for version, folder in _folders(files)
+        if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))
+    ]
     return {
         "cpu_quota": cpu_quota(files),
         "cpus_allowed": known(allowed[1] if allowed else None),

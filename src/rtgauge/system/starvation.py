@@ -19,7 +19,9 @@ FAIR_SERVER_SINCE = (6, 12)
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default: 50 ms of each 1 s."""
 NEAR = 0.8
-"""A latency of at least this share of the gap counts: the kernel acts at a tick, and the first release may come late in the gap."""
+"""A latency of at least this share of the gap counts: the kernel acts at a tick, and the first release may
+come late in the gap.
+"""
 SLACK_NS = 20_000_000
 """The kernel starts and ends a gap at ticks, which are up to 10 ms apart."""
 SHORTEST_GAP_NS = 1_000_000
@@ -41,31 +43,59 @@ def _number(value: object) -> int | None:
 
 
 def limits(facts: Mapping[str, Any]) -> list[Limit]:
-    """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may apply."""
+    """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may
+    apply.
+    """
     release = fact(facts, "kernel", "release")
     version = version_tuple(release if isinstance(release, str) else None)
     mechanisms: list[Limit] = []
 
     runtime, period = (_number(fact(facts, "scheduling", name)) for name in ("rt_runtime_us", "rt_period_us"))
-    group_runtime, group_period = (_number(fact(facts, "scheduling", "cgroup", name)) for name in ("rt_runtime_us", "rt_period_us"))
+    group_runtime, group_period = (
+        _number(fact(facts, "scheduling", "cgroup", name)) for name in ("rt_runtime_us", "rt_period_us")
+    )
     of_groups = fact(facts, "kernel", "rt_group_sched")
     grouped = of_groups is not False and (of_groups is True or group_runtime is not None)
     # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
-        mechanisms.append(Limit("real-time throttling (sched_rt_runtime_us)", (period - runtime) * 1000, "sysctl kernel.sched_rt_runtime_us=-1"))
-    if fact(facts, "scheduling", "cgroup", "version") == "v1" and group_runtime is not None and group_period is not None and 0 <= group_runtime < group_period:
+        mechanisms.append(
+            Limit(
+                "real-time throttling (sched_rt_runtime_us)",
+                (period - runtime) * 1000,
+                "sysctl kernel.sched_rt_runtime_us=-1",
+            )
+        )
+    if (
+        fact(facts, "scheduling", "cgroup", "version") == "v1"
+        and group_runtime is not None
+        and group_period is not None
+        and 0 <= group_runtime < group_period
+    ):
         # the root group has the sysctl's limit: report the group only if it is tighter
-        tighter = runtime is None or period is None or runtime < 0 or group_runtime * period < runtime * group_period
+        tighter = (
+            runtime is None
+            or period is None
+            or runtime < 0
+            or group_runtime * period < runtime * group_period
+        )
         if tighter:
-            name = f"the limit of the cgroup {fact(facts, 'scheduling', 'cgroup', 'path')} (cpu.rt_runtime_us)"
+            name = (
+                f"the limit of the cgroup {fact(facts, 'scheduling', 'cgroup', 'path')} (cpu.rt_runtime_us)"
+            )
             remedy = "a larger cpu.rt_runtime_us in this group and those above it"
             mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
         gaps = [gap for gap in _fair_server_gaps(fact(facts, "scheduling", "fair_server")) if gap > 0]
         if gaps:
-            mechanisms.append(Limit("the fair server", max(gaps), "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime"))
+            mechanisms.append(
+                Limit(
+                    "the fair server",
+                    max(gaps),
+                    "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+                )
+            )
     return mechanisms
 
 
@@ -79,8 +109,15 @@ def _fair_server_gaps(server: object) -> list[int]:
 
 
 def _near(latency_ns: int | None, limit: Limit) -> bool:
-    """Whether a latency is about as long as the gap. Gaps below 1 ms cannot be distinguished from other causes."""
-    return latency_ns is not None and limit.gap_ns >= SHORTEST_GAP_NS and NEAR * limit.gap_ns <= latency_ns <= limit.gap_ns + SLACK_NS
+    """Whether a latency is about as long as the gap.
+
+    Gaps below 1 ms cannot be distinguished from other causes.
+    """
+    return (
+        latency_ns is not None
+        and limit.gap_ns >= SHORTEST_GAP_NS
+        and NEAR * limit.gap_ns <= latency_ns <= limit.gap_ns + SLACK_NS
+    )
 
 
 def throttled(
@@ -95,7 +132,8 @@ def throttled(
 
     `thread`: what the kernel counted for it; `facts`: of its target; `max_latency_ns`: its largest latency;
     `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with long
-    waits. Involuntary switches alone are no evidence: kernel threads of the highest priority cause them too, and a thread
+    waits. Involuntary switches alone are no evidence: kernel threads of the highest priority cause them too,
+    and a thread
     that sleeps when throttling begins has none (docs/system.md has the measurements).
     """
     if policy not in REALTIME_POLICIES:
@@ -104,7 +142,11 @@ def throttled(
     delayed = [limit for limit in active if _near(max_latency_ns, limit)]
     counts = thread or ThreadCounts()
     switches = (counts.voluntary_switches or 0) + (counts.involuntary_switches or 0)
-    preempted = bool(counts.involuntary_switches) and counts.run_delay_ns is not None and counts.run_delay_ns >= PREEMPTED_NS * switches
+    preempted = (
+        bool(counts.involuntary_switches)
+        and counts.run_delay_ns is not None
+        and counts.run_delay_ns >= PREEMPTED_NS * switches
+    )
     suspects = delayed or (active if preempted else [])
     if not suspects:
         return None
@@ -113,8 +155,14 @@ def throttled(
         gap = format_time(max(limit.gap_ns for limit in delayed))
         evidence.append(f"the largest latency is {format_time(max_latency_ns)}, and a gap lasts up to {gap}")
     if counts.involuntary_switches is not None and counts.run_delay_ns is not None:
-        evidence.append(f"{counts.involuntary_switches} involuntary switches, {format_time(counts.run_delay_ns)} waiting for the CPU")
+        evidence.append(
+            f"{counts.involuntary_switches} involuntary switches, "
+            f"{format_time(counts.run_delay_ns)} waiting for the CPU"
+        )
     which = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
-    detail = f"{which} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: {remedy}"
+    detail = (
+        f"{which} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: "
+        f"{remedy}"
+    )
     return Mark(name="throttled", severity=Severity.DOUBTFUL, detail=detail, series=series)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The threads of a target (proc_pid_stat(5)): which run with a real-time policy, and what kernel threads tell of the kernel's settings."""
+"""The threads of a target (proc_pid_stat(5)): which run with a real-time policy, and what kernel threads tell
+of the kernel's settings.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,18 @@ POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""
 FIELDS = {"flags": 9, "start": 22, "priority": 40, "policy": 41}
-"""Numbers of the fields in proc_pid_stat(5); `start` is the thread's start time, `priority` its real-time priority."""
+"""Numbers of the fields in proc_pid_stat(5); `start` is the thread's start time, `priority` its real-time
+priority.
+"""
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread as /proc shows it. `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None where it is not real-time."""
+    """A thread as /proc shows it.
+
+    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None where it is not
+    real-time.
+    """
 
     process: int
     tid: int
@@ -51,17 +59,30 @@ def threads(files: Files) -> Iterator[Thread]:
         # the name is in brackets and may contain brackets and spaces; field 3 follows it
         before, _, after = text.rpartition(")")
         words = after.split()
-        numbers = {name: integer(words[field - 3]) if len(words) > field - 3 else None for name, field in FIELDS.items()}
+        numbers = {
+            name: integer(words[field - 3]) if len(words) > field - 3 else None
+            for name, field in FIELDS.items()
+        }
         flags, start, priority, policy = numbers.values()
         if "(" not in before or flags is None or start is None or priority is None or policy is None:
             continue
-        yield Thread(int(match[1]), int(match[2]), before.partition("(")[2], flags, start, priority, POLICIES.get(policy))
+        yield Thread(
+            int(match[1]),
+            int(match[2]),
+            before.partition("(")[2],
+            flags,
+            start,
+            priority,
+            POLICIES.get(policy),
+        )
 
 
 def facts(files: Files) -> dict[str, Any]:
-    """`realtime`: threads by name, policy and priority with their count; per-CPU kernel threads (`migration/3`) are listed as `migration/*`.
+    """`realtime`: threads by name, policy and priority with their count; per-CPU kernel threads
+    (`migration/3`) are listed as `migration/*`.
 
-    `rcu_offloaded`: the CPUs whose RCU callbacks have a thread of their own (rcu_nocbs in effect). Unknown where no thread can be seen.
+    `rcu_offloaded`: the CPUs whose RCU callbacks have a thread of their own (rcu_nocbs in effect). Unknown
+    where no thread can be seen.
     """
     seen = list(threads(files))
     if not seen:
@@ -77,7 +98,15 @@ def facts(files: Files) -> dict[str, Any]:
         name = re.sub(r"/[0-9]{1,5}$", "/*", thread.name) if thread.kernel else thread.name
         key = (name, thread.policy, thread.priority, thread.kernel)
         group = groups.setdefault(
-            key, {"name": name, "policy": thread.policy, "priority": thread.priority, "kernel": thread.kernel, "count": 0, "processes": []}
+            key,
+            {
+                "name": name,
+                "policy": thread.policy,
+                "priority": thread.priority,
+                "kernel": thread.kernel,
+                "count": 0,
+                "processes": [],
+            },
         )
         group["count"] += 1
         if not thread.kernel and thread.process not in group["processes"]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Whether a target is a virtual machine, and whether its processor is emulated (its latencies then say nothing about real ones)."""
+"""Whether a target is a virtual machine, and whether its processor is emulated (its latencies then say
+nothing about real ones).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def facts(files: Files) -> dict[str, Any]:
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
-    product = " ".join(filter(None, (files.text(f"{DMI}/{name}") for name in ("sys_vendor", "product_name", "bios_vendor"))))
+    product = " ".join(
+        filter(None, (files.text(f"{DMI}/{name}") for name in ("sys_vendor", "product_name", "bios_vendor")))
+    )
     tree = " ".join((files.text("/proc/device-tree/compatible") or "").split("\0"))
     evidence: list[str] = []
     hypervisors: list[str] = []
@@ -79,7 +83,9 @@ def facts(files: Files) -> dict[str, Any]:
 
     real_processor = flags is not None or product != "" or (tree != "" and "virt" not in tree)
     virtual: bool | str = True if evidence else False if real_processor else UNKNOWN
-    emulated = _emulated(cpuinfo, virtual, hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)), evidence=evidence)
+    emulated = _emulated(
+        cpuinfo, virtual, hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)), evidence=evidence
+    )
     return {
         "virtual": virtual,
         "hypervisor": hypervisors[0] if hypervisors else "none" if virtual is False else UNKNOWN,
@@ -97,13 +103,19 @@ def _instruction_ns(command_line: str | None, emulated: bool | str) -> int | str
     return 1 << int(shift[1]) if shift is not None and int(shift[1]) <= MOST_ICOUNT_SHIFT else UNKNOWN
 
 
-def _emulated(cpuinfo: str, virtual: bool | str, *, hardware_assisted: bool, evidence: list[str]) -> bool | str:
-    """QEMU's emulation (TCG) shows in the processor's name; a paravirtual clock exists only on real processors."""
+def _emulated(
+    cpuinfo: str, virtual: bool | str, *, hardware_assisted: bool, evidence: list[str]
+) -> bool | str:
+    """QEMU's emulation (TCG) shows in the processor's name; a paravirtual clock exists only on real
+    processors.
+    """
     if virtual is False or hardware_assisted:
         return False
     name = re.search(r"^model name\s*:\s*(QEMU (?:Virtual|TCG) CPU[^\n]{0,64})", cpuinfo, re.MULTILINE)
     # QEMU's `max` processor for Arm has implementer 0 and part 0x51
-    arm = re.search(r"^CPU implementer\s*:\s*0x00$", cpuinfo, re.MULTILINE) and re.search(r"^CPU part\s*:\s*0x051$", cpuinfo, re.MULTILINE)
+    arm = re.search(r"^CPU implementer\s*:\s*0x00$", cpuinfo, re.MULTILINE) and re.search(
+        r"^CPU part\s*:\s*0x051$", cpuinfo, re.MULTILINE
+    )
     if name or arm:
         evidence.append(f"/proc/cpuinfo: {name[1] if name else 'implementer 0x00, part 0x051 (QEMU max)'}")
         return True

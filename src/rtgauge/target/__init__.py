@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A machine that is measured, local or over SSH: starts the engine, reads and changes settings, moves files."""
+"""A machine that is measured, local or over SSH: starts the engine, reads and changes settings, moves
+files.
+"""

@@ -15,19 +15,28 @@ GUEST = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 USER = r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
 HOST = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})"
 ADDRESS = r"[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9_.-]{1,32})?"
-WHOLE = re.compile(rf"ssh://(?:(?P<user>{USER})@)?(?:(?P<host>{HOST})|\[(?P<six>{ADDRESS})\])(?::(?P<port>[0-9]{{1,5}}))?/?", re.ASCII)
+WHOLE = re.compile(
+    rf"ssh://(?:(?P<user>{USER})@)?(?:(?P<host>{HOST})|\[(?P<six>{ADDRESS})\])(?::(?P<port>[0-9]{{1,5}}))?/?",
+    re.ASCII,
+)
 HOW = "write ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::2]:2222"
 
 
 @dataclass(frozen=True)
 class SshAddress:
-    """Where to log in. What is None is decided by the user's own ssh configuration; `host` may be a name that is known only there."""
+    """Where to log in.
+
+    What is None is decided by the user's own ssh configuration; `host` may be a name that is known only
+    there.
+    """
 
     host: str
     user: str | None = None
     port: int | None = None
     guest: str | None = None
-    """Name of the lab's guest that is reached there; before `located` has asked the lab, the host is not known."""
+    """Name of the lab's guest that is reached there; before `located` has asked the lab, the host is not
+    known.
+    """
     options: tuple[tuple[str, str], ...] = ()
     """Options of ssh that replace the user's own configuration."""
 
@@ -37,11 +46,19 @@ class SshAddress:
         if self.guest is not None:
             return LAB + self.guest
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return SCHEME + (f"{self.user}@" if self.user is not None else "") + host + (f":{self.port}" if self.port is not None else "")
+        return (
+            SCHEME
+            + (f"{self.user}@" if self.user is not None else "")
+            + host
+            + (f":{self.port}" if self.port is not None else "")
+        )
 
 
 def parse_address(text: str) -> SshAddress | None:
-    """The address of a target, None for `local`. Raises InputError for everything else: nothing that a shell or ssh could misread gets through."""
+    """The address of a target, None for `local`.
+
+    Raises InputError for everything else: nothing that a shell or ssh could misread gets through.
+    """
     if text == LOCAL:
         return None
     shown = "".join(c if c.isprintable() else "?" for c in text[:100])
@@ -54,8 +71,13 @@ def parse_address(text: str) -> SshAddress | None:
     match = WHOLE.fullmatch(text)
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):
-            raise InputError("a target takes no password (others could read it): use a key, or let ssh ask for it")
-        raise InputError(f"target '{shown}' is not an address: {HOW}; for a name of another form write a Host entry into ~/.ssh/config")
+            raise InputError(
+                "a target takes no password (others could read it): use a key, or let ssh ask for it"
+            )
+        raise InputError(
+            f"target '{shown}' is not an address: {HOW}; for a name of another form write a Host "
+            "entry into ~/.ssh/config"
+        )
     port = int(match["port"]) if match["port"] is not None else None
     if port is not None and not 0 < port < 65536:
         raise InputError(f"target '{shown}': a port is a number from 1 to 65535")

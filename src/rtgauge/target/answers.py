@@ -36,7 +36,11 @@ def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
         if not isinstance(file, dict):
             raise ValueError("a file is no object")
         for name, value in cast("dict[str, object]", file).items():
-            listed = isinstance(value, list) and all(isinstance(entry, str) for entry in cast("list[object]", value))
-            if (name == "directory" and not listed) or (name in {"text", "base64", "link"} and not isinstance(value, str)):
+            listed = isinstance(value, list) and all(
+                isinstance(entry, str) for entry in cast("list[object]", value)
+            )
+            if (name == "directory" and not listed) or (
+                name in {"text", "base64", "link"} and not isinstance(value, str)
+            ):
                 raise ValueError("a file has a value of another kind")
     return time_ns, cast("dict[str, dict[str, Any]]", files)

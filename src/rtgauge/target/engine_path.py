@@ -18,25 +18,46 @@ from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NAME = "rtgauge-engine"
-MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "armv7l": "armhf", "armv8l": "armhf"}
+MACHINES = {
+    "x86_64": "x86_64",
+    "amd64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "armv7l": "armhf",
+    "armv8l": "armhf",
+}
 """What `uname -m` says -> the architecture."""
-COMPILERS = {"x86_64": "x86_64-linux-gnu-gcc", "aarch64": "aarch64-linux-gnu-gcc", "armhf": "arm-linux-gnueabihf-gcc"}
-PACKAGES = {"x86_64": "gcc-x86-64-linux-gnu", "aarch64": "gcc-aarch64-linux-gnu", "armhf": "gcc-arm-linux-gnueabihf"}
+COMPILERS = {
+    "x86_64": "x86_64-linux-gnu-gcc",
+    "aarch64": "aarch64-linux-gnu-gcc",
+    "armhf": "arm-linux-gnueabihf-gcc",
+}
+PACKAGES = {
+    "x86_64": "gcc-x86-64-linux-gnu",
+    "aarch64": "gcc-aarch64-linux-gnu",
+    "armhf": "gcc-arm-linux-gnueabihf",
+}
 CONFIG = {"cobalt": "xeno-config", "rtai": "rtai-config"}
 """Co-kernel -> the program of its own that says how to build for it."""
 BUILD_S = 300
 
 
 def cokernel_engine(machine: str, runtime: str) -> Path:
-    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
+    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says
+    `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
 
-    It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed beside them. Raises MeasureError.
+    It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed
+    beside them. Raises MeasureError.
     """
     variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
     architecture = MACHINES.get(machine)
     own = architecture == MACHINES.get(platform.machine())
     named = os.environ.get(variable)
-    path = Path(named) if named else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
+    path = (
+        Path(named)
+        if named
+        else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
+    )
     if not os.access(path, os.X_OK):
         remedy = f"install rtgauge where {CONFIG[runtime]} is in PATH, or set {variable} (docs/cokernels.md)"
         raise MeasureError(f"the engine for {runtime} is missing: there is no {path}; {remedy}")
@@ -44,12 +65,18 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
 
 
 def engine_path() -> Path:
-    """Path of the engine for this machine: $RTGAUGE_ENGINE, else the one that was installed with the package. Raises MeasureError."""
+    """Path of the engine for this machine: $RTGAUGE_ENGINE, else the one that was installed with the package.
+
+    Raises MeasureError.
+    """
     named = os.environ.get("RTGAUGE_ENGINE")
     path = Path(named) if named else PACKAGE / "bin" / NAME
     if not os.access(path, os.X_OK):
         where = "RTGAUGE_ENGINE names" if named else "the package should hold"
-        raise MeasureError(f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set RTGAUGE_ENGINE")
+        raise MeasureError(
+            f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set "
+            "RTGAUGE_ENGINE"
+        )
     return path
 
 
@@ -65,13 +92,17 @@ def installed_engines() -> tuple[Path, ...]:
 def engine_for(machine: str) -> Path:
     """Path of the engine for a target whose `uname -m` says `machine`.
 
-    This machine's own, the one that the package holds, or the one that was built on first need into the user's cache.
+    This machine's own, the one that the package holds, or the one that was built on first need into the
+    user's cache.
     Raises MeasureError where the architecture has none, or where it cannot be built here.
     """
     architecture = MACHINES.get(machine)
     if architecture is None:
         shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
-        raise MeasureError(f"there is no engine for the architecture {shown} of the target: rtgauge knows x86-64 (x86_64), arm64 (aarch64) and armhf (armv7l)")
+        raise MeasureError(
+            f"there is no engine for the architecture {shown} of the target: rtgauge knows x86-64 "
+            "(x86_64), arm64 (aarch64) and armhf (armv7l)"
+        )
     if architecture == MACHINES.get(platform.machine()):
         return engine_path()
     shipped = PACKAGE / "bin" / f"{NAME}-{architecture}"
@@ -87,9 +118,14 @@ def engine_for(machine: str) -> Path:
 def _source(architecture: str) -> Path:
     """The folder of the engine's build: installed with the package, or the checkout."""
     for folder in (PACKAGE / "source", PACKAGE.parent.parent):
-        if (folder / "meson.build").is_file() and (folder / "engine" / "cross" / f"{architecture}.ini").is_file():
+        if (folder / "meson.build").is_file() and (
+            folder / "engine" / "cross" / f"{architecture}.ini"
+        ).is_file():
             return folder
-    raise MeasureError(f"the package holds no engine for {architecture} and no sources to build it from: install rtgauge again (pip install .)")
+    raise MeasureError(
+        f"the package holds no engine for {architecture} and no sources to build it from: install "
+        "rtgauge again (pip install .)"
+    )
 
 
 def _fingerprint(source: Path) -> str:
@@ -112,24 +148,42 @@ def _build(source: Path, architecture: str, place: Path) -> None:
     packages = {COMPILERS[architecture]: PACKAGES[architecture], "meson": "meson", "ninja": "ninja-build"}
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]
     if missing:
-        raise MeasureError(f"the package holds no engine for {architecture}, and it cannot be built here: apt-get install {' '.join(missing)}")
+        raise MeasureError(
+            f"the package holds no engine for {architecture}, and it cannot be built here: apt-get "
+            f"install {' '.join(missing)}"
+        )
     try:
         private_folder(place.parent)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as folder:
             cross = source / "engine" / "cross" / f"{architecture}.ini"
             options = ["--buildtype=release", "-Db_lto=true", "--cross-file", str(cross)]
-            for command in (["meson", "setup", folder, str(source), *options], ["ninja", "-C", folder, f"engine/{NAME}"]):
+            for command in (
+                ["meson", "setup", folder, str(source), *options],
+                ["ninja", "-C", folder, f"engine/{NAME}"],
+            ):
                 environment = {**os.environ, "PATH": path}
-                done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=BUILD_S, check=False)
+                done = subprocess.run(
+                    command,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    timeout=BUILD_S,
+                    check=False,
+                )
                 if done.returncode:
                     messages = (done.stdout + done.stderr).strip().splitlines()
                     raise MeasureError(
-                        f"the engine for {architecture} could not be built ({messages[-1] if messages else 'no message'}): try {' '.join(command)}"
+                        f"the engine for {architecture} could not be built "
+                        f"({messages[-1] if messages else 'no message'}): try {' '.join(command)}"
                     )
             built = Path(folder) / "engine" / NAME
             built.chmod(0o755)
             built.replace(place)
     except OSError as error:
-        raise MeasureError(f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): set XDG_CACHE_HOME to another folder") from None
+        raise MeasureError(
+            f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): "
+            "set XDG_CACHE_HOME to another folder"
+        ) from None
     except subprocess.TimeoutExpired:
         raise MeasureError(f"the engine for {architecture} was not built within {BUILD_S} s") from None

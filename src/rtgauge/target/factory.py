@@ -24,12 +24,21 @@ if TYPE_CHECKING:
 
 
 def open_target(
-    name: str, run_id: str, label: str, *, lease_ns: int = LEASE_NS, session: Any = None, wait_s: float = 0.0, at_held: AtHeld | None = None
+    name: str,
+    run_id: str,
+    label: str,
+    *,
+    lease_ns: int = LEASE_NS,
+    session: Any = None,
+    wait_s: float = 0.0,
+    at_held: AtHeld | None = None,
 ) -> Target:
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
 
-    `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what `Target.session` of the process was that is gone on
-    from. `wait_s`: how long to wait for a target that another run holds, after those who came before. `at_held`: its target can `read` and `try_engine`.
+    `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what
+    `Target.session` of the process was that is gone on
+    from. `wait_s`: how long to wait for a target that another run holds, after those who came before.
+    `at_held`: its target can `read` and `try_engine`.
     Raises InputError for a name that is none, MeasureError where it cannot be opened.
     """
     address = parse_address(name)
@@ -37,18 +46,31 @@ def open_target(
         return LocalTarget(run_id, label, wait_s=wait_s, at_held=at_held)
     from rtgauge.target.ssh import SshTarget, session_name
 
-    return SshTarget(located(address), run_id, label, lease_ns=lease_ns, session=session_name(session), wait_s=wait_s, at_held=at_held)
+    return SshTarget(
+        located(address),
+        run_id,
+        label,
+        lease_ns=lease_ns,
+        session=session_name(session),
+        wait_s=wait_s,
+        at_held=at_held,
+    )
 
 
 def located(address: SshAddress) -> SshAddress:
-    """Where the target is at the moment: a guest of the lab has another port each time that it is booted. Raises InputError or MeasureError."""
+    """Where the target is at the moment: a guest of the lab has another port each time that it is booted.
+
+    Raises InputError or MeasureError.
+    """
     if address.guest is None:
         return address
     from rtgauge.lab.boot_guest import ready_guest
     from rtgauge.lab.ssh import ssh_options
 
     running = ready_guest(address.guest, installed_engines)
-    return replace(address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running).items()))
+    return replace(
+        address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running).items())
+    )
 
 
 def where_now(name: str) -> SshAddress:
@@ -60,7 +82,9 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """The end of what a guest of the lab wrote on its console; None for a target that is none, and where it cannot be read."""
+    """The end of what a guest of the lab wrote on its console; None for a target that is none, and where it
+    cannot be read.
+    """
     address = parse_address(name)
     if address is None or address.guest is None:
         return None
@@ -71,7 +95,10 @@ def console(name: str) -> bytes | None:
 
 @contextmanager
 def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[str, Any]]]]:
-    """`uname -m` of a target and its engine's verb `read`, without holding it. Raises InputError or MeasureError."""
+    """`uname -m` of a target and its engine's verb `read`, without holding it.
+
+    Raises InputError or MeasureError.
+    """
     address = parse_address(name)
     if address is None:
         import platform
@@ -102,7 +129,10 @@ def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]
 
 
 def release_target(name: str) -> str | None:
-    """End the run that holds a target if its host is gone. Gives its name; None: no run holds the target. Raises InputError or MeasureError."""
+    """End the run that holds a target if its host is gone.
+
+    Gives its name; None: no run holds the target. Raises InputError or MeasureError.
+    """
     address = parse_address(name)
     if address is None:
         output = engine_verb("release").stdout

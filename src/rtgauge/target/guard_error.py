@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 
 
 def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The members about the holder in a guard's event `waiting` or error `locked` (docs/formats/agent.md); None in another line."""
+    """The members about the holder in a guard's event `waiting` or error `locked` (docs/formats/agent.md);
+    None in another line.
+    """
     if line.get("type") == "guard" and line.get("event") == "waiting":
         return line
     detail = line.get("detail")
-    return cast("Mapping[str, Any]", detail) if line.get("code") == "locked" and isinstance(detail, dict) else None
+    return (
+        cast("Mapping[str, Any]", detail)
+        if line.get("code") == "locked" and isinstance(detail, dict)
+        else None
+    )
 
 
 def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
@@ -30,21 +36,34 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
 
     run, label, pid = (holder.get(member) for member in ("run", "label", "pid"))
     who = "a run that this user may not see" if run is None else f"run {run}{f', {label}' if label else ''}"
-    number = f" (pid {pid}{' in another PID namespace' if holder.get('elsewhere') else ''})" if pid is not None else ""
+    number = (
+        f" (pid {pid}{' in another PID namespace' if holder.get('elsewhere') else ''})"
+        if pid is not None
+        else ""
+    )
     silent, left = span("silent_ns"), span("left_ns")
     if silent is not None:
         ends = span("lease_left_ns") if holder.get("lease_left_ns") else None
         lease = (
-            f"and its lease ends in {ends}; wait for that, or end it" if ends is not None else "its lease is over, and its guard is stopped or hangs; end it"
+            f"and its lease ends in {ends}; wait for that, or end it"
+            if ends is not None
+            else "its lease is over, and its guard is stopped or hangs; end it"
         )
-        tail = f"nothing was heard of its host for {silent}, {lease}: rtgauge restore --release{f' --target {shlex.quote(name)}' if name is not None else ''}"
+        tail = (
+            f"nothing was heard of its host for {silent}, {lease}: rtgauge restore "
+            f"--release{f' --target {shlex.quote(name)}' if name is not None else ''}"
+        )
     else:
-        tail = f"{f'it needs about {left} more; ' if left is not None else ''}wait until it has ended, or end it"
+        tail = (
+            f"{f'it needs about {left} more; ' if left is not None else ''}wait until it has ended, or end it"
+        )
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 
 
 def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureError:
-    """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, where the message has to say it."""
+    """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, where the message has
+    to say it.
+    """
     holder = holder_of(line)
     if holder is None:
         return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the guard of a run is told: what the run is called, for whoever is told that the machine is held, and how long it takes."""
+"""What the guard of a run is told: what the run is called, for whoever is told that the machine is held, and
+how long it takes.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,28 @@ LABEL_BYTES = 256
 def plain_label(text: str) -> str:
     """One line that a guard takes as its label: printable, and cut where it is too long."""
     plain = "".join(c if c.isprintable() else " " for c in text)
-    return plain if len(plain.encode()) <= LABEL_BYTES else plain.encode()[: LABEL_BYTES - 3].decode(errors="ignore") + "..."
+    return (
+        plain
+        if len(plain.encode()) <= LABEL_BYTES
+        else plain.encode()[: LABEL_BYTES - 3].decode(errors="ignore") + "..."
+    )
 
 
 def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
-    """The engine's words that begin the guard of a run, which holds its machine and waits for it at most `wait_s`."""
-    words = ["guard", "--run", run_id, "--label", plain_label(label), "--lock", "--restore", "--lease-ns", str(lease_ns)]
+    """The engine's words that begin the guard of a run, which holds its machine and waits for it at most
+    `wait_s`.
+    """
+    words = [
+        "guard",
+        "--run",
+        run_id,
+        "--label",
+        plain_label(label),
+        "--lock",
+        "--restore",
+        "--lease-ns",
+        str(lease_ns),
+    ]
     return [*words, *(["--wait-ns", str(round(wait_s * NS_PER_S))] if wait_s else [])]
 
 

@@ -14,7 +14,8 @@ RENEW_EVERY_S = 2.5
 class LeaseKeeper:
     """Says `renew` to every registered guard.
 
-    Words go to the pipe with one os.write each: such a write is whole (pipe(7), PIPE_BUF), so that no lock is needed
+    Words go to the pipe with one os.write each: such a write is whole (pipe(7), PIPE_BUF), so that no lock is
+    needed
     against a signal handler that says `stop` meanwhile.
     """
 

@@ -96,7 +96,10 @@ class LocalGuarded:
         return status
 
     def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """End it with all its children: in order, by force after `grace_s`. The end of its input is what tells the guard."""
+        """End it with all its children: in order, by force after `grace_s`.
+
+        The end of its input is what tells the guard.
+        """
         self._close()
         status = self.wait(grace_s + END_PATIENCE_S)
         if status is None:
@@ -121,8 +124,14 @@ class LocalTarget:
     name = "local"
     picked_up = False
 
-    def __init__(self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None) -> None:
-        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `wait_s`, `at_held`: `open_target`. Raises MeasureError."""
+    def __init__(
+        self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None
+    ) -> None:
+        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `wait_s`,
+        `at_held`: `open_target`.
+
+        Raises MeasureError.
+        """
         self.run_id = run_id
         self._keeper = LeaseKeeper()
         self._running: list[LocalGuarded] = []
@@ -143,7 +152,10 @@ class LocalTarget:
             raise
 
     def _lock(self, answers: Iterable[bytes], at_held: AtHeld | None) -> None:
-        """Wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
+        """Wait until the machine is ours and what an earlier run had left is put back.
+
+        Raises MeasureError.
+        """
         for text in answers:
             line = answer_of(text)
             if line is None:
@@ -157,7 +169,10 @@ class LocalTarget:
                 raise guard_error(line)
             if line.get("type") == "guard" and holder is None:
                 return
-        raise MeasureError(f"{engine_path()} does not answer like the engine that came with this rtgauge; install rtgauge again (pip install .)")
+        raise MeasureError(
+            f"{engine_path()} does not answer like the engine that came with this rtgauge; install "
+            "rtgauge again (pip install .)"
+        )
 
     def expect(self, seconds: float) -> None:
         """Tell those who wait how much longer this run will need."""
@@ -166,10 +181,13 @@ class LocalTarget:
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of us for the time of its lease."""
+        """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of
+        us for the time of its lease.
+        """
         if self._session.poll() is not None:
             raise MeasureError(
-                f"the guard of this run has ended: it was killed, or rtgauge was held for more than {LEASE_NS // NS_PER_S} s (Ctrl-Z, a suspended machine)"
+                "the guard of this run has ended: it was killed, or rtgauge was held for more than "
+                f"{LEASE_NS // NS_PER_S} s (Ctrl-Z, a suspended machine)"
             )
 
     def __enter__(self) -> Self:
@@ -198,12 +216,22 @@ class LocalTarget:
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         """Run a short command to its end."""
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
+            done = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             return Completed(SET_UP_FAILED, str(error))
         return Completed(done.returncode, done.stdout)
 
-    def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> LocalGuarded:
+    def start(
+        self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None
+    ) -> LocalGuarded:
         """Run a program under guard."""
         self._running = [program for program in self._running if not program.over]
         within = [str(engine_path()), "enter", group] if group is not None else []
@@ -216,7 +244,9 @@ class LocalTarget:
         return self.start([str(engine_path()), *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard owns what is set."""
+        """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard
+        owns what is set.
+        """
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
         done = engine_verb(verb, *run, *owner, *arguments)
@@ -273,18 +303,30 @@ class LocalTarget:
         if self._session.stdin is None or self._session.stdin.closed:
             return
         self._keeper.remove(self._session.stdin.fileno())
-        # The end of its input is what tells the guard; what it says is read, so that it does not wait for us. One that takes longer is not killed:
+        # The end of its input is what tells the guard; what it says is read, so that it does not wait for us.
+        # One that takes longer is not killed:
         # it still puts settings back, and needs nobody for that.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._session.communicate(timeout=END_PATIENCE_S)
 
 
 def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a verb that answers at once, with `send` as its standard input. Raises MeasureError where it cannot be started or does not end."""
+    """Run a verb that answers at once, with `send` as its standard input.
+
+    Raises MeasureError where it cannot be started or does not end.
+    """
     try:
-        return subprocess.run([str(engine_path()), verb, *arguments], input=send, capture_output=True, timeout=VERB_PATIENCE_S, check=False)
+        return subprocess.run(
+            [str(engine_path()), verb, *arguments],
+            input=send,
+            capture_output=True,
+            timeout=VERB_PATIENCE_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
-        raise MeasureError(f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, and was killed") from None
+        raise MeasureError(
+            f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, and was killed"
+        ) from None
     except OSError as error:
         raise MeasureError(f"the engine cannot be started: {error.strerror}: {engine_path()}") from None
 

@@ -19,7 +19,11 @@ def append_only(log: BinaryIO) -> None:
 
 
 def bound_log(log: BinaryIO) -> None:
-    """Cut a file that is `append_only` and has more than `MOST_LOG` bytes to its last `KEPT_LOG`; lines that come meanwhile may be lost. Raises OSError."""
+    """Cut a file that is `append_only` and has more than `MOST_LOG` bytes to its last `KEPT_LOG`; lines that
+    come meanwhile may be lost.
+
+    Raises OSError.
+    """
     size = os.fstat(log.fileno()).st_size
     if size <= MOST_LOG:
         return

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Opens the targets of one run: waits for a machine that another run holds, and tells where two names are one machine."""
+"""Opens the targets of one run: waits for a machine that another run holds, and tells where two names are one
+machine.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def _say_nothing(_reason: str) -> None:
 
 @dataclass
 class TargetOpener:
-    """`wait_s`: how long to wait for each machine; `waits`: told why, and again when another run holds it. `check`: called once with a held machine
+    """`wait_s`: how long to wait for each machine; `waits`: told why, and again when another run holds it.
+
+    `check`: called once with a held machine
     before that, may raise."""
 
     wait_s: float = 0.0
@@ -31,7 +35,11 @@ class TargetOpener:
     _opened: list[str] = field(default_factory=list[str])
 
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
-        """As `open_target`. Raises LockedError where the machine is still held when the time is over, InputError where this run holds it by another name."""
+        """As `open_target`.
+
+        Raises LockedError where the machine is still held when the time is over, InputError where this run
+        holds it by another name.
+        """
         told = False
 
         def at_held(target: Target, holder: Mapping[str, Any]) -> None:
@@ -45,7 +53,9 @@ class TargetOpener:
                 self.waits(held_text(holder, None if name == LOCAL else name))
 
         try:
-            target = open_target(name, run_id, label, lease_ns=lease_ns, session=session, wait_s=self.wait_s, at_held=at_held)
+            target = open_target(
+                name, run_id, label, lease_ns=lease_ns, session=session, wait_s=self.wait_s, at_held=at_held
+            )
         except LockedError as error:
             raise LockedError(str(error) if self.wait_s else f"{error} (--wait TIME waits for it)") from None
         self._opened.append(name)

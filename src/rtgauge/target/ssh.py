@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A machine over SSH as a target. Nothing is installed there: the engine lives in a temporary folder as long as the session."""
+"""A machine over SSH as a target.
+
+Nothing is installed there: the engine lives in a temporary folder as long as the session.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ for folder in $PATH /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin
 done
 exit 1
 """
-RUN = 'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns "$lease" -- "$@"'
+RUN = (
+    'cd / && engine=$1 run=$2 lease=$3 && shift 3 && exec "$engine" guard --run "$run" --lease-ns '
+    '"$lease" -- "$@"'
+)
 GIVE = 'exec cat -- "$1"'
 MAKE = 'umask 077; mkdir "$1"'
 TAKE = 'umask 077; mkdir "$1" && cat >"$1/$2" && chmod "$3" "$1/$2"'
@@ -72,7 +78,8 @@ OTHERS_END_S = 20.0
 def session_name(written: Any) -> str | None:
     """The name of a session's folder on a target, as a record has it; None where it is none.
 
-    It is all that is taken from a record: the rest is in the folder, which is looked for where we make them, and checked (`find_again`).
+    It is all that is taken from a record: the rest is in the folder, which is looked for where we make them,
+    and checked (`find_again`).
     """
     name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
     return name if isinstance(name, str) and NAME.fullmatch(name) else None
@@ -80,7 +87,9 @@ def session_name(written: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Session:
-    """A session on a target, as the file `about` in its folder there says, for another process that goes on with it."""
+    """A session on a target, as the file `about` in its folder there says, for another process that goes on
+    with it.
+    """
 
     run_id: str
     boot_id: str
@@ -95,13 +104,20 @@ class Session:
             return None
 
 
-def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> tuple[int, dict[str, dict[str, Any]]]:
-    """(CLOCK_MONOTONIC, path -> file): the answer of the engine's verb `read` on the target. Raises MeasureError."""
+def read_files(
+    connection: SshConnection, engine: str, paths: Iterable[str]
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    """(CLOCK_MONOTONIC, path -> file): the answer of the engine's verb `read` on the target.
+
+    Raises MeasureError.
+    """
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
         return files_of(answer.stdout)
     except ValueError:
-        raise MeasureError(f"{connection.address.name}: the engine's verb read failed (exit status {answer.status})") from None
+        raise MeasureError(
+            f"{connection.address.name}: the engine's verb read failed (exit status {answer.status})"
+        ) from None
 
 
 class SshTarget:
@@ -118,9 +134,11 @@ class SshTarget:
         wait_s: float = 0.0,
         at_held: AtHeld | None = None,
     ) -> None:
-        """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the name `session` where that still lives.
+        """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the
+        name `session` where that still lives.
 
-        `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the connection breaks and does not come back.
+        `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the
+        connection breaks and does not come back.
         `wait_s`, `at_held`: as of `open_target`. Raises MeasureError.
         """
         self.name = address.name
@@ -145,24 +163,43 @@ class SshTarget:
             if session is None or not self._pick_up(session):
                 self._lock()
         except BaseException as error:
-            # What another process has started, or a connection that broke, is no reason to end what goes on there.
+            # What another process has started, or a connection that broke, is no reason to end what goes on
+            # there.
             if self._installed is not None and self._guard is None and session is None:
                 self._remove()
             self.let_go() if session is not None or isinstance(error, ConnectionBroken) else self.close()
             raise
 
     def begin_anew(self, reboot: Callable[[], SshAddress]) -> None:
-        """Give the machine free, let `reboot` boot it, and open it again where it then is. Raises MeasureError: it is closed then, and may be begun anew."""
+        """Give the machine free, let `reboot` boot it, and open it again where it then is.
+
+        Raises MeasureError: it is closed then, and may be begun anew.
+        """
         self.close()
         self._folders.clear()
         self._open(reboot(), None)
 
     def _lock(self) -> None:
-        """Copy the engine, wait until the machine is ours and what an earlier run had left is put back. Raises MeasureError."""
+        """Copy the engine, wait until the machine is ours and what an earlier run had left is put back.
+
+        Raises MeasureError.
+        """
         here = install(self._connection)
         self._installed = here
-        words = [here.engine, *session_words(self.run_id, self._label, self._lease_ns, self._wait_s), "--detach"]
-        self._guard = launch(self._connection, here.engine, f"{here.folder}/{SESSION}", words, keeper=self._keeper, log=None, home=here.folder)
+        words = [
+            here.engine,
+            *session_words(self.run_id, self._label, self._lease_ns, self._wait_s),
+            "--detach",
+        ]
+        self._guard = launch(
+            self._connection,
+            here.engine,
+            f"{here.folder}/{SESSION}",
+            words,
+            keeper=self._keeper,
+            log=None,
+            home=here.folder,
+        )
         self._take_answers(self._guard)
 
     def _take_answers(self, guard: SshGuarded) -> None:
@@ -182,25 +219,38 @@ class SshTarget:
             if line.get("type") == "guard" and holder is None:
                 self._boot_id = self._read_boot_id(self._here)
                 about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
-                self._checked(self._connection.run(KEEP, [f"{self._here.folder}/{SESSION}/{ABOUT}"], about.encode()))
+                self._checked(
+                    self._connection.run(KEEP, [f"{self._here.folder}/{SESSION}/{ABOUT}"], about.encode())
+                )
                 return
-        raise MeasureError(f"{self.name}: the engine does not answer like the one that came with this rtgauge")
+        raise MeasureError(
+            f"{self.name}: the engine does not answer like the one that came with this rtgauge"
+        )
 
     def _read_boot_id(self, here: Installed) -> str:
-        return str(read_files(self._connection, here.engine, [BOOT_ID])[1].get(BOOT_ID, {}).get("text", "")).strip()
+        return str(
+            read_files(self._connection, here.engine, [BOOT_ID])[1].get(BOOT_ID, {}).get("text", "")
+        ).strip()
 
     def _pick_up(self, name: str) -> bool:
-        """Go on with an earlier session; False: it has ended there. Raises MeasureError where another process follows it."""
+        """Go on with an earlier session; False: it has ended there.
+
+        Raises MeasureError where another process follows it.
+        """
         here = find_again(self._connection, name)
         if here is None:
             return False
         deadline = time.monotonic() + OTHERS_END_S
         while True:
             try:
-                session = Session.from_json(self._connection.run(GIVE, [f"{here.folder}/{SESSION}/{ABOUT}"]).stdout)
+                session = Session.from_json(
+                    self._connection.run(GIVE, [f"{here.folder}/{SESSION}/{ABOUT}"]).stdout
+                )
                 if session is None or self._read_boot_id(here) != session.boot_id:
                     return False
-                guard = attach(self._connection, here.engine, f"{here.folder}/{SESSION}", keeper=self._keeper, log=None)
+                guard = attach(
+                    self._connection, here.engine, f"{here.folder}/{SESSION}", keeper=self._keeper, log=None
+                )
                 break
             except ConnectionBroken:
                 # The other end of a connection that broke may take some seconds to see it.
@@ -239,7 +289,10 @@ class SshTarget:
     def check(self) -> None:
         """Raises MeasureError where the target is ours no longer."""
         if self._guard is None or not self._guard.followed():
-            raise MeasureError(f"{self.name}: the guard of this run has ended: it was killed, or it did not hear of rtgauge for the time of its lease")
+            raise MeasureError(
+                f"{self.name}: the guard of this run has ended: it was killed, or it did not hear "
+                "of rtgauge for the time of its lease"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -291,8 +344,27 @@ class SshTarget:
         """Run a program under guard, which goes on when the connection breaks."""
         here = self._here
         argv = argv if group is None else [here.engine, "enter", group, *argv]
-        words = [here.engine, "guard", "--run", self.run_id, "--lease-ns", str(self._lease_ns), "--detach", "--status-fd", "3", "--", *argv]
-        program = launch(self._connection, here.engine, f"{here.folder}/{_new_name(PROGRAM)}", words, keeper=self._keeper, log=log)
+        words = [
+            here.engine,
+            "guard",
+            "--run",
+            self.run_id,
+            "--lease-ns",
+            str(self._lease_ns),
+            "--detach",
+            "--status-fd",
+            "3",
+            "--",
+            *argv,
+        ]
+        program = launch(
+            self._connection,
+            here.engine,
+            f"{here.folder}/{_new_name(PROGRAM)}",
+            words,
+            keeper=self._keeper,
+            log=log,
+        )
         self._running = [running for running in self._running if not running.over]
         self._running.append(program)
         return program
@@ -302,7 +374,9 @@ class SshTarget:
         return self.start([self._here.engine, *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. The session's guard owns what is set.
+        """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line.
+
+        The session's guard owns what is set.
 
         Raises MeasureError where it did nothing.
         """
@@ -312,7 +386,9 @@ class SshTarget:
         try:
             answers = answers_of(answer.stdout)
         except ValueError:
-            raise MeasureError(f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})") from None
+            raise MeasureError(
+                f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})"
+            ) from None
         for line in answers:
             if line.get("type") == "error":
                 raise MeasureError(f"{self.name}: {line.get('message')}")
@@ -323,8 +399,17 @@ class SshTarget:
         return self._connection.run('exec "$@"', [self._here.engine, *arguments]).stdout
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
-        """Follow a program of a session that was picked up, from the beginning of its output. Raises MeasureError where it is gone."""
-        program = attach(self._connection, self._here.engine, f"{self._here.folder}/{kept['name']}", keeper=self._keeper, log=log)
+        """Follow a program of a session that was picked up, from the beginning of its output.
+
+        Raises MeasureError where it is gone.
+        """
+        program = attach(
+            self._connection,
+            self._here.engine,
+            f"{self._here.folder}/{kept['name']}",
+            keeper=self._keeper,
+            log=log,
+        )
         self._running.append(program)
         return program
 
@@ -343,7 +428,12 @@ class SshTarget:
         """Whether the target, a guest of the lab, had the same file, and it was copied there."""
         if self._connection.address.guest is None:
             return False
-        return self._connection.run(COPY, [*words, f"/{ENGINES}/{hashlib.sha256(file.read_bytes()).hexdigest()}"]).status == 0
+        return (
+            self._connection.run(
+                COPY, [*words, f"/{ENGINES}/{hashlib.sha256(file.read_bytes()).hexdigest()}"]
+            ).status
+            == 0
+        )
 
     def files_folder(self, folder: Path) -> str:
         """A folder on the target for files that belong into `folder`."""
@@ -358,23 +448,33 @@ class SshTarget:
         self._folders[folder] = f"{self._here.folder}/{place}"
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Bring what programs wrote into `files_folder(folder)` here. Raises MeasureError, also where that has more than `most_bytes`."""
+        """Bring what programs wrote into `files_folder(folder)` here.
+
+        Raises MeasureError, also where that has more than `most_bytes`.
+        """
         place = self._folders.get(folder)
         if place is None:
             return
         names = self.read([place]).get(place, {}).get("directory", [])
         if len(names) > MOST_FILES:
-            raise MeasureError(f"{self.name}: the target has {len(names)} files to be fetched, which no measurement makes")
+            raise MeasureError(
+                f"{self.name}: the target has {len(names)} files to be fetched, which no measurement makes"
+            )
         left = most_bytes
         for name in names:
             if not FILE_NAME.fullmatch(name) or (folder / name).exists():
-                raise MeasureError(f"{self.name}: the target names a file '{name[:100]}', which it should not have made")
+                raise MeasureError(
+                    f"{self.name}: the target names a file '{name[:100]}', which it should not have made"
+                )
             left -= self._fetch_file(f"{place}/{name}", folder / name, left)
         self._connection.run(REMOVE, [place])
         del self._folders[folder]
 
     def _fetch_file(self, there: str, here: Path, most_bytes: int) -> int:
-        """Bring one file; gives its size. Raises MeasureError where it has more than `most_bytes`, ConnectionBroken where it does not come."""
+        """Bring one file; gives its size.
+
+        Raises MeasureError where it has more than `most_bytes`, ConnectionBroken where it does not come.
+        """
         size = 0
         channel = self._connection.channel(GIVE, [there])
         try:
@@ -383,7 +483,10 @@ class SshTarget:
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
-                            raise MeasureError(f"{self.name}: {here.name} is larger than all that was measured: it is not fetched")
+                            raise MeasureError(
+                                f"{self.name}: {here.name} is larger than all that was measured: it "
+                                "is not fetched"
+                            )
                         file.write(piece)
         except TimeoutError:
             channel.kill()
@@ -402,25 +505,49 @@ class SshTarget:
 
     def _checked(self, answer: Answer) -> None:
         if answer.status:
-            raise MeasureError(f"{self.name}: {answer.stderr.strip()[:200] or f'a command ended with status {answer.status}'}")
+            raise MeasureError(
+                f"{self.name}: "
+                f"{answer.stderr.strip()[:200] or f'a command ended with status {answer.status}'}"
+            )
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what an earlier process had started in this session, but for the programs whose folders' names are in `kept`."""
+        """End what an earlier process had started in this session, but for the programs whose folders' names
+        are in `kept`.
+        """
         folder = self._here.folder
         names = self.read([folder]).get(folder, {}).get("directory", [])
         places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and name not in kept]
-        statuses: Mapping[str, dict[str, Any]] = self.read([f"{place}/status" for place in places]) if places else {}
+        statuses: Mapping[str, dict[str, Any]] = (
+            self.read([f"{place}/status" for place in places]) if places else {}
+        )
         pids = [
-            match[1] for file in statuses.values() if (match := re.match(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))))
+            match[1]
+            for file in statuses.values()
+            if (
+                match := re.match(
+                    r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))
+                )
+            )
         ]
-        # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which holds our random folder.
-        lines: Mapping[str, dict[str, Any]] = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
-        ours = [pid for pid in pids if str(lines.get(f"/proc/{pid}/cmdline", {}).get("text", "")).startswith(f"{self._here.engine}\0guard\0")]
+        # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which
+        # holds our random folder.
+        lines: Mapping[str, dict[str, Any]] = (
+            self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
+        )
+        ours = [
+            pid
+            for pid in pids
+            if str(lines.get(f"/proc/{pid}/cmdline", {}).get("text", "")).startswith(
+                f"{self._here.engine}\0guard\0"
+            )
+        ]
         if ours:
             self._connection.run('kill "$@"', ours)
 
     def let_go(self) -> None:
-        """Leave everything as it is on the target: it goes on until its lease is over, or somebody picks it up."""
+        """Leave everything as it is on the target: it goes on until its lease is over, or somebody picks it
+        up.
+        """
         for program in [*self._running, *([self._guard] if self._guard is not None else [])]:
             program.let_go()
         self._running.clear()
@@ -433,7 +560,8 @@ class SshTarget:
         for program in self._running:
             program.stop()
         if self._guard is not None:
-            # At its end the target removes the folder. Where it cannot be told, the end of its lease tells it.
+            # At its end the target removes the folder. Where it cannot be told, the end of its lease tells
+            # it.
             with contextlib.suppress(MeasureError):
                 if self._guard.followed():
                     self._guard.say("stop")

@@ -36,7 +36,8 @@ LONGEST_CONTROL_PATH = 64
 """A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
 CONTROL_PREFIX = "rtg-ssh-"
 
-# What a login shell's start-up files print comes before the mark on standard output, what is over is told by the mark
+# What a login shell's start-up files print comes before the mark on standard output, what is over is told by
+# the mark
 # on standard error. LC_ALL: messages are read.
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
@@ -48,7 +49,9 @@ PIPE_PIECE = 1 << 16
 END_S = 10.0
 """How long a command's ssh may take to end, once the command has."""
 MOST_BEFORE = 1 << 20
-"""Bytes that a login shell prints before a command's own output begins, and of standard error that are looked at (its end)."""
+"""Bytes that a login shell prints before a command's own output begins, and of standard error that are looked
+at (its end).
+"""
 # Said where two commands begin at once after a break: one shares the other's connection, or has its own.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
@@ -73,7 +76,9 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
 
 
 class _Errors:
-    """The end of what a command writes on its standard error, read as it comes: it neither waits for us nor fills a disk."""
+    """The end of what a command writes on its standard error, read as it comes: it neither waits for us nor
+    fills a disk.
+    """
 
     def __init__(self) -> None:
         self._read, self.write = os.pipe2(os.O_CLOEXEC)
@@ -115,7 +120,9 @@ class _Errors:
         """The command has ended: its last words."""
         os.eventfd_write(self._over, 1)
         self._reader.join(END_S)
-        if not self._reader.is_alive():  # else somebody floods what they share with us: it is left to that thread
+        if (
+            not self._reader.is_alive()
+        ):  # else somebody floods what they share with us: it is left to that thread
             os.close(self._read)
             os.close(self._over)
         return bytes(self._kept[-MOST_BEFORE:])
@@ -124,7 +131,15 @@ class _Errors:
 class Channel:
     """A command that runs on the target."""
 
-    def __init__(self, connection: SshConnection, body: str, words: Sequence[str], stdin: int | IO[bytes], *, first: bool = False) -> None:
+    def __init__(
+        self,
+        connection: SshConnection,
+        body: str,
+        words: Sequence[str],
+        stdin: int | IO[bytes],
+        *,
+        first: bool = False,
+    ) -> None:
         self._connection = connection
         self.mark = f"rtgauge-{secrets.token_hex(8)}"
         command = [*connection.command(ask=first), remote_command(body, words, self.mark)]
@@ -132,19 +147,31 @@ class Channel:
         self._finished = False
         self._errors = _Errors()
         try:
-            # Only the first may ask the user for a password; the others are out of reach of a Ctrl-C in the terminal.
-            self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=self._errors.write, start_new_session=not first)
+            # Only the first may ask the user for a password; the others are out of reach of a Ctrl-C in the
+            # terminal.
+            self.process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=self._errors.write,
+                start_new_session=not first,
+            )
         except BaseException as error:
             self._errors.abandon()
             if isinstance(error, FileNotFoundError):
-                raise MeasureError("the program ssh is missing on this machine: install it (apt-get install openssh-client)") from None
+                raise MeasureError(
+                    "the program ssh is missing on this machine: install it (apt-get install openssh-client)"
+                ) from None
             if isinstance(error, OSError):
                 raise MeasureError(f"ssh cannot be started: {error.strerror}") from None
             raise
         self._errors.begin()
 
     def _more(self, deadline: float | None) -> bytes:
-        """What has come on standard output; empty at its end. Raises TimeoutError where nothing does until then."""
+        """What has come on standard output; empty at its end.
+
+        Raises TimeoutError where nothing does until then.
+        """
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
         try:
             ready = select.poll()
@@ -158,7 +185,8 @@ class Channel:
             return b""  # it was let go of
 
     def line(self, most: int, timeout_s: float | None = None) -> bytes:
-        """The next line of standard output with its newline, or what of it has come at its end or when it has `most` bytes; empty at the end.
+        """The next line of standard output with its newline, or what of it has come at its end or when it has
+        `most` bytes; empty at the end.
 
         Raises TimeoutError where it does not come in time; what has come of it by then is kept.
         """
@@ -184,7 +212,10 @@ class Channel:
         return self._take(len(self._arrived)) if self._arrived else self._more(time.monotonic() + timeout_s)
 
     def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Read standard output up to where the command's own begins; False: it ended before. Raises ConnectionBroken where that does not come in time."""
+        """Read standard output up to where the command's own begins; False: it ended before.
+
+        Raises ConnectionBroken where that does not come in time.
+        """
         mark, skipped, deadline = self.mark.encode() + b"\n", 0, time.monotonic() + timeout_s
         try:
             while (line := self.line(MOST_BEFORE, deadline - time.monotonic())) and skipped < MOST_BEFORE:
@@ -202,17 +233,24 @@ class Channel:
         return ConnectionBroken.to(name, f"{name} does not answer (waited {waited_s:g} s)")
 
     def read_all(self, timeout_s: float | None = None) -> bytes:
-        """The rest of standard output. Raises MeasureError where it is more than any answer, TimeoutError where it does not end in time."""
+        """The rest of standard output.
+
+        Raises MeasureError where it is more than any answer, TimeoutError where it does not end in time.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         output = bytearray(self._take(len(self._arrived)))
         while piece := self._more(deadline):
             output += piece
             if len(output) > MOST_ANSWER:
-                raise MeasureError(f"the target sends more than {MOST_ANSWER >> 20} MiB in answer to one command")
+                raise MeasureError(
+                    f"the target sends more than {MOST_ANSWER >> 20} MiB in answer to one command"
+                )
         return bytes(output)
 
     def finish(self) -> tuple[int | None, str]:
-        """After its end: exit status (None: the connection ended before the command did) and what it wrote on standard error."""
+        """After its end: exit status (None: the connection ended before the command did) and what it wrote on
+        standard error.
+        """
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -236,7 +274,9 @@ class Channel:
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove this user's control folders that were left by killed processes, after which they are named, once their connection has ended too."""
+    """Remove this user's control folders that were left by killed processes, after which they are named, once
+    their connection has ended too.
+    """
     for folder in parent.glob(f"{CONTROL_PREFIX}*-*"):
         pid = folder.name.removeprefix(CONTROL_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
@@ -246,7 +286,9 @@ def _remove_stale(parent: Path) -> None:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a connection listens at this socket: a master outlives its rtgauge for a while (ControlPersist)."""
+    """Whether a connection listens at this socket: a master outlives its rtgauge for a while
+    (ControlPersist).
+    """
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -256,12 +298,22 @@ def _answers(path: Path) -> bool:
 
 
 def _control_folder() -> Path:
-    """A private folder whose path is short enough for a socket; those that killed processes left beside it are removed."""
+    """A private folder whose path is short enough for a socket; those that killed processes left beside it
+    are removed.
+    """
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
-        if parent is not None and "%" not in parent and len(parent) < LONGEST_CONTROL_PATH and os.access(parent, os.W_OK):
+        if (
+            parent is not None
+            and "%" not in parent
+            and len(parent) < LONGEST_CONTROL_PATH
+            and os.access(parent, os.W_OK)
+        ):
             _remove_stale(Path(parent))
             return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
-    raise MeasureError("there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, such as /tmp")
+    raise MeasureError(
+        "there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, "
+        "such as /tmp"
+    )
 
 
 def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
@@ -274,7 +326,10 @@ def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 class SshConnection:
-    """Commands on a target. One connection is shared by all; where it breaks, the next command makes a new one."""
+    """Commands on a target.
+
+    One connection is shared by all; where it breaks, the next command makes a new one.
+    """
 
     def __init__(self, address: SshAddress) -> None:
         """Nothing is connected until the first command."""
@@ -283,7 +338,9 @@ class SshConnection:
         self._asked = False
 
     def command(self, *, ask: bool) -> list[str]:
-        """The ssh client's command line up to the remote command; `ask`: it may ask for a password or a new host key."""
+        """The ssh client's command line up to the remote command; `ask`: it may ask for a password or a new
+        host key.
+        """
         options = {
             "ControlMaster": "auto",
             "ControlPath": f"{self._folder}/c",
@@ -301,18 +358,30 @@ class SshConnection:
             **dict(self.address.options),
         }
         own = ["-F", "none"] if self.address.options else []
-        command = ["ssh", *own, *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+        command = [
+            "ssh",
+            *own,
+            *(word for name, value in options.items() for word in ("-o", f"{name}={value}")),
+        ]
         command += ["-l", self.address.user] if self.address.user is not None else []
         command += ["-p", str(self.address.port)] if self.address.port is not None else []
         return [*command, "--", self.address.host]
 
-    def channel(self, body: str, words: Sequence[str] = (), stdin: int | IO[bytes] = subprocess.PIPE) -> Channel:
+    def channel(
+        self, body: str, words: Sequence[str] = (), stdin: int | IO[bytes] = subprocess.PIPE
+    ) -> Channel:
         """Start a command. Raises MeasureError."""
         first = not self._asked and os.isatty(2)
         self._asked = True
         return Channel(self, body, words, stdin, first=first)
 
-    def run(self, body: str, words: Sequence[str] = (), send: bytes | IO[bytes] = b"", timeout_s: float = PATIENCE_S) -> Answer:
+    def run(
+        self,
+        body: str,
+        words: Sequence[str] = (),
+        send: bytes | IO[bytes] = b"",
+        timeout_s: float = PATIENCE_S,
+    ) -> Answer:
         """Run a command to its end. Raises ConnectionBroken where it could not be."""
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
@@ -336,5 +405,10 @@ class SshConnection:
         """End the shared connection."""
         if (self._folder / "c").exists():
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run([*self.command(ask=False)[:-2], "-O", "exit", "--", self.address.host], capture_output=True, timeout=CONNECT_S, check=False)
+                subprocess.run(
+                    [*self.command(ask=False)[:-2], "-O", "exit", "--", self.address.host],
+                    capture_output=True,
+                    timeout=CONNECT_S,
+                    check=False,
+                )
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -46,12 +46,14 @@ def _explained(stderr: str, address: SshAddress) -> str:
     name, login = address.name, _login(address)
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr and address.guest is not None:
         return (
-            f"{name}: its host key is not the one it had when it was booted: its disk was changed, or something else listens on its port; "
+            f"{name}: its host key is not the one it had when it was booted: its disk was changed, "
+            "or something else listens on its port; "
             f"boot it again: rtgauge lab stop {address.guest}"
         )
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
         return (
-            f"{name}: its host key is not the one that is known: another machine answers, or it was installed anew; "
+            f"{name}: its host key is not the one that is known: another machine answers, or it was "
+            "installed anew; "
             f"make sure which, then forget the old key: ssh-keygen -R {_known_as(address)}"
         )
     if "Host key verification failed" in stderr or "host key is known for" in stderr:
@@ -59,16 +61,28 @@ def _explained(stderr: str, address: SshAddress) -> str:
     if "Permission denied" in stderr or "Too many authentication failures" in stderr:
         return f"{name}: the target does not let this user in: check user and key by hand ({login})"
     if "Could not resolve hostname" in stderr:
-        return f"{name}: there is no host of this name: check the spelling, or write a Host entry into ~/.ssh/config"
-    unreachable = r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
+        return (
+            f"{name}: there is no host of this name: check the spelling, or write a Host entry into "
+            "~/.ssh/config"
+        )
+    unreachable = (
+        r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
+    )
     # QEMU listens for a guest that does not.
-    reason = re.search(unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", stderr)
+    reason = re.search(
+        unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", stderr
+    )
     if reason is not None:
         if address.guest is not None:
             return (
-                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; is it still booting, or hung? rtgauge lab stop {address.guest}, then boot it again"
+                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; is it still booting, or "
+                f"hung? rtgauge lab stop {address.guest}, then boot it again"
             )
-        hint = "is sshd running there, on this port?" if reason[0] == "Connection refused" else "is it switched on, and in this network?"
+        hint = (
+            "is sshd running there, on this port?"
+            if reason[0] == "Connection refused"
+            else "is it switched on, and in this network?"
+        )
         return f"{name} cannot be reached: {reason[0]}; {hint}"
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else "ssh said nothing"

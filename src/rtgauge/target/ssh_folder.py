@@ -38,7 +38,8 @@ echo "$folder"
 umask 077
 mkdir "$folder" || exit {NO_FOLDER}
 if [ -n "$3" ]; then
-	cat "/{ENGINES}/$3" >"$folder/{ENGINE}" && [ "$(sha256sum <"$folder/{ENGINE}")" = "$3  -" ] || {{ rm -rf "$folder"; exit {NOT_KEPT}; }}
+	cat "/{ENGINES}/$3" >"$folder/{ENGINE}" && [ "$(sha256sum <"$folder/{ENGINE}")" = "$3  -" ] ||
+		{{ rm -rf "$folder"; exit {NOT_KEPT}; }}
 else
 	cat >"$folder/{ENGINE}" || {{ rm -rf "$folder"; exit {NO_ROOM}; }}
 fi
@@ -53,13 +54,17 @@ for base in "${{TMPDIR:-/tmp}}" /var/tmp "$HOME"; do
 	set -- "$1" $(ls -ldn -- "$folder")
 	case $2 in drwx------*) ;; *) continue ;; esac
 	[ "$4" = "$(id -u)" ] || continue
-	cat >"$folder/{ENGINE}.new" && chmod 700 "$folder/{ENGINE}.new" && mv -f "$folder/{ENGINE}.new" "$folder/{ENGINE}" || exit {NO_ROOM}
+	cat >"$folder/{ENGINE}.new" && chmod 700 "$folder/{ENGINE}.new" &&
+		mv -f "$folder/{ENGINE}.new" "$folder/{ENGINE}" || exit {NO_ROOM}
 	echo "$folder"
 	exit 0
 done
 exit {NO_FOLDER}
 """
-"""The folder of a session that another process began: in a place where we make them, no link, ours, closed to others. The engine is copied again, so that
+"""The folder of a session that another process began: in a place where we make them, no link, ours, closed to
+others.
+
+The engine is copied again, so that
 nothing is run that we did not send."""
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
@@ -88,7 +93,8 @@ def _check_version(version_line: str, name: str) -> None:
     version = version_line.removeprefix("rtgauge-engine ")
     if version != rtgauge.__version__:
         raise MeasureError(
-            f"{name}: the engine is of version {version[:40] or '(none)'}, this rtgauge {rtgauge.__version__}: "
+            f"{name}: the engine is of version {version[:40] or '(none)'}, this rtgauge "
+            f"{rtgauge.__version__}: "
             "unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
         )
 
@@ -99,7 +105,9 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
     uname = connection.run(UNAME)
     machine = uname.stdout.decode(errors="replace").strip()
     if uname.status or not machine:
-        raise MeasureError(f"{name}: the target has no shell that can be used (`uname -m` ended with status {uname.status})")
+        raise MeasureError(
+            f"{name}: the target has no shell that can be used (`uname -m` ended with status {uname.status})"
+        )
     try:
         return machine, engine_for(machine)
     except MeasureError as error:
@@ -107,7 +115,8 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
-    """The folder of a session that an earlier process began, by its name; None where there is none that is ours alone.
+    """The folder of a session that an earlier process began, by its name; None where there is none that is
+    ours alone.
 
     Raises MeasureError, ConnectionBroken where nobody answers.
     """
@@ -117,15 +126,24 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
     folder = answer.stdout.decode(errors="replace").rstrip("\n")
     if answer.status == NO_ROOM:
         reason = _plain(answer.stderr.splitlines())
-        raise MeasureError(f"{connection.address.name}: the engine cannot be copied into {folder_name} ({reason}): free space there")
-    found = answer.status == 0 and folder.startswith("/") and folder.endswith(f"/{folder_name}") and "\n" not in folder
+        raise MeasureError(
+            f"{connection.address.name}: the engine cannot be copied into {folder_name} ({reason}): "
+            "free space there"
+        )
+    found = (
+        answer.status == 0
+        and folder.startswith("/")
+        and folder.endswith(f"/{folder_name}")
+        and "\n" not in folder
+    )
     return Installed(folder, machine) if found else None
 
 
 def install(connection: SshConnection) -> Installed:
     """Copy the engine that fits the target into a new folder there.
 
-    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do, ConnectionBroken where nobody answers.
+    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do,
+    ConnectionBroken where nobody answers.
     """
     name = connection.address.name
     machine, path = _engine_of(connection)
@@ -143,16 +161,30 @@ def install(connection: SshConnection) -> Installed:
             return Installed(folder, machine)
         reason = answer.stderr.strip().splitlines()
         if answer.status == NO_EXEC and not any("ermission denied" in line for line in reason):
-            how = "unset RTGAUGE_ENGINE, which names it" if os.environ.get("RTGAUGE_ENGINE") else "is its kernel of another architecture than `uname -m` says?"
-            raise MeasureError(f"{name}: the engine for {machine} does not run there ({_plain(reason)}): {how}")
+            how = (
+                "unset RTGAUGE_ENGINE, which names it"
+                if os.environ.get("RTGAUGE_ENGINE")
+                else "is its kernel of another architecture than `uname -m` says?"
+            )
+            raise MeasureError(
+                f"{name}: the engine for {machine} does not run there ({_plain(reason)}): {how}"
+            )
         base = folder.removesuffix(f"/{token}")
-        refused.append(f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} ({_plain(reason).rpartition(': ')[2]})")
-    how = "free space there, or set TMPDIR on the target to a folder that can be written and is not mounted noexec"
+        refused.append(
+            f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} "
+            f"({_plain(reason).rpartition(': ')[2]})"
+        )
+    how = (
+        "free space there, or set TMPDIR on the target to a folder that can be written and is not "
+        "mounted noexec"
+    )
     raise MeasureError(f"{name}: there is no place for the engine on the target: {'; '.join(refused)}; {how}")
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
-    """Copy the engine into the folder that `words` names, in a guest of the lab from its own initial RAM disk where that holds the same engine."""
+    """Copy the engine into the folder that `words` names, in a guest of the lab from its own initial RAM disk
+    where that holds the same engine.
+    """
     if connection.address.guest is not None:
         answer = connection.run(INSTALL, [*words, hashlib.sha256(path.read_bytes()).hexdigest()])
         if answer.status != NOT_KEPT:

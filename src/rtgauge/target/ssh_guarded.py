@@ -35,9 +35,11 @@ MOST_LINE = 4 << 20
 """Bytes of a line of output; those of the engine's stream have less than a tenth."""
 RETRY_S = 1.0
 
-# The guard is not the connection's child in any way that its end could reach: files for what it reads and writes, a
+# The guard is not the connection's child in any way that its end could reach: files for what it reads and
+# writes, a
 # session of its own (--detach). `attach` joins the connection to these files.
-# Whether there is room is tried by writing, and said in a word of ours: shells call it differently (dash: an I/O error).
+# Whether there is room is tried by writing, and said in a word of ours: shells call it differently (dash: an
+# I/O error).
 FOLLOW = f"""
 "$engine" attach --folder "$folder" --pid "$pid" --from "$from"
 status=$?
@@ -49,7 +51,8 @@ PREPARE = """
 engine=$1 folder=$2 merge=$3 from=0
 shift 3
 umask 077
-mkdir "$folder" && mkfifo "$folder/input" && : >"$folder/output" && : >"$folder/errors" && : >"$folder/status" || exit 1
+mkdir "$folder" && mkfifo "$folder/input" && : >"$folder/output" && : >"$folder/errors" && \\
+  : >"$folder/status" || exit 1
 cd / || exit 1
 """
 LAUNCH = (
@@ -86,7 +89,9 @@ echo "$pid"
 """
     + FOLLOW
 )
-"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too. One that ends at once, because the target is held, is waited
+"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too.
+
+One that ends at once, because the target is held, is waited
 for until `attach` has its files open, or 10 s where the connection was lost before."""
 ATTACH = (
     """
@@ -100,9 +105,21 @@ echo "$pid"
 
 
 class SshGuarded:
-    """A program under guard on a target. A connection that breaks is made again for `RECONNECT_S`; nothing of the output is lost by that."""
+    """A program under guard on a target.
 
-    def __init__(self, connection: SshConnection, engine: str, channel: Channel, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None) -> None:
+    A connection that breaks is made again for `RECONNECT_S`; nothing of the output is lost by that.
+    """
+
+    def __init__(
+        self,
+        connection: SshConnection,
+        engine: str,
+        channel: Channel,
+        folder: str,
+        *,
+        keeper: LeaseKeeper,
+        log: BinaryIO | None,
+    ) -> None:
         """Follow what `channel` has started or attached to. Raises MeasureError where that failed."""
         self._connection = connection
         self._engine = engine
@@ -138,7 +155,10 @@ class SshGuarded:
         return self._status is not None or self._error is not None
 
     def _begin(self, channel: Channel) -> int:
-        """Read what a channel says first; gives the guard's process id. Raises MeasureError, ConnectionBroken where trying again may help."""
+        """Read what a channel says first; gives the guard's process id.
+
+        Raises MeasureError, ConnectionBroken where trying again may help.
+        """
         name = self._connection.address.name
         assert channel.process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
         try:
@@ -154,25 +174,43 @@ class SshGuarded:
         if status is None:
             raise explain_ssh(stderr, self._connection.address)
         if b'"code":"attached"' in answer:
-            raise ConnectionBroken(f"{name}: another rtgauge follows what runs there: is that run still going on?")
+            raise ConnectionBroken(
+                f"{name}: another rtgauge follows what runs there: is that run still going on?"
+            )
         if GONE in stderr:
-            raise MeasureError(f"{name}: what was measured there is gone: the machine was booted anew in the middle, or its temporary folder was emptied")
+            raise MeasureError(
+                f"{name}: what was measured there is gone: the machine was booted anew in the "
+                "middle, or its temporary folder was emptied"
+            )
         lines = [line for line in stderr.splitlines() if line.strip()]
-        raise MeasureError(f"{name}: the target cannot start a program ({lines[-1][:200] if lines else f'status {status}'}); is its disk full?")
+        raise MeasureError(
+            f"{name}: the target cannot start a program "
+            f"({lines[-1][:200] if lines else f'status {status}'}); is its disk full?"
+        )
 
     def _over(self) -> bool:
-        """The output of the channel is at its end: was that the program's end (True), or was the connection made again (False)? Raises MeasureError."""
+        """The output of the channel is at its end: was that the program's end (True), or was the connection
+        made again (False)?
+
+        Raises MeasureError.
+        """
         channel = self._channel
         self._release(channel)
         _, stderr = channel.finish()
-        # Without this word it was not the program that has ended, but the connection, or `attach` that had heard nothing for too long.
-        ended = re.search(r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE)
+        # Without this word it was not the program that has ended, but the connection, or `attach` that had
+        # heard nothing for too long.
+        ended = re.search(
+            r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE
+        )
         if ended is not None:
             self._status = int(ended[1])
             stderr = stderr.replace(ended[0], "", 1)
             if FULL in stderr:
                 # Its last words were lost with that: what it said before looks whole, and is not.
-                self._error = MeasureError(f"{self._connection.address.name}: disk full on the target: {self._folder} cannot be written; free space there")
+                self._error = MeasureError(
+                    f"{self._connection.address.name}: disk full on the target: {self._folder} "
+                    "cannot be written; free space there"
+                )
                 raise self._error
             if stderr.strip():
                 sys.stderr.write(stderr)
@@ -204,7 +242,11 @@ class SshGuarded:
             self._keeper.remove(channel.process.stdin.fileno())
 
     def _line(self, silence_s: float | None) -> bytes:
-        """The next line of this connection. Of one that is silent for long it is asked whether the target is there: seldom, since that is work for it."""
+        """The next line of this connection.
+
+        Of one that is silent for long it is asked whether the target is there: seldom, since that is work for
+        it.
+        """
         wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
         while True:
             try:
@@ -212,7 +254,10 @@ class SshGuarded:
             except TimeoutError:
                 name = self._connection.address.name
                 if silence_s is not None and waited_s >= silence_s:
-                    message = f"{name}: what runs there has said nothing for {waited_s:.0f} s, longer than it can take"
+                    message = (
+                        f"{name}: what runs there has said nothing for {waited_s:.0f} s, longer than it "
+                        "can take"
+                    )
                     raise ConnectionBroken.to(name, message) from None
                 self._connection.run("exit 0")
                 wait_s = waited_s if silence_s is None else min(waited_s, silence_s - waited_s)
@@ -225,7 +270,10 @@ class SshGuarded:
             while line := self._line(silence_s):
                 if not line.endswith(b"\n"):
                     if len(line) == MOST_LINE:
-                        raise MeasureError(f"{self._connection.address.name}: the target sends a line of more than {MOST_LINE >> 20} MiB")
+                        raise MeasureError(
+                            f"{self._connection.address.name}: the target sends a line of more than "
+                            f"{MOST_LINE >> 20} MiB"
+                        )
                     rest = line
                     break
                 self._taken += len(line)
@@ -235,7 +283,10 @@ class SshGuarded:
                 yield rest
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
-        """Standard output, line by line, until it ends. Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`, or says nothing."""
+        """Standard output, line by line, until it ends.
+
+        Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`, or says nothing.
+        """
         try:
             yield from self._pieces(silence_s)
         except MeasureError as error:
@@ -245,7 +296,11 @@ class SshGuarded:
         self._ended.set()
 
     def followed(self) -> bool:
-        """Whether it still runs, for one that says nothing as long as it does; a connection that broke is made again. Raises ConnectionBroken."""
+        """Whether it still runs, for one that says nothing as long as it does; a connection that broke is
+        made again.
+
+        Raises ConnectionBroken.
+        """
         if self._status is None and self._channel.process.poll() is not None and self._over():
             self._ended.set()
         return self._status is None
@@ -286,7 +341,9 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with all its children and wait; None where the target cannot be reached: its lease ends it then."""
+        """End it with all its children and wait; None where the target cannot be reached: its lease ends it
+        then.
+        """
         self._ending = True
         if not self.over:
             self.say("end")
@@ -307,18 +364,34 @@ class SshGuarded:
 
 
 def launch(
-    connection: SshConnection, engine: str, folder: str, command: Sequence[str], *, keeper: LeaseKeeper, log: BinaryIO | None, home: str | None = None
+    connection: SshConnection,
+    engine: str,
+    folder: str,
+    command: Sequence[str],
+    *,
+    keeper: LeaseKeeper,
+    log: BinaryIO | None,
+    home: str | None = None,
 ) -> SshGuarded:
-    """Start `command` (the engine's guard with its options) in the new folder `folder` of the target. Raises MeasureError.
+    """Start `command` (the engine's guard with its options) in the new folder `folder` of the target.
+
+    Raises MeasureError.
 
     `home`: the folder that goes when the command ends.
     """
     body, words = (LAUNCH, list(command)) if home is None else (LAUNCH_SESSION, [home, *command])
-    channel = connection.channel(body, [engine, folder, "merge" if log is not None else "apart", *words], subprocess.PIPE)
+    channel = connection.channel(
+        body, [engine, folder, "merge" if log is not None else "apart", *words], subprocess.PIPE
+    )
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)
 
 
-def attach(connection: SshConnection, engine: str, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None) -> SshGuarded:
-    """Follow a program that an earlier connection has started, from the beginning of its output. Raises MeasureError."""
+def attach(
+    connection: SshConnection, engine: str, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None
+) -> SshGuarded:
+    """Follow a program that an earlier connection has started, from the beginning of its output.
+
+    Raises MeasureError.
+    """
     channel = connection.channel(ATTACH, [engine, folder, "0"])
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)

@@ -30,7 +30,9 @@ kill "$program" 2>/dev/null
 wait "$program"
 kill "$!" 2>/dev/null
 """
-"""Prints the program's number, then what the program prints; ends it when standard input does, which is when the connection is closed or lost."""
+"""Prints the program's number, then what the program prints; ends it when standard input does, which is when
+the connection is closed or lost.
+"""
 HAS_REAL_TIME = """
 found=2
 for stat in "/proc/$1/task"/*/stat; do
@@ -55,9 +57,11 @@ def _copy(channel: Channel) -> None:
 
 @contextmanager
 def program_on(target: str, command: Sequence[str], settle_s: float) -> Generator[int]:
-    """Start a program on a target over SSH, and give its number there once it has real-time threads, or after `settle_s`; it is ended with this.
+    """Start a program on a target over SSH, and give its number there once it has real-time threads, or after
+    `settle_s`; it is ended with this.
 
-    What it prints goes to standard error. Raises InputError for a name that is no target, MeasureError where it cannot be started or ends at once.
+    What it prints goes to standard error. Raises InputError for a name that is no target, MeasureError where
+    it cannot be started or ends at once.
     """
     connection = SshConnection(address := where_now(target))
     try:
@@ -68,7 +72,9 @@ def program_on(target: str, command: Sequence[str], settle_s: float) -> Generato
                 raise explain_ssh(channel.finish()[1], address)
             threading.Thread(target=_copy, args=(channel,), name="output", daemon=True).start()
             end_s = time.monotonic() + settle_s
-            while (status := connection.run(HAS_REAL_TIME, [number.decode()]).status) == 1 and time.monotonic() < end_s:
+            while (
+                status := connection.run(HAS_REAL_TIME, [number.decode()]).status
+            ) == 1 and time.monotonic() < end_s:
                 time.sleep(LOOK_S)
             if status == GONE:
                 raise MeasureError(f"{command[0]} ended at once on {target}: there is nothing to watch")

@@ -33,13 +33,18 @@ FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]
 
 
 class ProgramPlace(TypedDict):
-    """Where a program is that outlives the process that started it: the name of its folder in the session's. The process id of its guard is in there."""
+    """Where a program is that outlives the process that started it: the name of its folder in the session's.
+
+    The process id of its guard is in there.
+    """
 
     name: FolderName
 
 
 class Guarded(Protocol):
-    """A program that runs on a target under the engine's guard: it ends, with all its children, when its lease does."""
+    """A program that runs on a target under the engine's guard: it ends, with all its children, when its
+    lease does.
+    """
 
     @property
     def pid(self) -> int:
@@ -57,7 +62,9 @@ class Guarded(Protocol):
         ...
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
-        """Standard output, line by line, until it ends. `silence_s`: of a program on another machine, how long it may say nothing (None: for ever).
+        """Standard output, line by line, until it ends.
+
+        `silence_s`: of a program on another machine, how long it may say nothing (None: for ever).
 
         Raises ConnectionBroken where it says nothing for longer.
         """
@@ -85,7 +92,9 @@ class Target(Protocol):
 
     name: str
     restored_before: list[dict[str, Any]]
-    """What dead runs had left on it and was put back as it was opened: the lines of the engine's verb `restore`."""
+    """What dead runs had left on it and was put back as it was opened: the lines of the engine's verb
+    `restore`.
+    """
 
     picked_up: bool
     """It was opened by going on with a session that had outlived its process."""
@@ -97,7 +106,9 @@ class Target(Protocol):
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """What `open_target` of another process needs to go on where this one is cut off; None where everything ends with it."""
+        """What `open_target` of another process needs to go on where this one is cut off; None where
+        everything ends with it.
+        """
         ...
 
     @property
@@ -106,7 +117,9 @@ class Target(Protocol):
         ...
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-        """Files and globs in one batch, as the engine's verb `read` answers: path -> {"text": ...} or {"error": ...}."""
+        """Files and globs in one batch, as the engine's verb `read` answers: path -> {"text": ...} or
+        {"error": ...}.
+        """
         ...
 
     def monotonic_ns(self) -> int:
@@ -118,11 +131,16 @@ class Target(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; one that cannot be started or does not end in time has a status other than 0."""
+        """Run a short command to its end; one that cannot be started or does not end in time has a status
+        other than 0.
+        """
         ...
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> Guarded:
-        """Run a program under guard, in a control group where one is named. Its output is read by `lines`, or goes to `log` with its standard error."""
+        """Run a program under guard, in a control group where one is named.
+
+        Its output is read by `lines`, or goes to `log` with its standard error.
+        """
         ...
 
     def engine(self, *arguments: str, group: str | None = None) -> Guarded:
@@ -130,19 +148,34 @@ class Target(Protocol):
         ...
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line. Raises MeasureError where it did nothing."""
+        """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by
+        line.
+
+        Raises MeasureError where it did nothing.
+        """
         ...
 
     def try_engine(self, *arguments: str) -> bytes:
-        """What a verb of the engine prints that ends at once and needs no lock, such as a probe with `--check`. Raises MeasureError."""
+        """What a verb of the engine prints that ends at once and needs no lock, such as a probe with
+        `--check`.
+
+        Raises MeasureError.
+        """
         ...
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> Guarded:
-        """Follow a program that another process had started (`Guarded.kept`), from the beginning of its output. Raises MeasureError."""
+        """Follow a program that another process had started (`Guarded.kept`), from the beginning of its
+        output.
+
+        Raises MeasureError.
+        """
         ...
 
     def put(self, file: Path) -> str:
-        """Where a file of the host is on the target, under the same name; it goes with the session. Raises MeasureError where it cannot be copied."""
+        """Where a file of the host is on the target, under the same name; it goes with the session.
+
+        Raises MeasureError where it cannot be copied.
+        """
         ...
 
     def files_folder(self, folder: Path) -> str:
@@ -154,11 +187,16 @@ class Target(Protocol):
         ...
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Bring the files that programs wrote into `files_folder(folder)` to the host. Raises MeasureError, also where they have more than `most_bytes`."""
+        """Bring the files that programs wrote into `files_folder(folder)` to the host.
+
+        Raises MeasureError, also where they have more than `most_bytes`.
+        """
         ...
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what the process that is gone on from had started, but for the programs whose folders are in `kept`."""
+        """End what the process that is gone on from had started, but for the programs whose folders are in
+        `kept`.
+        """
         ...
 
     def expect(self, seconds: float) -> None:
@@ -173,7 +211,9 @@ class Target(Protocol):
         """It was opened by its constructor."""
         ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
         """`close`; but where the connection broke, what outlives it is left to be gone on with."""
         ...
 
@@ -183,4 +223,6 @@ class Target(Protocol):
 
 
 AtHeld = Callable[[Target, Mapping[str, Any]], None]
-"""Called with a target that another run holds, and with who that is (`held_text`): before it is refused or waited for, and again when the holder changes."""
+"""Called with a target that another run holds, and with who that is (`held_text`): before it is refused or
+waited for, and again when the holder changes.
+"""

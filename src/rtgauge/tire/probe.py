@@ -18,7 +18,9 @@ from rtgauge.validation import DurationNs, between
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
-"""Thread counts by meaning, as the paper has them: one, one a core, one a hardware thread, two a hardware thread."""
+"""Thread counts by meaning, as the paper has them: one, one a core, one a hardware thread, two a hardware
+thread.
+"""
 STEP_S = 0.01
 NODE_STEP_NS = 20
 """About, for the time that is left only."""
@@ -40,9 +42,13 @@ def _threads(value: Any) -> Any:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
-        raise ValueError(f"write a number of threads, or {', '.join(THREAD_WORDS[:-1])} or {THREAD_WORDS[-1]}")
+        raise ValueError(
+            f"write a number of threads, or {', '.join(THREAD_WORDS[:-1])} or {THREAD_WORDS[-1]}"
+        )
     if isinstance(value, int) and not 1 <= value <= MOST_THREADS:
-        raise ValueError(f"{value} threads are too {'few' if value < 1 else 'many'}; there may be 1 to {MOST_THREADS}")
+        raise ValueError(
+            f"{value} threads are too {'few' if value < 1 else 'many'}; there may be 1 to {MOST_THREADS}"
+        )
     return str(value)
 
 
@@ -83,28 +89,60 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 class TireParameters(CokernelParameters):
     """Parameters of `tire`."""
 
-    solver: Literal["serial", "halo", "semaphore"] = Field(default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial")
-    nodes: int = Field(default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}")
-    threads: Threads = Field(default="1", alias="threads", description="a number, or one, cores, hardware-threads, twice (two a hardware thread)")
-    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=0, alias="period", description="real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible"
+    solver: Literal["serial", "halo", "semaphore"] = Field(
+        default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial"
     )
-    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", alias="policy", description="scheduling policy")
+    nodes: int = Field(
+        default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}"
+    )
+    threads: Threads = Field(
+        default="1",
+        alias="threads",
+        description="a number, or one, cores, hardware-threads, twice (two a hardware thread)",
+    )
+    period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+        default=0,
+        alias="period",
+        description="real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible",
+    )
+    policy: Literal["fifo", "rr", "other"] = Field(
+        default="fifo", alias="policy", description="scheduling policy"
+    )
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min")
-    steps: int | None = Field(default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration")
+    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(
+        default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min"
+    )
+    steps: int | None = Field(
+        default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration"
+    )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
     )
-    without: Literal["none", "springs", "integration"] = Field(default="none", alias="without", description="what a step leaves out, to know what it costs")
-    free_running: bool = Field(default=False, alias="free-running", description="semaphore: the paper to the letter; a neighbour may be a step ahead")
+    without: Literal["none", "springs", "integration"] = Field(
+        default="none", alias="without", description="what a step leaves out, to know what it costs"
+    )
+    free_running: bool = Field(
+        default=False,
+        alias="free-running",
+        description="semaphore: the paper to the letter; a neighbour may be a step ahead",
+    )
     mass_kg: Positive = Field(default=10.0, alias="mass", description="of the whole tire, in kg")
     radius_m: Positive = Field(default=0.3, alias="radius", description="of the tire, in m")
-    height_m: Quantity = Field(default=0.5, alias="height", description="of the lowest node above the floor at the beginning, in m")
+    height_m: Quantity = Field(
+        default=0.5, alias="height", description="of the lowest node above the floor at the beginning, in m"
+    )
     gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="in m/s2; 0: none")
     speed_m_s: Quantity = Field(default=0.0, alias="speed", description="to the right while it rolls, in m/s")
-    stiffness_n_m: Positive | None = Field(default=None, alias="stiffness", description="of a spring, in N/m; where it is not given, by nodes and mass")
-    damping_ns_m: Positive | None = Field(default=None, alias="damping", description="of a spring, in N s/m; where it is not given, by nodes and mass")
+    stiffness_n_m: Positive | None = Field(
+        default=None,
+        alias="stiffness",
+        description="of a spring, in N/m; where it is not given, by nodes and mass",
+    )
+    damping_ns_m: Positive | None = Field(
+        default=None,
+        alias="damping",
+        description="of a spring, in N s/m; where it is not given, by nodes and mass",
+    )
     floor: OnOff = Field(default=True, alias="floor", description="the floor")
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
 
@@ -113,12 +151,20 @@ class TireParameters(CokernelParameters):
         if self.steps is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or steps, not both")
         if not 4 <= self.nodes <= MOST_NODES:
-            raise ValueError(f"{self.nodes} nodes are too {'few' if self.nodes < 4 else 'many'}; there may be 4 to {MOST_NODES}")
+            raise ValueError(
+                f"{self.nodes} nodes are too {'few' if self.nodes < 4 else 'many'}; there may be 4 "
+                f"to {MOST_NODES}"
+            )
         if self.nodes % 4:
             below = self.nodes - self.nodes % 4
-            raise ValueError(f"{self.nodes} nodes: the number must be a multiple of 4, the four quadrants of the tire; take {below} or {below + 4}")
+            raise ValueError(
+                f"{self.nodes} nodes: the number must be a multiple of 4, the four quadrants of the "
+                f"tire; take {below} or {below + 4}"
+            )
         if 0 < self.period_ns < 1000:
-            raise ValueError(f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the least is 1us")
+            raise ValueError(
+                f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the least is 1us"
+            )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
             raise ValueError("so many steps take more than 70 years")
         if self.free_running and self.solver != "semaphore":
@@ -137,25 +183,36 @@ class TireParameters(CokernelParameters):
             raise ValueError(f"{threads} threads: the solver serial has one; take halo or semaphore")
         if threads > most:
             what = "pairs of nodes" if self.solver == "halo" else "nodes"
-            raise ValueError(f"{threads} threads are more than {most} {what}; take at most {most} threads, or more nodes")
+            raise ValueError(
+                f"{threads} threads are more than {most} {what}; take at most {most} threads, or more nodes"
+            )
 
     def _check_stability(self) -> None:
-        """Explicit Euler with steps of 10 ms, as in docs/probes/tire.md. The engine chooses what is not given so that it is stable."""
+        """Explicit Euler with steps of 10 ms, as in docs/probes/tire.md.
+
+        The engine chooses what is not given so that it is stable.
+        """
         most = most_damping(self.nodes, self.mass_kg)
         stiffness, damping = self.stiffness_n_m or 0.0, self.damping_ns_m
         # A little more is let through: the engine decides at the very edge.
         if stiffness * STEP_S > (damping or most) * (1 + 1e-9) or (damping or 0.0) > most * (1 + 1e-9):
             with_damping = "" if damping is None else f" with damping {damping:g} N s/m"
-            of_stiffness = f"stiffness {stiffness:g} N/m" if self.stiffness_n_m is not None else "the stiffness"
+            of_stiffness = (
+                f"stiffness {stiffness:g} N/m" if self.stiffness_n_m is not None else "the stiffness"
+            )
             raise ValueError(
-                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} nodes of together {self.mass_kg:g} kg the damping "
-                f"must be at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the stiffness is at most {most / STEP_S:.4g} N/m; "
+                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} "
+                f"nodes of together {self.mass_kg:g} kg the damping "
+                f"must be at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the "
+                f"stiffness is at most {most / STEP_S:.4g} N/m; "
                 "leave both out for values that fit"
             )
 
 
 def most_damping(nodes: int, mass_kg: float) -> float:
-    """The bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), lambda the largest eigenvalue of the graph's Laplacian."""
+    """The bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), lambda the largest
+    eigenvalue of the graph's Laplacian.
+    """
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 
 
@@ -164,20 +221,38 @@ class Tire(MeasuringProbe):
 
     def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {name: value for name, value in parameters.items() if name not in {"samples", "state", "free_running", "rt", "rtai_latency", *QUANTITIES}}
-        given |= {QUANTITIES[name]: _billionths(parameters[name]) for name in QUANTITIES if parameters[name] is not None}
+        given = {
+            name: value
+            for name, value in parameters.items()
+            if name not in {"samples", "state", "free_running", "rt", "rtai_latency", *QUANTITIES}
+        }
+        given |= {
+            QUANTITIES[name]: _billionths(parameters[name])
+            for name in QUANTITIES
+            if parameters[name] is not None
+        }
         if given["steps"] is not None:
             del given["duration_ns"]
         if samples_dir is not None and parameters["samples"]:
             given["samples_dir"] = samples_dir
         if samples_dir is not None and parameters["state"]:
             given["state"] = str(PurePosixPath(samples_dir) / STATE_FILE)
-        written = {name: ("on" if value else "off") if isinstance(value, bool) else value for name, value in given.items() if value is not None}
+        written = {
+            name: ("on" if value else "off") if isinstance(value, bool) else value
+            for name, value in given.items()
+            if value is not None
+        }
         flags = ["--free-running"] if parameters["free_running"] else []
-        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()), *flags]
+        return [
+            self.name,
+            *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()),
+            *flags,
+        ]
 
     def expected_ns(self, parameters: dict[str, Any]) -> int:
-        """Warm-up and measured phase; of a number of steps that have no period, by a guess of what a node takes."""
+        """Warm-up and measured phase; of a number of steps that have no period, by a guess of what a node
+        takes.
+        """
         measured: int = parameters["duration_ns"]
         if parameters["steps"]:
             measured = parameters["steps"] * (parameters["period_ns"] or parameters["nodes"] * NODE_STEP_NS)
@@ -190,9 +265,11 @@ PROBE = Tire(
     help="a physical simulation on several threads, as fast as possible or a step a period",
     about="""Tire: a physical simulation on several threads, as fast as possible or one step each period.
 
-Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
+Point masses on a circle, joined by spring-dampers,
+fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
 second; real-time tells whether each step is done at its deadline.
---search looks for the largest tire that keeps every deadline; `rtgauge run tire-search` does so too and keeps a record.""",
+--search looks for the largest tire that keeps every deadline; `rtgauge run tire-search`
+does so too and keeps a record.""",
     examples=(
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
         '--threads cores --period 10ms --require "response<=10ms"',
@@ -202,13 +279,28 @@ second; real-time tells whether each step is done at its deadline.
     ),
     parameters=TireParameters,
     method=(
-        "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step each period, released by absolute time. All threads meet "
-        "after a step, and the last one reads the clock. A deadline is the next release; a step that is not done by then has missed it, and so has each "
+        "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step "
+        "each period, released by absolute time. All threads meet "
+        "after a step, and the last one reads the clock. A deadline is the next release; a step "
+        "that is not done by then has missed it, and so has each "
         "release that passed before the threads were back to wait for it."
     ),
     metrics=(
-        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None)),
-        Metric(name="response", plural="responses", unit="ns", signed=False, bound=Bound(example="response<=10ms hardness=99.9%", preset=None), is_delay=False),
+        Metric(
+            name="latency",
+            plural="latencies",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None),
+        ),
+        Metric(
+            name="response",
+            plural="responses",
+            unit="ns",
+            signed=False,
+            bound=Bound(example="response<=10ms hardness=99.9%", preset=None),
+            is_delay=False,
+        ),
         Metric(name="slack", plural="slacks", unit="ns", signed=True, bound=None, is_delay=False),
         Metric(name="step-time", plural="step times", unit="ns", signed=False, bound=None, is_delay=False),
     ),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The state of a tire: positions and velocities of its nodes, as the engine writes them (docs/probes/tire.md), and into a file of the user's."""
+"""The state of a tire: positions and velocities of its nodes, as the engine writes them
+(docs/probes/tire.md), and into a file of the user's.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def _parsed(data: bytes, path: Source) -> TireState:
     if magic != MAGIC:
         raise RecordError(f"{path} is in format {magic[7]}, known is {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
-        raise RecordError(f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes")
+        raise RecordError(
+            f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes"
+        )
     import numpy as np  # only where a state is read: the probe's descriptor is imported by every command
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
@@ -62,7 +66,10 @@ def _parsed(data: bytes, path: Source) -> TireState:
 
 
 def export_state(source: Source, out: Path) -> None:
-    """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is. Raises what clear_errors does."""
+    """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is.
+
+    Raises what clear_errors does.
+    """
     data = _content(source)
     state = _parsed(data, source)
     with clear_errors(out, out.parent), whole_file(out) as file:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The largest tire that holds hard real time: first how long a step takes, then the search from where that points."""
+"""The largest tire that holds hard real time: first how long a step takes, then the search from where that
+points.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,19 @@ from rtgauge.tire.analysis.searches import states, steps_on
 from rtgauge.units import format_duration
 
 
-def tire_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any) -> dict[str, Any]:
+def tire_entry(
+    aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any
+) -> dict[str, Any]:
     """A real-fast step of the tire as a plan has it; `more` may make it anything else."""
-    base = {"probe": "tire", "solver": solver, "nodes": nodes, "threads": threads, "policy": policy, "warm-up": "50ms", "duration": aims.fast_duration}
+    base = {
+        "probe": "tire",
+        "solver": solver,
+        "nodes": nodes,
+        "threads": threads,
+        "policy": policy,
+        "warm-up": "50ms",
+        "duration": aims.fast_duration,
+    }
     if "steps" in more:
         del base["duration"]
     return {**base, **more}
@@ -26,19 +38,43 @@ def tire_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: 
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
     """A step of the tire that is released every period."""
-    return tire_entry(aims, solver, nodes, threads, policy, period=format_duration(aims.period_ns), duration=aims.paced_duration)
+    return tire_entry(
+        aims,
+        solver,
+        nodes,
+        threads,
+        policy,
+        period=format_duration(aims.period_ns),
+        duration=aims.paced_duration,
+    )
 
 
-def plan_of(name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, **changes: Any) -> Plan:
+def plan_of(
+    name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, **changes: Any
+) -> Plan:
     """The plan of these steps, with what else the command line says; `changes` over it. Raises InputError."""
-    return make_plan({"name": name, "step": list(entries)}, f"study {name}", replace(overrides, **{"parameters": aims.rest, **changes}))
+    return make_plan(
+        {"name": name, "step": list(entries)},
+        f"study {name}",
+        replace(overrides, **{"parameters": aims.rest, **changes}),
+    )
 
 
-def keys_of(name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, record: Record, target: str, repeats: int = 1) -> list[StepKey]:
+def keys_of(
+    name: str,
+    entries: Sequence[dict[str, Any]],
+    overrides: Overrides,
+    aims: Aims,
+    record: Record,
+    target: str,
+    repeats: int = 1,
+) -> list[StepKey]:
     """The same as keys, for one target of a record that was begun, in a random order that is its own."""
     if not entries:
         return []
-    return plan_of(name, entries, overrides, aims, targets=[target], repeats=repeats, seed=record.run.seed).steps
+    return plan_of(
+        name, entries, overrides, aims, targets=[target], repeats=repeats, seed=record.run.seed
+    ).steps
 
 
 def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any]]:
@@ -53,13 +89,18 @@ def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any
     ]
 
 
-def search_keys(name: str, record: Record, target: str, overrides: Overrides, aims: Aims, policies: Sequence[str]) -> list[StepKey]:
+def search_keys(
+    name: str, record: Record, target: str, overrides: Overrides, aims: Aims, policies: Sequence[str]
+) -> list[StepKey]:
     """What the searches of one target want next, in a random order."""
     keys: list[StepKey] = []
     for wanted, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
             entry = paced_entry(aims, wanted.solver, nodes, wanted.search.threads, wanted.policy)
-            keys += [key.model_copy(update={"repeat": repeat}) for key in keys_of(name, [entry], overrides, aims, record, target)]
+            keys += [
+                key.model_copy(update={"repeat": repeat})
+                for key in keys_of(name, [entry], overrides, aims, record, target)
+            ]
     return keys
 
 
@@ -70,7 +111,11 @@ class TireSearch:
     description = "study: the largest tire that holds hard real time, for each number of threads"
 
     def begin(self, overrides: Overrides) -> Plan:
-        """How long a step takes: three sizes of each, and on one thread as well, from which the model predicts several. Raises InputError."""
+        """How long a step takes: three sizes of each, and on one thread as well, from which the model
+        predicts several.
+
+        Raises InputError.
+        """
         aims = aims_of_study(self.name, overrides)
         threads = list(dict.fromkeys(["1" if word == "one" else word for word in ("1", *aims.threads)]))
         first, *others = fast_entries(aims, threads)
@@ -81,7 +126,11 @@ class TireSearch:
         """The next round of every search."""
         aims = aims_of_study(self.name, overrides)
         policies = searched_policies(self.name, aims)
-        return [key for target in record.run.targets for key in search_keys(self.name, record, target, overrides, aims, policies)]
+        return [
+            key
+            for target in record.run.targets
+            for key in search_keys(self.name, record, target, overrides, aims, policies)
+        ]
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
         """How many rounds the searches take depends on what they find."""

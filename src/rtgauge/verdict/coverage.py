@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run cover: what differs between them, which CPUs none of them measured, and what of the plan was left out."""
+"""What the steps of a run cover: what differs between them, which CPUs none of them measured, and what of the
+plan was left out.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,15 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Run, Step, StepKey
 
-FORBIDDEN = {"cpuset": "a cpuset forbids it", "affinity": "forbidden by the affinity, as taskset sets it", "not-allowed": "a cpuset or the affinity forbids it"}
-"""The engine's reasons for a CPU that should have been measured (docs/formats/stream.md). An offline one, or one that was not named, is no gap."""
+FORBIDDEN = {
+    "cpuset": "a cpuset forbids it",
+    "affinity": "forbidden by the affinity, as taskset sets it",
+    "not-allowed": "a cpuset or the affinity forbids it",
+}
+"""The engine's reasons for a CPU that should have been measured (docs/formats/stream.md).
+
+An offline one, or one that was not named, is no gap.
+"""
 
 
 def condition_of(key: StepKey) -> str:
@@ -22,7 +31,9 @@ def condition_of(key: StepKey) -> str:
 
 
 def noun_of(keys: Sequence[StepKey]) -> str:
-    """What the conditions of a run are called by what differs between them: "load", "deployment", else "step"."""
+    """What the conditions of a run are called by what differs between them: "load", "deployment", else
+    "step".
+    """
     conditions = list({condition_of(key): key for key in keys}.values())
     for noun, same in (("load", {"load": ""}), ("deployment", {"deployment": ""})):
         if len({condition_of(key.model_copy(update=same)) for key in conditions}) == 1:
@@ -38,12 +49,22 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
             reason, cpu = str(entry.get("reason")), entry.get("cpu")
             if reason in FORBIDDEN and isinstance(cpu, int):
                 reasons.setdefault(reason, set()).add(cpu)
-    return [f"CPU {format_cpu_list(sorted(cpus))} ({FORBIDDEN[reason]})" for reason, cpus in sorted(reasons.items())]
+    return [
+        f"CPU {format_cpu_list(sorted(cpus))} ({FORBIDDEN[reason]})"
+        for reason, cpus in sorted(reasons.items())
+    ]
 
 
 def left_out_of(run: Run) -> list[str]:
-    """What of its plan a run did not measure, and why: "load network was not there (iperf3 is not installed)"."""
-    missing = [f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})" for item in run.left_out]
+    """What of its plan a run did not measure, and why: "load network was not there (iperf3 is not
+    installed)".
+    """
+    missing = [
+        f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})"
+        for item in run.left_out
+    ]
     if run.state != "complete" and len(run.steps) < len(run.planned):
-        missing.append(f"the run is {run.state}: {len(run.steps)} of {plural(len(run.planned), 'planned step')} finished")
+        missing.append(
+            f"the run is {run.state}: {len(run.steps)} of {plural(len(run.planned), 'planned step')} finished"
+        )
     return missing

@@ -13,7 +13,15 @@ from rtgauge.analysis.confidence import activations_needed, design_effect, lower
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.system.fact_summary import brief
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
-from rtgauge.verdict.next_step import Done, next_for_doubt, next_for_failure, next_for_invalid, next_when_close, next_when_held, next_with_more
+from rtgauge.verdict.next_step import (
+    Done,
+    next_for_doubt,
+    next_for_failure,
+    next_for_invalid,
+    next_when_close,
+    next_when_held,
+    next_with_more,
+)
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
@@ -28,7 +36,9 @@ MARGIN = Fraction(80, 100)
 """A requirement that would not hold for this share of its bound holds by little: marginal."""
 
 LEAST_FOR_EVERY = 10_000
-"""Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one violation in 3,333."""
+"""Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one
+violation in 3,333.
+"""
 
 SAME_PERIOD = Fraction(1, 100)
 """An interval this close to the required period needs no remark: 997 us for 1 ms."""
@@ -63,12 +73,18 @@ class _Case:
 
     def design_effect(self, violations: Violations) -> float:
         """How many activations are worth an independent one, as the violations come in bursts."""
-        return 1.0 if violations.by_window is None else design_effect(*violations.by_window, float(self.requirement.confidence))
+        return (
+            1.0
+            if violations.by_window is None
+            else design_effect(*violations.by_window, float(self.requirement.confidence))
+        )
 
     def at_most(self, violations: Violations) -> float:
         """The share of such violations that this measurement does not rule out."""
         effect = self.design_effect(violations)
-        return upper_bound(violations.possible / effect, violations.activations / effect, float(self.requirement.confidence))
+        return upper_bound(
+            violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
+        )
 
     @cached_property
     def supported(self) -> float:
@@ -76,7 +92,9 @@ class _Case:
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
-        """How long that many activations take, on all the CPUs together; None if nobody knows, or if it is longer than a record can say."""
+        """How long that many activations take, on all the CPUs together; None if nobody knows, or if it is
+        longer than a record can say.
+        """
         if self.interval_ns is None:
             return None
         duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
@@ -89,7 +107,10 @@ def _seen(case: _Case) -> str:
     late = v.certain - v.missed
     parts = [plural(v.activations, "activation")]
     if case.maximum_ns is not None:
-        parts.append(f"largest {requirement.metric} {format_time(case.maximum_ns)} of {format_duration(requirement.bound_ns)} allowed")
+        parts.append(
+            f"largest {requirement.metric} {format_time(case.maximum_ns)} of "
+            f"{format_duration(requirement.bound_ns)} allowed"
+        )
     if late:
         parts.append(f"{format_count(late)} later than that")
     if v.possible > v.certain:
@@ -109,7 +130,10 @@ def _support(case: _Case) -> str:
     v = case.violations
     if v.possible == 0:
         without = f"{plural(v.activations, 'activation')} without a violation"
-        return f"{without} support, at {confidence} confidence, at most {format_share(case.supported)} that violate"
+        return (
+            f"{without} support, at {confidence} confidence, at most {format_share(case.supported)} "
+            "that violate"
+        )
     return f"at {confidence} confidence at most {format_share(case.supported)} violate"
 
 
@@ -146,28 +170,52 @@ def _evidence(case: _Case) -> dict[str, Any]:
         "margin": float(case.margin),
         "marks": [f"{mark.severity}: {mark.name}" for mark in case.step.marks],
         "design_effect": case.design_effect(v),
-        "assumes": "independent activations" if not v.possible else "bursts of violations like those measured",
+        "assumes": "independent activations"
+        if not v.possible
+        else "bursts of violations like those measured",
     }
 
 
 def _verdict(case: _Case, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
     return Verdict(
-        word=word, requirement=str(case.requirement), reason=reason + _interval_note(case), next=following, step=case.step.id, evidence=_evidence(case) | more
+        word=word,
+        requirement=str(case.requirement),
+        reason=reason + _interval_note(case),
+        next=following,
+        step=case.step.id,
+        evidence=_evidence(case) | more,
     )
 
 
-def _without_figures(requirement: Requirement, step: Step, reason: str, following: str, **evidence: Any) -> Verdict:
-    return Verdict(word=VerdictWord.CANNOT_TELL, requirement=str(requirement), reason=reason, next=following, step=step.id, evidence=evidence)
+def _without_figures(
+    requirement: Requirement, step: Step, reason: str, following: str, **evidence: Any
+) -> Verdict:
+    return Verdict(
+        word=VerdictWord.CANNOT_TELL,
+        requirement=str(requirement),
+        reason=reason,
+        next=following,
+        step=step.id,
+        evidence=evidence,
+    )
 
 
 def _for_every(case: _Case) -> Verdict:
     """Hardness 100 %: one certain violation decides; no sample ever proves that there is none."""
     v = case.violations
     if v.certain:
-        return _verdict(case, VerdictWord.FAILS, _seen(case), next_for_failure(case.done, case.step, case.requirement, case.facts))
+        return _verdict(
+            case,
+            VerdictWord.FAILS,
+            _seen(case),
+            next_for_failure(case.done, case.step, case.requirement, case.facts),
+        )
     if v.possible:
         return _verdict(
-            case, VerdictWord.CANNOT_TELL, f"{_seen(case)}: the figures are too coarse to tell", next_with_more(case.done, case.step, case.requirement, None)
+            case,
+            VerdictWord.CANNOT_TELL,
+            f"{_seen(case)}: the figures are too coarse to tell",
+            next_with_more(case.done, case.step, case.requirement, None),
         )
     if v.activations < LEAST_FOR_EVERY:
         needed = case.duration_ns(LEAST_FOR_EVERY)
@@ -187,7 +235,12 @@ def _for_every(case: _Case) -> Verdict:
             f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}",
             next_when_close(case.done, case.step, case.requirement),
         )
-    return _verdict(case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}", next_when_held(case.done, case.step, case.requirement))
+    return _verdict(
+        case,
+        VerdictWord.HOLDS,
+        f"{_seen(case)}; {_support(case)}",
+        next_when_held(case.done, case.step, case.requirement),
+    )
 
 
 def _for_a_share(case: _Case) -> Verdict:
@@ -196,23 +249,47 @@ def _for_a_share(case: _Case) -> Verdict:
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     if case.supported <= allowed:
         if case.at_most(case.close) > allowed:
-            reason = f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may; at {float(case.margin):.0%} of the bound it would not hold"
-            return _verdict(case, VerdictWord.MARGINAL, reason, next_when_close(case.done, case.step, requirement))
+            reason = (
+                f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may; at "
+                f"{float(case.margin):.0%} of the bound it would not hold"
+            )
+            return _verdict(
+                case, VerdictWord.MARGINAL, reason, next_when_close(case.done, case.step, requirement)
+            )
         return _verdict(
-            case, VerdictWord.HOLDS, f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may", next_when_held(case.done, case.step, requirement)
+            case,
+            VerdictWord.HOLDS,
+            f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may",
+            next_when_held(case.done, case.step, requirement),
         )
     effect = case.design_effect(v)
     if lower_bound(v.certain / effect, v.activations / effect, confidence) > allowed:
-        reason = f"{_seen(case)}: {format_share(v.certain / v.activations)} violate, {format_share(allowed)} may"
-        return _verdict(case, VerdictWord.FAILS, reason, next_for_failure(case.done, case.step, requirement, case.facts))
-    needed = activations_needed(allowed, confidence, violations=v.possible, count=v.activations, design_effect=effect)
-    if needed is None:
-        reason = f"{_seen(case)}: {format_share(v.possible / v.activations)} violate, {format_share(allowed)} may; too near to tell from this many"
+        reason = (
+            f"{_seen(case)}: {format_share(v.certain / v.activations)} violate, {format_share(allowed)} may"
+        )
         return _verdict(
-            case, VerdictWord.CANNOT_TELL, reason, next_with_more(case.done, case.step, requirement, None), activations_needed=None, duration_needed_ns=None
+            case, VerdictWord.FAILS, reason, next_for_failure(case.done, case.step, requirement, case.facts)
+        )
+    needed = activations_needed(
+        allowed, confidence, violations=v.possible, count=v.activations, design_effect=effect
+    )
+    if needed is None:
+        reason = (
+            f"{_seen(case)}: {format_share(v.possible / v.activations)} violate, "
+            f"{format_share(allowed)} may; too near to tell from this many"
+        )
+        return _verdict(
+            case,
+            VerdictWord.CANNOT_TELL,
+            reason,
+            next_with_more(case.done, case.step, requirement, None),
+            activations_needed=None,
+            duration_needed_ns=None,
         )
     duration = case.duration_ns(needed)
-    short = f"too short for {format_percent(requirement.hardness)}: {_support(case)}, {format_share(allowed)} may"
+    short = (
+        f"too short for {format_percent(requirement.hardness)}: {_support(case)}, {format_share(allowed)} may"
+    )
     reason = f"{short}; it takes about {format_count(needed)} activations to tell"
     return _verdict(
         case,
@@ -225,9 +302,15 @@ def _for_a_share(case: _Case) -> Verdict:
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
-    """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that saw the same activations the first."""
-    main_series = [summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels]
-    return [summary for summary in main_series if summary.labels.get("role") == main_series[0].labels.get("role")]
+    """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that
+    saw the same activations the first.
+    """
+    main_series = [
+        summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels
+    ]
+    return [
+        summary for summary in main_series if summary.labels.get("role") == main_series[0].labels.get("role")
+    ]
 
 
 def judge(
@@ -239,18 +322,29 @@ def judge(
     margin: Fraction = MARGIN,
     done: Done | None = None,
 ) -> Verdict:
-    """The verdict on one step, as `judge_metric` has it; of a requirement on jitter its reason says whether the lateness keeps the bound too.
+    """The verdict on one step, as `judge_metric` has it; of a requirement on jitter its reason says whether
+    the lateness keeps the bound too.
 
     A task that is always as late has no jitter, so that jitter alone may hide that it is late.
     """
     judgement = judge_metric(requirement, step, windows, facts, margin=margin, done=done)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
         return judgement
-    lateness = judge_metric(replace(requirement, metric=LATENCY), step, windows, facts, margin=margin, done=done)
+    lateness = judge_metric(
+        replace(requirement, metric=LATENCY), step, windows, facts, margin=margin, done=done
+    )
     largest = lateness.evidence.get("max_ns")
     seen = "" if largest is None else f", largest {format_time(largest)}"
-    reason = f"{judgement.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} {format_duration(requirement.bound_ns)}{seen}"
-    return judgement.model_copy(update={"reason": reason, "evidence": judgement.evidence | {"lateness": {"word": str(lateness.word), **lateness.evidence}}})
+    reason = (
+        f"{judgement.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} "
+        f"{format_duration(requirement.bound_ns)}{seen}"
+    )
+    return judgement.model_copy(
+        update={
+            "reason": reason,
+            "evidence": judgement.evidence | {"lateness": {"word": str(lateness.word), **lateness.evidence}},
+        }
+    )
 
 
 def judge_metric(
@@ -264,12 +358,17 @@ def judge_metric(
 ) -> Verdict:
     """The verdict on one step, from the windows of its series that have the requirement's metric.
 
-    `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond it.
-    A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful mark
-    leaves at best marginal, and is named; `activations-untold` of such a series: cannot tell, unless it fails.
+    `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond
+    it.
+    A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful
+    mark
+    leaves at best marginal, and is named; `activations-untold` of such a series: cannot tell, unless it
+    fails.
     Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
-    said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and Pearson, one-sided, at the
-    requirement's confidence) on the share of violations is within the allowed one, fails where the lower bound is above it, and
+    said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and
+    Pearson, one-sided, at the
+    requirement's confidence) on the share of violations is within the allowed one, fails where the lower
+    bound is above it, and
     cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
     """
 
@@ -278,27 +377,46 @@ def judge_metric(
     if invalid:
         reason = f"the measurement is invalid: {invalid[0].name} ({invalid[0].detail})"
         return _without_figures(
-            requirement, step, reason, next_for_invalid(invalid[0]), marks=[f"{mark.severity}: {mark.name}" for mark in step.marks], invalid=True
+            requirement,
+            step,
+            reason,
+            next_for_invalid(invalid[0]),
+            marks=[f"{mark.severity}: {mark.name}" for mark in step.marks],
+            invalid=True,
         )
     series = judged_series(step, requirement.metric)
     if not series:
         reason = f"the step measured no {requirement.metric}"
-        return _without_figures(requirement, step, reason, f"measure a probe that yields {requirement.metric}; see: rtgauge probe --help")
+        return _without_figures(
+            requirement,
+            step,
+            reason,
+            f"measure a probe that yields {requirement.metric}; see: rtgauge probe --help",
+        )
     if any(summary.lost for summary in series):
-        reason = f"{format_count(sum(summary.lost for summary in series))} samples were lost and may have been late"
-        return _without_figures(requirement, step, reason, "measure again with a longer interval, or without raw samples")
+        reason = (
+            f"{format_count(sum(summary.lost for summary in series))} samples were lost and may have "
+            "been late"
+        )
+        return _without_figures(
+            requirement, step, reason, "measure again with a longer interval, or without raw samples"
+        )
     resolution = step.parameters.get("resolution_ns")
     resolution = resolution if isinstance(resolution, int) and resolution > 0 else 1
     interval = step.parameters.get("interval_ns")
     numbers = [summary.series for summary in series if summary.series is not None]
-    largest = max((summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None)
+    largest = max(
+        (summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None
+    )
     cpu = largest.labels.get("cpu") if largest is not None else None
     case = _Case(
         requirement=requirement,
         step=step,
         facts=facts,
         violations=count_violations(windows, requirement.bound_ns, series=numbers, resolution_ns=resolution),
-        close=count_violations(windows, int(requirement.bound_ns * margin), series=numbers, resolution_ns=resolution),
+        close=count_violations(
+            windows, int(requirement.bound_ns * margin), series=numbers, resolution_ns=resolution
+        ),
         maximum_ns=None if largest is None else _largest_of(largest),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
@@ -307,10 +425,19 @@ def judge_metric(
         cpu=cpu if isinstance(cpu, int) else None,
     )
     if case.violations.activations == 0:
-        return _without_figures(requirement, step, "the step has no activations", next_with_more(done, step, requirement, None))
+        return _without_figures(
+            requirement, step, "the step has no activations", next_with_more(done, step, requirement, None)
+        )
     if _emulated(facts) or step.emulated:
-        reason = f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
-        return _verdict(case, VerdictWord.CANNOT_TELL, reason, "measure on the real machine, or in a virtual machine with hardware support (KVM)")
+        reason = (
+            f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
+        )
+        return _verdict(
+            case,
+            VerdictWord.CANNOT_TELL,
+            reason,
+            "measure on the real machine, or in a virtual machine with hardware support (KVM)",
+        )
     verdict = _for_every(case) if requirement.allowed == 0 else _for_a_share(case)
     doubts = [mark for mark in step.marks if mark.severity == Severity.DOUBTFUL]
     if doubts:
@@ -321,8 +448,16 @@ def judge_metric(
         untold = next((mark for mark in doubts if mark.name == UNTOLD and mark.series in judged), None)
         if untold is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {untold.detail}"
-            return verdict.model_copy(update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_doubt(untold)})
-        return verdict.model_copy(update={"word": word, "reason": f"{verdict.reason}; in doubt: {named} ({doubts[0].detail})", "next": following})
+            return verdict.model_copy(
+                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_doubt(untold)}
+            )
+        return verdict.model_copy(
+            update={
+                "word": word,
+                "reason": f"{verdict.reason}; in doubt: {named} ({doubts[0].detail})",
+                "next": following,
+            }
+        )
     return verdict
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Walks the flowchart: from the hardness and what was measured to a way to implement the task, with the evidence of each step of the way."""
+"""Walks the flowchart: from the hardness and what was measured to a way to implement the task, with the
+evidence of each step of the way.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,12 @@ class Advice(Model):
     walk: list[Stage]
     costs: list[str] = Field(description="what taking the way costs, by the paper")
     today: list[str] = Field(description="what has changed since the paper")
-    published: dict[str, list[int]] = Field(description="what the paper measured of that way: median, 95 %, 100 % (us)")
-    also_measured: list[Stage] = Field(description="ways that were measured and that the chart does not ask about here")
+    published: dict[str, list[int]] = Field(
+        description="what the paper measured of that way: median, 95 %, 100 % (us)"
+    )
+    also_measured: list[Stage] = Field(
+        description="ways that were measured and that the chart does not ask about here"
+    )
     aside: list[Aside] = Field(description="steps that are no evidence")
     not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
     next: str = Field(description="the next measurement, as a command or what has to come before one")
@@ -89,7 +95,11 @@ class _Case:
 
     def worst(self, way: str) -> Evidence | None:
         """What decides about a way; None where nothing was measured."""
-        return max(self.by_way.get(way, []), key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0), default=None)
+        return max(
+            self.by_way.get(way, []),
+            key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0),
+            default=None,
+        )
 
 
 def kernel_of(facts: dict[str, Any]) -> str | None:
@@ -117,7 +127,9 @@ def _sorted_out(
     aside: list[Aside] = []
     for record in records:
         for step in record.steps:
-            facts = record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
+            facts = record.system(
+                step.key.targets.get("self", next(iter(step.key.targets.values()), "local"))
+            )
             kernel = kernel_of(facts)
             kernel = "xenomai" if step.key.rt == "cobalt" else kernel
             ways = flowchart.measured_by(kernel or "", step.key.space)
@@ -127,7 +139,16 @@ def _sorted_out(
             if why is not None:
                 aside.append(Aside(record=str(record.path), step=step.id, why=why))
                 continue
-            evidence_of.setdefault(ways[0], []).append(evidence(requirement, record, step, str(brief(facts)["kernel"] or "kernel unknown"), facts, thresholds))
+            evidence_of.setdefault(ways[0], []).append(
+                evidence(
+                    requirement,
+                    record,
+                    step,
+                    str(brief(facts)["kernel"] or "kernel unknown"),
+                    facts,
+                    thresholds,
+                )
+            )
     return evidence_of, aside
 
 
@@ -140,8 +161,19 @@ def _stage(case: _Case, way: Way) -> Stage:
     worst = case.worst(way.id)
     if worst is None:
         return Stage(way=way.id, name=way.name, margin=None, why=NOT_MEASURED, leads_to=None)
-    leads = case.chart.after(case.hardness, way.id, worst.margin.value) if worst.margin in {Margin.MARGINAL, Margin.TROUBLE, Margin.OFF} else None
-    return Stage(way=way.id, name=way.name, margin=worst.margin, why=_says(worst), leads_to=leads, evidence=case.by_way[way.id])
+    leads = (
+        case.chart.after(case.hardness, way.id, worst.margin.value)
+        if worst.margin in {Margin.MARGINAL, Margin.TROUBLE, Margin.OFF}
+        else None
+    )
+    return Stage(
+        way=way.id,
+        name=way.name,
+        margin=worst.margin,
+        why=_says(worst),
+        leads_to=leads,
+        evidence=case.by_way[way.id],
+    )
 
 
 def _walk(case: _Case) -> list[Stage]:
@@ -155,14 +187,18 @@ def _walk(case: _Case) -> list[Stage]:
         stage = _stage(case, way)
         if stages and stage.margin is None and _reached_from(case, at):
             after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
-            stage = stage.model_copy(update={"why": f"{NOT_MEASURED}; a way after it was, and is good enough", "leads_to": after})
+            stage = stage.model_copy(
+                update={"why": f"{NOT_MEASURED}; a way after it was, and is good enough", "leads_to": after}
+            )
         stages.append(stage)
         at = stage.leads_to
     return stages
 
 
 def _reached_from(case: _Case, at: str) -> bool:
-    """Whether the chart leads on from `at`, of which nothing was measured, to a way that was measured and is clearly in the black."""
+    """Whether the chart leads on from `at`, of which nothing was measured, to a way that was measured and is
+    clearly in the black.
+    """
     while case.flowchart.of(at).kernel != "none":
         at = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
         worst = case.worst(at)
@@ -173,22 +209,41 @@ def _reached_from(case: _Case, at: str) -> bool:
 
 def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) -> str:
     last = walk[-1]
-    share = "every activation" if requirement.allowed == 0 else f"{format_percent(requirement.hardness)} of the activations"
+    share = (
+        "every activation"
+        if requirement.allowed == 0
+        else f"{format_percent(requirement.hardness)} of the activations"
+    )
     if last.why == NO_SOFTWARE:
         return f"Use {last.name}: {last.why}."
     if last.margin is None:
-        return f"Try {last.name} next: nothing was measured of it, so this comes from the chart and not from a measurement."
+        return (
+            f"Try {last.name} next: nothing was measured of it, so this comes from the chart and not "
+            "from a measurement."
+        )
     if last.margin is Margin.CANNOT_TELL:
         return f"It is not known yet whether {last.name} is good enough: {last.why}."
     skipped = " and ".join(stage.name for stage in walk if stage.margin is None)
     before = f" The chart asks for {skipped} before it, of which nothing was measured." if skipped else ""
     if not loaded:
-        return f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and only idle was measured.{before}"
+        return (
+            f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and "
+            f"only idle was measured.{before}"
+        )
     return f"Use {last.name}: it is clearly in the black for {share} measured.{before}"
 
 
-def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, chart: Chart, thresholds: Thresholds | None = None) -> Advice:
-    """Walk the chart with what the records hold; with no records, up to its first way. Raises RecordError for a damaged record."""
+def advise(
+    requirement: Requirement,
+    records: Sequence[Record],
+    flowchart: Flowchart,
+    chart: Chart,
+    thresholds: Thresholds | None = None,
+) -> Advice:
+    """Walk the chart with what the records hold; with no records, up to its first way.
+
+    Raises RecordError for a damaged record.
+    """
     limits = thresholds or flowchart.thresholds
     by_way, aside = _sorted_out(requirement, records, flowchart, limits)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
@@ -199,9 +254,18 @@ def advise(requirement: Requirement, records: Sequence[Record], flowchart: Flowc
     loaded = any(evidence.load != "idle" for evidence in last.evidence)
     good = last.margin is Margin.BLACK
     walked = {stage.way for stage in walk}
-    others = [_stage(case, other).model_copy(update={"leads_to": None}) for other in flowchart.way if other.id in by_way and other.id not in walked]
+    others = [
+        _stage(case, other).model_copy(update={"leads_to": None})
+        for other in flowchart.way
+        if other.id in by_way and other.id not in walked
+    ]
     settled = good or last.why == NO_SOFTWARE or last.margin is None
-    opens = questions(requirement, records, walk[-1].evidence if good else [evidence for stage in walk for evidence in stage.evidence], on_the_way=not good)
+    opens = questions(
+        requirement,
+        records,
+        walk[-1].evidence if good else [evidence for stage in walk for evidence in stage.evidence],
+        on_the_way=not good,
+    )
     if last.margin is None and last.why != NO_SOFTWARE:
         opens = [_unmeasured(case, way), *opens]
     return Advice(
@@ -239,17 +303,28 @@ def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bo
 def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
     """The way itself, where the walk ended at one of which nothing was measured."""
     # The other quantities' presets have the kernel-space rows.
-    in_kernel = ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
+    in_kernel = (
+        ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
+    )
     command = way.instead or measure_command(case.requirement, *in_kernel)
     about = f" ({way.about_instead})" if way.instead and way.about_instead else ""
     before = f"{way.get}, then: " if way.get else ""
-    return OpenQuestion(what=way.name, changes="the chart goes on from it, or ends there, by what is measured", command=f"{before}{command}{about}")
+    return OpenQuestion(
+        what=way.name,
+        changes="the chart goes on from it, or ends there, by what is measured",
+        command=f"{before}{command}{about}",
+    )
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is none."""
+    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is
+    none.
+    """
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
     if paper is None or paper.id == case.chart.id:
         return None
     last = _walk(replace(case, chart=paper))[-1]
-    return f"{last.name}, {'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"
+    return (
+        f"{last.name}, "
+        f"{'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"
+    )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The decision flowchart of Brown & Martin (2010, fig. 6) as data: read from TOML and checked, so that a domain expert can write another one."""
+"""The decision flowchart of Brown & Martin (2010, fig.
+
+6) as data: read from TOML and checked, so that a domain expert can write another one.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,15 @@ def _dashed(name: str) -> str:
 class Strict(BaseModel):
     """Keys are written with dashes, and there are no others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True
+    )
 
 
 class Thresholds(Strict):
-    """Lateness over bound: up to which it is clearly in the black, marginal, in trouble; beyond: off the map."""
+    """Lateness over bound: up to which it is clearly in the black, marginal, in trouble; beyond: off the
+    map.
+    """
 
     black: float = Field(gt=0, le=1)
     marginal: float = Field(ge=1, le=LARGEST)
@@ -53,9 +60,9 @@ class Way(Strict):
     space: Literal["user", "kernel", "none"]
     costs: list[Line]
     today: list[Line] = Field(default_factory=list)
-    published: dict[Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]] = Field(
-        default_factory=dict[Literal["response", "periodic"], list[int]]
-    )
+    published: dict[
+        Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]
+    ] = Field(default_factory=dict[Literal["response", "periodic"], list[int]])
     """Median, 95 % and 100 % in us."""
     get: Line | None = None
     """How to come by it."""
@@ -88,7 +95,9 @@ class Chart(Strict):
         """The way that follows on one that is not good enough: marginal, in trouble or off the map."""
         if word == "off the map":
             return self.off_the_map
-        found = next((branch for branch in self.branch if branch.hardness == hardness and branch.at == at), None)
+        found = next(
+            (branch for branch in self.branch if branch.hardness == hardness and branch.at == at), None
+        )
         if found is None:
             return self.off_the_map
         return found.marginal if word == "marginal" else found.trouble
@@ -108,12 +117,21 @@ class Flowchart(Strict):
         if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
             raise ValueError("two ways or two charts have the same id")
         for chart in self.chart:
-            named = [*chart.start.values(), chart.off_the_map, *(place for b in chart.branch for place in (b.at, b.marginal, b.trouble))]
+            named = [
+                *chart.start.values(),
+                chart.off_the_map,
+                *(place for b in chart.branch for place in (b.at, b.marginal, b.trouble)),
+            ]
             unknown = next((name for name in named if name not in ways), None)
             if unknown is not None:
-                raise ValueError(f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}")
+                raise ValueError(
+                    f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}"
+                )
             if ways[chart.off_the_map].kernel != "none":
-                raise ValueError(f'chart {chart.id}: off-the-map must lead to a way with kernel = "none", which ends the chart')
+                raise ValueError(
+                    f'chart {chart.id}: off-the-map must lead to a way with kernel = "none", which '
+                    "ends the chart"
+                )
             if set(chart.start) != {"95%", "100%"}:
                 raise ValueError(f"chart {chart.id} needs a start for 95% and for 100%")
             if len({(b.hardness, b.at) for b in chart.branch}) < len(chart.branch):
@@ -135,12 +153,18 @@ class Flowchart(Strict):
         found = next((known for known in self.chart if known.id == chart), None)
         if found is None:
             ids = [known.id for known in self.chart]
-            raise InputError(f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are {', '.join(ids)}, or a file that ends in .toml")
+            raise InputError(
+                f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are "
+                f"{', '.join(ids)}, or a file that ends in .toml"
+            )
         return found
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError where the chart leads back to a way that it has left. `done`: ways from where it is known to end."""
+    """Raises ValueError where the chart leads back to a way that it has left.
+
+    `done`: ways from where it is known to end.
+    """
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in done:
@@ -150,9 +174,19 @@ def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], do
     done.add(at)
 
 
-def with_thresholds(given: Thresholds, *, black: float | None = None, marginal: float | None = None, trouble: float | None = None) -> Thresholds:
+def with_thresholds(
+    given: Thresholds,
+    *,
+    black: float | None = None,
+    marginal: float | None = None,
+    trouble: float | None = None,
+) -> Thresholds:
     """The thresholds with those that are not None in their place. Raises InputError."""
-    changed = {name: value for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble)) if value is not None}
+    changed = {
+        name: value
+        for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble))
+        if value is not None
+    }
     try:
         return Thresholds.model_validate({**given.model_dump(), **changed})
     except ValidationError as error:
@@ -168,13 +202,22 @@ def parse_flowchart(text: str, what: str) -> Flowchart:
 
 
 def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
-    """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is taken. Raises InputError."""
+    """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is
+    taken.
+
+    Raises InputError.
+    """
     if not source.endswith(".toml"):
-        own = parse_flowchart((resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"), "the flowchart")
+        own = parse_flowchart(
+            (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),
+            "the flowchart",
+        )
         return own, own.named(source)
     try:
         text = read_regular(Path(source), MOST_TOML).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(
+            f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     found = parse_flowchart(text, f"--chart {source}")
     return found, found.chart[-1]

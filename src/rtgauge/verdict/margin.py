@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How far from its requirement a step is: clearly in the black, marginal, in trouble, off the map (Brown & Martin 2010, sec. 5.2)."""
+"""How far from its requirement a step is: clearly in the black, marginal, in trouble, off the map (Brown &
+Martin 2010, sec.
+
+5.2).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,10 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""What decides where several steps are evidence for one way: the last of these. A measured failure is not undone by what is not known."""
+"""What decides where several steps are evidence for one way: the last of these.
+
+A measured failure is not undone by what is not known.
+"""
 
 
 class Evidence(Model):
@@ -56,7 +63,9 @@ class Evidence(Model):
 
 def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | None, float | None]:
     """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
-    numbers = [summary.series for summary in judged_series(step, requirement.metric) if summary.series is not None]
+    numbers = [
+        summary.series for summary in judged_series(step, requirement.metric) if summary.series is not None
+    ]
     merged = merge(record.windows(step), numbers)
     values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
     if not values.count:
@@ -80,7 +89,14 @@ def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> M
             return Margin.MARGINAL if ratio <= thresholds.marginal else Margin.TROUBLE
 
 
-def evidence(requirement: Requirement, record: Record, step: Step, kernel: str, facts: dict[str, Any], thresholds: Thresholds) -> Evidence:
+def evidence(
+    requirement: Requirement,
+    record: Record,
+    step: Step,
+    kernel: str,
+    facts: dict[str, Any],
+    thresholds: Thresholds,
+) -> Evidence:
     """What one step says. Raises RecordError for a damaged record."""
     judgement = judge(
         requirement,

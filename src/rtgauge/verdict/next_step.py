@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
-RUN_OPTIONS = frozenset({"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"})
+RUN_OPTIONS = frozenset(
+    {"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"}
+)
 """What `rtgauge run` takes as an option of its own; other parameters of a probe are given with --set."""
 LOADED = ("cpu", "memory", "network")
 """The loads that are proposed to who measured idle only."""
@@ -35,22 +37,37 @@ INVALID = {
     NOTHING_MEASURED: "see the mark for the reason, then measure for longer (--duration)",
     "engine-died": "see stream.ndjson of the step for its last words, then measure again",
     "samples-lost": "measure again with a longer interval, or without raw samples",
-    "watchdog": "the measuring thread was starved: measure again with a lower load or without other real-time programs",
+    "watchdog": (
+        "the measuring thread was starved: measure again with a lower load or without other real-time "
+        "programs"
+    ),
 }
 DOUBTFUL = {
-    "throttled": "take the limit away with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the fair server), then measure again",
+    "throttled": (
+        "take the limit away with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the "
+        "fair server), then measure again"
+    ),
     "thermal-throttle": "cool the machine or lower its frequency, then measure again",
     "swapping": "free memory or: swapoff -a, then measure again",
-    "steal": "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine",
+    "steal": (
+        "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine"
+    ),
     "dma-latency-failed": "run as root, so that /dev/cpu_dma_latency can be held, and measure again",
-    "activations-untold": "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: this one does not trace every switch",
+    "activations-untold": (
+        "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: "
+        "this one does not trace every switch"
+    ),
     "not-locked": "raise the memory lock limit (ulimit -l unlimited) and measure again",
 }
 
 
 def round_up_duration(ns: int) -> str:
     """A duration to measure for: rounded up to 10 s, minutes or hours."""
-    for unit, limit in ((10 * 10**9, NS_PER_UNIT["min"]), (NS_PER_UNIT["min"], NS_PER_UNIT["h"]), (NS_PER_UNIT["h"], None)):
+    for unit, limit in (
+        (10 * 10**9, NS_PER_UNIT["min"]),
+        (NS_PER_UNIT["min"], NS_PER_UNIT["h"]),
+        (NS_PER_UNIT["h"], None),
+    ):
         rounded = max(1, -(-ns // unit)) * unit
         if limit is None or rounded <= limit:
             return format_duration(rounded)
@@ -60,15 +77,18 @@ def round_up_duration(ns: int) -> str:
 MOST = 0.5
 """A culprit with this share of the time is a surer cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
-"""Durations that are proposed where none is known: the first that is clearly longer than what was measured."""
+"""Durations that are proposed where none is known: the first that is clearly longer than what was measured.
+"""
 
 
 @dataclass(frozen=True)
 class Blame:
     """What took most of the explained latencies of a step.
 
-    `name`: as a list names it. `time_share`: its share of their time (0 to 1). `worst_ns`: its time in one of them.
-    `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it; None if there is nothing to change.
+    `name`: as a list names it. `time_share`: its share of their time (0 to 1). `worst_ns`: its time in one of
+    them.
+    `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it; None if
+    there is nothing to change.
     """
 
     name: str
@@ -80,7 +100,8 @@ class Blame:
 
 @dataclass(frozen=True)
 class Done:
-    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its steps.
+    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its
+    steps.
 
     `blame`: for the step that is judged; None if its latencies were not explained.
     """
@@ -92,7 +113,9 @@ class Done:
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
         """What the run measured. What was imported is measured by `rtgauge run`."""
-        command = tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
+        command = (
+            tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
+        )
         return cls(("rtgauge", *command[1:]), frozenset(step.key.load for step in steps))
 
     @classmethod
@@ -100,7 +123,9 @@ class Done:
         """For a step of which the run is not known."""
         target = step.key.targets.get("self", LOCAL)
         verb = ("run",) if step.key.probe == DEFAULT else ("probe", step.key.probe)
-        return cls(("rtgauge", *verb, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
+        return cls(
+            ("rtgauge", *verb, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load})
+        )
 
     @property
     def is_run(self) -> bool:
@@ -120,23 +145,38 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if (word.startswith("--") and word[2:] in names) or (word == "--set" and rest and rest[0].partition("=")[0] in names):
+        if (word.startswith("--") and word[2:] in names) or (
+            word == "--set" and rest and rest[0].partition("=")[0] in names
+        ):
             rest = rest[1:]
         elif not (word.startswith("--") and "=" in word and word[2:].partition("=")[0] in names):
             kept.append(word)
     return kept
 
 
-def _again(done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = "") -> str:
-    """The command that was given, with `options` in place of what it said of them: parameters of the probe, `load` or `deployment`; `flag`: one more."""
+def _again(
+    done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = ""
+) -> str:
+    """The command that was given, with `options` in place of what it said of them: parameters of the probe,
+    `load` or `deployment`; `flag`: one more.
+    """
     probe = probe_of(step)
-    replaced = {other for group in probe.alternatives if group & options.keys() for other in group} | options.keys() | {"require"}
-    end = done.command.index("--") if "--" in done.command else len(done.command)  # behind it is the program that is watched
+    replaced = (
+        {other for group in probe.alternatives if group & options.keys() for other in group}
+        | options.keys()
+        | {"require"}
+    )
+    end = (
+        done.command.index("--") if "--" in done.command else len(done.command)
+    )  # behind it is the program that is watched
     command = _without(done.command[:end], replaced)
     for name, value in options.items():
         direct = not done.is_run or name in RUN_OPTIONS
         command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
-    return " ".join(quoted(word) for word in [*command, *([flag] if flag else []), "--require", str(requirement), *done.command[end:]])
+    return " ".join(
+        quoted(word)
+        for word in [*command, *([flag] if flag else []), "--require", str(requirement), *done.command[end:]]
+    )
 
 
 def _measured_ns(step: Step) -> int:
@@ -144,7 +184,11 @@ def _measured_ns(step: Step) -> int:
     if step.start_ns is not None and step.end_ns is not None:
         return step.end_ns - step.start_ns
     interval = step.parameters.get("interval_ns")
-    return step.total.count * interval // max(1, len(step.series)) if step.total is not None and isinstance(interval, int) else 0
+    return (
+        step.total.count * interval // max(1, len(step.series))
+        if step.total is not None and isinstance(interval, int)
+        else 0
+    )
 
 
 def _longer(step: Step) -> str | None:
@@ -176,7 +220,10 @@ def next_when_held(done: Done, step: Step, requirement: Requirement) -> str:
     longer = _longer(step)
     if longer is None:
         return "measure again after each change of kernel, firmware or settings"
-    return f"let it run as long as the machine is to run: {_again(done, step, requirement, {'duration': longer})}"
+    return (
+        "let it run as long as the machine is to run: "
+        f"{_again(done, step, requirement, {'duration': longer})}"
+    )
 
 
 def next_for_invalid(mark: Mark) -> str:
@@ -194,21 +241,43 @@ def _next_for_blame(done: Done, step: Step, requirement: Requirement, blame: Bla
     again = _again(done, step, requirement, {})
     share = format_share(blame.time_share)
     if blame.is_own_work:
-        return f"shorten an activation: the thread's own work took {share} of the largest times, {format_time(blame.worst_ns)} in one; then: {again}"
-    return None if blame.remedy is None else f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
+        return (
+            f"shorten an activation: the thread's own work took {share} of the largest times, "
+            f"{format_time(blame.worst_ns)} in one; then: {again}"
+        )
+    return (
+        None
+        if blame.remedy is None
+        else f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
+    )
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""So many times the 99th percentile, and so many times every other one, is an event of its own, which no other kernel need mend."""
+"""So many times the 99th percentile, and so many times every other one, is an event of its own, which no
+other kernel need mend.
+"""
 
 
 def _is_one_event(step: Step) -> bool:
     """Whether the largest value is far above all others but those of the same time."""
     total = step.total
-    if total is None or total.max_ns is None or total.p99_ns is None or total.max_ns <= HUGE * max(total.p99_ns, 1):
+    if (
+        total is None
+        or total.max_ns is None
+        or total.p99_ns is None
+        or total.max_ns <= HUGE * max(total.p99_ns, 1)
+    ):
         return False
     far = [outlier for outlier in step.outliers if outlier.value_ns * HUGE_SHARE > total.max_ns]
-    return len(joint_events(Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far)) <= 1
+    return (
+        len(
+            joint_events(
+                Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns)
+                for outlier in far
+            )
+        )
+        <= 1
+    )
 
 
 def _without_flag(done: Done) -> Done:
@@ -216,11 +285,15 @@ def _without_flag(done: Done) -> Done:
 
 
 def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
-    """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of the time, known disturbances, other culprits,
+    """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of
+    the time, known disturbances, other culprits,
     C-states, the kernel, a CPU of its own."""
     keys = key_names(probe_of(step))
     if step.parameters.get("policy") == "other" and "policy" in keys:
-        return f"measure at a real-time priority: {_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
+        return (
+            "measure at a real-time priority: "
+            f"{_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
+        )
     against_culprit = None if done.blame is None else _next_for_blame(done, step, requirement, done.blame)
     if against_culprit is not None and done.blame is not None and done.blame.time_share >= MOST:
         return against_culprit
@@ -230,21 +303,43 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
     if against_culprit is not None:
         return against_culprit
     dma_latency = step.parameters.get("dma_latency_us")
-    if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:  # the engine's word for `off`
+    if (
+        isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys
+    ):  # the engine's word for `off`
         return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"
     if _is_one_event(step) and "explain" in keys and not is_explained(step.parameters):
         command = _without_flag(done)
-        return f"see what the largest one was, and on which CPU: {_again(command, step, requirement, {}, '--explain')}"
+        return (
+            "see what the largest one was, and on which CPU: "
+            f"{_again(command, step, requirement, {}, '--explain')}"
+        )
     model = brief(facts)["preemption"]
-    if model in {"none", "voluntary", "lazy"} and fact(facts, "kernel", "preemption", "sources", "version") == "PREEMPT_DYNAMIC":
-        return f"boot with preempt=full (this kernel can, and runs with {model}), then: {_again(done, step, requirement, {})}"
+    if (
+        model in {"none", "voluntary", "lazy"}
+        and fact(facts, "kernel", "preemption", "sources", "version") == "PREEMPT_DYNAMIC"
+    ):
+        return (
+            f"boot with preempt=full (this kernel can, and runs with {model}), then: "
+            f"{_again(done, step, requirement, {})}"
+        )
     if model not in {None, "unknown", "PREEMPT_RT"}:
         again = _again(done, step, requirement, {})
-        return f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install linux-image-rt-amd64 or -arm64), then: {again}"
+        return (
+            f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "
+            f"linux-image-rt-amd64 or -arm64), then: {again}"
+        )
     if brief(facts)["virtual_machine"]:
-        return f"measure on the bare machine (this one is virtual), then: {_again(done, step, requirement, {})}"
+        return (
+            f"measure on the bare machine (this one is virtual), then: {_again(done, step, requirement, {})}"
+        )
     if step.key.deployment == AS_IS and not (step.deployment is not None and step.deployment.isolated):
         if done.is_run:
-            return f"isolate a CPU for the real-time task and measure on it: {_again(done, step, requirement, {'deployment': 'MI'})}"
-        return f"isolate a CPU for the real-time task and measure on it: rtgauge deploy apply MI, then: {_again(done, step, requirement, {})}"
+            return (
+                "isolate a CPU for the real-time task and measure on it: "
+                f"{_again(done, step, requirement, {'deployment': 'MI'})}"
+            )
+        return (
+            "isolate a CPU for the real-time task and measure on it: rtgauge deploy apply MI, then: "
+            f"{_again(done, step, requirement, {})}"
+        )
     return "look for what else makes it late: rtgauge audit"

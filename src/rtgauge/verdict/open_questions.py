@@ -31,11 +31,19 @@ class OpenQuestion(Model):
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
     """The command that measures what is required, idle and loaded, and judges it."""
     known = preset_of(requirement.metric)
-    words = ["rtgauge run", *([known[1]] if known is not None else []), *(["--duration 1h"] if longer else []), *more, f'--require "{requirement}"']
+    words = [
+        "rtgauge run",
+        *([known[1]] if known is not None else []),
+        *(["--duration 1h"] if longer else []),
+        *more,
+        f'--require "{requirement}"',
+    ]
     return " ".join(words)
 
 
-def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[str, str]]) -> OpenQuestion | None:
+def _rare(
+    requirement: Requirement, records: Sequence[Record], used: set[tuple[str, str]]
+) -> OpenQuestion | None:
     """Whether the extreme-value estimate reaches the bound where the sample does not."""
     if requirement.allowed != 0:
         return None
@@ -49,31 +57,54 @@ def _rare(requirement: Requirement, records: Sequence[Record], used: set[tuple[s
             if beyond is not None:
                 return OpenQuestion(
                     what=f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
-                    changes=f"the extreme-value estimate of {line.label} is {format_time(beyond.ns)} there, which is over the bound: a longer run may fail",
+                    changes=(
+                        f"the extreme-value estimate of {line.label} is {format_time(beyond.ns)} there, "
+                        "which is over the bound: a longer run may fail"
+                    ),
                     command=measure_command(requirement, longer=True),
                 )
     return None
 
 
-def questions(requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool) -> list[OpenQuestion]:
-    """What `used` leaves open. `on_the_way`: the answer rests on a failure, so what could mend that failure is listed too."""
+def questions(
+    requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
+) -> list[OpenQuestion]:
+    """What `used` leaves open.
+
+    `on_the_way`: the answer rests on a failure, so what could mend that failure is listed too.
+    """
     if not used:
         return []
     metric = requirement.metric
     questions: list[OpenQuestion] = []
     if all(evidence.load == "idle" for evidence in used):
         questions.append(
-            OpenQuestion(what="anything but idle", changes="a loaded machine is later, often by orders of magnitude", command=measure_command(requirement))
+            OpenQuestion(
+                what="anything but idle",
+                changes="a loaded machine is later, often by orders of magnitude",
+                command=measure_command(requirement),
+            )
         )
     period = requirement.period_ns
-    slower = [evidence for evidence in used if period is not None and evidence.interval_ns is not None and evidence.interval_ns > period]
+    slower = [
+        evidence
+        for evidence in used
+        if period is not None and evidence.interval_ns is not None and evidence.interval_ns > period
+    ]
     if slower and period is not None:
         known = preset_of(metric)
         pace = known[0].pace if known is not None else None
-        setting = [] if pace is None else [f"--set {pace.period.removesuffix('_ns')}={format_duration(period * pace.activations)}"]
+        setting = (
+            []
+            if pace is None
+            else [f"--set {pace.period.removesuffix('_ns')}={format_duration(period * pace.activations)}"]
+        )
         questions.append(
             OpenQuestion(
-                what=f"the period that is required: {slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}",
+                what=(
+                    f"the period that is required: {slower[0].step} was measured every "
+                    f"{format_duration(slower[0].interval_ns or 0)}"
+                ),
                 changes="a machine that has to act more often may be later, and has less time to catch up",
                 command=measure_command(requirement, *setting),
             )
@@ -81,7 +112,9 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
     rare = _rare(requirement, records, {(evidence.record, evidence.step) for evidence in used})
     if rare is not None:
         questions.append(rare)
-    doubtful = next((evidence for evidence in used if any(mark.startswith("doubtful") for mark in evidence.marks)), None)
+    doubtful = next(
+        (evidence for evidence in used if any(mark.startswith("doubtful") for mark in evidence.marks)), None
+    )
     if doubtful is not None:
         marks = ", ".join(mark for mark in doubtful.marks if mark.startswith("doubtful"))
         questions.append(
@@ -103,11 +136,21 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
         questions.append(
             OpenQuestion(
                 what="the whole way from an input to an output: latency is of a timer's wake-up alone",
-                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
-                command=measure_command(replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"),
+                changes=(
+                    "an interrupt, a driver and a write to the line come on top (17,27: the lines of "
+                    "your board)"
+                ),
+                command=measure_command(
+                    replace(requirement, metric="response"), "--set path=gpio:/dev/gpiochip0:17,27"
+                ),
             )
         )
-    steps = [step for record in records for step in record.steps if (str(record.path), step.id) in {(evidence.record, evidence.step) for evidence in used}]
+    steps = [
+        step
+        for record in records
+        for step in record.steps
+        if (str(record.path), step.id) in {(evidence.record, evidence.step) for evidence in used}
+    ]
     if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
         questions.append(
             OpenQuestion(
@@ -116,11 +159,16 @@ def questions(requirement: Requirement, records: Sequence[Record], used: Sequenc
                 command=measure_command(replace(requirement, metric="jitter")),
             )
         )
-    if metric != "latency" and all(str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps):
+    if metric != "latency" and all(
+        str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps
+    ):
         questions.append(
             OpenQuestion(
                 what="the line itself: it was measured within the machine, over loop",
-                changes="an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)",
+                changes=(
+                    "an interrupt, a driver and a write to the line come on top (17,27: the lines of "
+                    "your board)"
+                ),
                 command=measure_command(requirement, "--set path=gpio:/dev/gpiochip0:17,27"),
             )
         )

@@ -18,19 +18,23 @@ DEFAULT_CONFIDENCE = Fraction(95, 100)
 
 LIFE_SAFETY = frozenset({"life-safety", "life-safety-hard", "safety", "safety-critical"})
 NO_LIFE_SAFETY = (
-    "life-safety is refused: no measurement of a sample shows that people cannot be hurt, and nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
+    "life-safety is refused: no measurement of a sample shows that people cannot be hurt, and "
+    "nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
     "it takes hardware and software that are built and certified for it"
 )
 """The refusal where lives or much property depend on a deadline."""
 
-_TERM = re.compile(r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?")
+_TERM = re.compile(
+    r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?"
+)
 
 
 @dataclass(frozen=True)
 class Requirement:
     """A bound on one metric that a share of the activations must keep.
 
-    `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must be.
+    `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must
+    be.
     `period_ns` is None where the requirement names none.
     """
 
@@ -48,8 +52,13 @@ class Requirement:
     def __str__(self) -> str:
         """As one writes it; parses to the same requirement."""
         period = "" if self.period_ns is None else f"period={format_duration(self.period_ns)} "
-        confidence = "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
-        return f"{period}{self.metric}<={format_duration(self.bound_ns)} hardness={format_percent(self.hardness)}{confidence}"
+        confidence = (
+            "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
+        )
+        return (
+            f"{period}{self.metric}<={format_duration(self.bound_ns)} "
+            f"hardness={format_percent(self.hardness)}{confidence}"
+        )
 
 
 def format_percent(share: Fraction) -> str:
@@ -96,9 +105,11 @@ def _duration(text: str, key: str, value: str) -> int:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
+    """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in
+    any order.
 
-    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin judge (2010, tables 4 to 9). Without
+    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin
+    judge (2010, tables 4 to 9). Without
     `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is `latency<=TIME hardness=99.9%`.
     Raises InputError that says what is wrong and, for an unknown key, the nearest one.
     """
@@ -110,13 +121,20 @@ def parse_requirement(text: str) -> Requirement:
     while at < len(text.rstrip()):
         match = _TERM.match(text, at)
         if match is None:
-            raise _wrong(text, f"'{text[at:].strip()[:40]}' is not understood (a number and its unit are written together)")
+            raise _wrong(
+                text,
+                f"'{text[at:].strip()[:40]}' is not understood (a number and its unit are written together)",
+            )
         at = match.end()
         key, sign, value = match[1].lower(), match[2], match[3]
         quantile = re.fullmatch(r"p([0-9.]+)", key)
         if quantile is not None:
             if "hardness" in values:
-                raise _wrong(text, f"p{quantile[1]} and hardness say the same; give latency{sign}{value} hardness={quantile[1]}%")
+                raise _wrong(
+                    text,
+                    f"p{quantile[1]} and hardness say the same; give latency{sign}{value} "
+                    f"hardness={quantile[1]}%",
+                )
             key, values["hardness"] = "latency", f"{quantile[1]}%"
         if key not in (*metrics, *SETTINGS):
             raise _wrong(text, f"unknown key '{key}'{nearest(key, (*metrics, *SETTINGS))}")
@@ -132,11 +150,17 @@ def parse_requirement(text: str) -> Requirement:
         raise _wrong(text, f"{' and '.join(bounds)} together; one bound at a time")
     period = _duration(text, "period", values["period"]) if "period" in values else None
     hardness = _percent(text, "hardness", values["hardness"]) if "hardness" in values else Fraction(1)
-    confidence = _percent(text, "confidence", values["confidence"]) if "confidence" in values else DEFAULT_CONFIDENCE
+    confidence = (
+        _percent(text, "confidence", values["confidence"]) if "confidence" in values else DEFAULT_CONFIDENCE
+    )
     if bounds:
-        return Requirement(bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence)
+        return Requirement(
+            bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence
+        )
     if period is None:
-        raise _wrong(text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is named")
+        raise _wrong(
+            text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is named"
+        )
     if period < 2:
         raise _wrong(text, "half a period of 1ns is no bound: name one, like latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

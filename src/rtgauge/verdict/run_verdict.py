@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The verdict on a whole run, in one sentence: how many of its loads keep the requirement, and which is the worst."""
+"""The verdict on a whole run, in one sentence: how many of its loads keep the requirement, and which is the
+worst.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 
 MOST_LEFT_OUT = 3
 """So many things that were left out are named."""
-_OTHERS = {VerdictWord.HOLDS: "hold", VerdictWord.MARGINAL: "marginal", VerdictWord.CANNOT_TELL: "cannot tell"}
+_OTHERS = {
+    VerdictWord.HOLDS: "hold",
+    VerdictWord.MARGINAL: "marginal",
+    VerdictWord.CANNOT_TELL: "cannot tell",
+}
 SHARE_METRICS = {"latency": "late", "response": "late"}
 """What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
 
@@ -41,10 +47,20 @@ def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
         VerdictWord.MARGINAL: "is marginal" if having == 1 else "are marginal",
         VerdictWord.CANNOT_TELL: "cannot be told",
     }[word]
-    several = f" ({sum(verdict.word == word for _, verdict in each)} of {len(each)} steps)" if len(each) > total else ""
+    several = (
+        f" ({sum(verdict.word == word for _, verdict in each)} of {len(each)} steps)"
+        if len(each) > total
+        else ""
+    )
     if total == 1:
         return f"{noun} {verb}{several}" if several else ""
-    subject = f"{having} of {total} {noun}s" if having < total else f"all {total} {noun}s" if word == VerdictWord.HOLDS else f"{total} of {total} {noun}s"
+    subject = (
+        f"{having} of {total} {noun}s"
+        if having < total
+        else f"all {total} {noun}s"
+        if word == VerdictWord.HOLDS
+        else f"{total} of {total} {noun}s"
+    )
     return f"{subject} {verb}{several}"
 
 
@@ -59,13 +75,22 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
     certain, missed = int(evidence.get("violations_certain") or 0), int(evidence.get("missed") or 0)
     if certain:
         what = SHARE_METRICS.get(requirement.metric, "beyond the bound")
-        among = f", {format_count(missed)} of these missed" if 0 < missed < certain else " (missed)" if missed else ""
+        among = (
+            f", {format_count(missed)} of these missed"
+            if 0 < missed < certain
+            else " (missed)"
+            if missed
+            else ""
+        )
         parts.append(f"{format_count(certain)} of {format_count(int(evidence['activations']))} {what}{among}")
     if requirement.allowed and certain:
         parts.append(f"{format_share(float(requirement.allowed))} may be")
     if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         what = SHARE_METRICS.get(requirement.metric, "beyond it")
-        parts.append(f"at most {format_share(float(evidence['violation_share_at_most']))} {what}, at {format_percent(requirement.confidence)} confidence")
+        parts.append(
+            f"at most {format_share(float(evidence['violation_share_at_most']))} {what}, at "
+            f"{format_percent(requirement.confidence)} confidence"
+        )
     return ", ".join(parts)
 
 
@@ -73,7 +98,11 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     """What has to be known with the answer."""
     evidence = verdict.evidence
     remarks: list[str] = []
-    doubts = [str(mark).partition(": ")[2] for mark in evidence.get("marks", []) if str(mark).startswith(f"{Severity.DOUBTFUL}: ")]
+    doubts = [
+        str(mark).partition(": ")[2]
+        for mark in evidence.get("marks", [])
+        if str(mark).startswith(f"{Severity.DOUBTFUL}: ")
+    ]
     if doubts:
         remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
@@ -88,18 +117,30 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     return remarks
 
 
-def _sentence(requirement: Requirement, decisive: Verdict, each: Sequence[tuple[Step, Verdict]], names: Mapping[str, str]) -> str:
+def _sentence(
+    requirement: Requirement,
+    decisive: Verdict,
+    each: Sequence[tuple[Step, Verdict]],
+    names: Mapping[str, str],
+) -> str:
     """The conclusion: how many, the worst of them with its figures, and what has to be known with it."""
     counted = _counted(each, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
-    role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(decisive.word, "nearest to the bound")
+    role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(
+        decisive.word, "nearest to the bound"
+    )
     parts = [counted] if counted else []
     parts.append(f"{role}: {name}, {figures}" if len(each) > 1 else f"{name}: {figures}")
     if decisive.word == VerdictWord.FAILS:
-        others = {word: sum(verdict.word == word for _, verdict in each) for word in (VerdictWord.CANNOT_TELL, VerdictWord.MARGINAL)}
+        others = {
+            word: sum(verdict.word == word for _, verdict in each)
+            for word in (VerdictWord.CANNOT_TELL, VerdictWord.MARGINAL)
+        }
         parts += [f"{count} more {_OTHERS[word]}" for word, count in others.items() if count]
-    remarks = [] if decisive.word == VerdictWord.CANNOT_TELL else _remarks(decisive, [step for step, _ in each])
+    remarks = (
+        [] if decisive.word == VerdictWord.CANNOT_TELL else _remarks(decisive, [step for step, _ in each])
+    )
     return "; ".join([*parts, *remarks])
 
 
@@ -109,21 +150,40 @@ def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001
 
 
 def judge_run(
-    requirement: Requirement, record: Record, names: Mapping[str, str] | None = None, blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame
+    requirement: Requirement,
+    record: Record,
+    names: Mapping[str, str] | None = None,
+    blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame,
 ) -> list[Verdict]:
-    """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured the requirement's metric.
+    """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured
+    the requirement's metric.
 
-    A run of which something was left out cannot tell where the rest holds, unless it allows that (`allow_left_out`).
-    `names`: step id -> what to call the step. `blame_of`: what took most of a step's latencies, for the advice.
+    A run of which something was left out cannot tell where the rest holds, unless it allows that
+    (`allow_left_out`).
+    `names`: step id -> what to call the step. `blame_of`: what took most of a step's latencies, for the
+    advice.
     Steps of other metrics are left aside; where none is left, the run cannot tell.
     Raises RecordError for a damaged record.
     """
-    measured = [step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)]
+    measured = [
+        step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
+    ]
     done = Done.of_run(record.run, record.steps)
     each: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", "")) or None
-        each.append((step, judge(requirement, step, record.windows(step), facts, done=replace(done, blame=blame_of(record, step)))))
+        each.append(
+            (
+                step,
+                judge(
+                    requirement,
+                    step,
+                    record.windows(step),
+                    facts,
+                    done=replace(done, blame=blame_of(record, step)),
+                ),
+            )
+        )
     decisive = worst([verdict for _, verdict in each])
     if decisive is None:
         return [
@@ -136,26 +196,37 @@ def judge_run(
         ]
     tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in ORDER}
     reason = _sentence(requirement, decisive, each, names or {})
-    whole = decisive.model_copy(update={"step": None, "reason": reason, "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally}})
+    whole = decisive.model_copy(
+        update={
+            "step": None,
+            "reason": reason,
+            "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally},
+        }
+    )
     return [_with_left_out(whole, record.run), *(verdict for _, verdict in each)]
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
-    """The verdict on a run with what of the plan was left out: nobody knows how that would have been, so that the rest alone does not hold.
+    """The verdict on a run with what of the plan was left out: nobody knows how that would have been, so that
+    the rest alone does not hold.
 
     Where it is allowed to be left out, it is said only.
     """
     missing = left_out_of(run)
     if not missing:
         return whole
-    words = "; ".join(missing[:MOST_LEFT_OUT]) + (f"; {len(missing) - MOST_LEFT_OUT} more" if len(missing) > MOST_LEFT_OUT else "")
+    words = "; ".join(missing[:MOST_LEFT_OUT]) + (
+        f"; {len(missing) - MOST_LEFT_OUT} more" if len(missing) > MOST_LEFT_OUT else ""
+    )
     evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
     if run.allow_left_out or whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
         return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
     remedy = run.left_out[0].remedy if run.left_out else "measure the rest: rtgauge run --resume"
     following = f"{remedy}; or judge without it: --allow-left-out"
     reason = f"{words}; without it: {whole.reason}"
-    return whole.model_copy(update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following, "evidence": evidence})
+    return whole.model_copy(
+        update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following, "evidence": evidence}
+    )
 
 
 def measuring_command(requirement: Requirement) -> str:
@@ -163,6 +234,10 @@ def measuring_command(requirement: Requirement) -> str:
     known = preset_of(requirement.metric)
     if known is not None:
         return f'rtgauge run {known[1]} --require "{requirement}"'
-    probe, metric = next((probe, metric) for probe in PROBES.values() if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None)
+    probe, metric = next(
+        (probe, metric)
+        for probe in PROBES.values()
+        if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None
+    )
     space = "" if metric.space is None else f" --space {metric.space}"
     return f'rtgauge probe {probe.name}{space} --require "{requirement}"'

@@ -24,9 +24,11 @@ MOST_STRETCHES = 1_000
 
 @dataclass(frozen=True)
 class Violations:
-    """Among `activations` (measured and missed), `certain` broke the bound and at most `possible` did (certain ones among them).
+    """Among `activations` (measured and missed), `certain` broke the bound and at most `possible` did
+    (certain ones among them).
 
-    They differ where the bound lies inside a bin, where a foreign histogram does not say how late its overflow was, or
+    They differ where the bound lies inside a bin, where a foreign histogram does not say how late its
+    overflow was, or
     where the figures are coarser than 1 ns. `missed` ones are in both: a missed activation breaks any bound.
     """
 
@@ -35,7 +37,9 @@ class Violations:
     possible: int
     missed: int
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
-    """Possible violations and activations of each stretch of time, all series together, in their order; at most MOST_STRETCHES of them."""
+    """Possible violations and activations of each stretch of time, all series together, in their order; at
+    most MOST_STRETCHES of them.
+    """
 
 
 def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
@@ -51,11 +55,15 @@ def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1) -> Violations:
+def count_violations(
+    windows: pl.DataFrame, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1
+) -> Violations:
     """Activations of these series (None: of all) in the measured phase that are later than `bound_ns`.
 
-    Counted window by window, since a window's exact extremes say more than its bins: none is late where the maximum is not, all are
-    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is early by more than the bound breaks it too.
+    Counted window by window, since a window's exact extremes say more than its bins: none is late where the
+    maximum is not, all are
+    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is
+    early by more than the bound breaks it too.
     """
     import polars as pl
 
@@ -72,7 +80,9 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection
     broken = np.bincount(at, of_missed).astype(np.int64)
     slack = resolution_ns - 1
     certain = possible = 0
-    beyond = pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
+    beyond = (
+        pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
+    )
     late = chosen & (pl.col("count") > 0) & beyond
     rows = (row for part in windows.iter_slices(SLICE) for row in part.filter(late).iter_rows(named=True))
     for signed in rows:
@@ -89,9 +99,15 @@ def count_violations(windows: pl.DataFrame, bound_ns: int, *, series: Collection
         unplaced = row["count"] - int(counts.sum())
         # The maximum is known: where it is late and its bin does not say so, one is certain.
         top = row["max_ns"]
-        if top is not None and top > bound_ns and (unplaced > 0 or int(lower_ns(signed_bin_of(top))) <= bound_ns):
+        if (
+            top is not None
+            and top > bound_ns
+            and (unplaced > 0 or int(lower_ns(signed_bin_of(top))) <= bound_ns)
+        ):
             surely += 1
         certain += surely
         possible += max(surely, maybe + unplaced)
         broken[row["index"] // together] += max(surely, maybe + unplaced)
-    return Violations(count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0]))
+    return Violations(
+        count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0])
+    )

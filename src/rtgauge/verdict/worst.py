@@ -16,7 +16,11 @@ ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, Verdi
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
-    """Sorts verdicts: the largest decides. Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes longest."""
+    """Sorts verdicts: the largest decides.
+
+    Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes
+    longest.
+    """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
     share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
@@ -25,18 +29,31 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
     lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
     order = ORDER.index(verdict.word)
     if verdict.word == VerdictWord.CANNOT_TELL:
-        return order, float(evidence.get("invalid") is True), float(evidence.get("duration_needed_ns") or 0), lateness
+        return (
+            order,
+            float(evidence.get("invalid") is True),
+            float(evidence.get("duration_needed_ns") or 0),
+            lateness,
+        )
     by_share = evidence.get("hardness") not in (None, 1.0)
     return (order, share, lateness, 0.0) if by_share else (order, lateness, share, 0.0)
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the worst. None for none."""
+    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the
+    worst.
+
+    None for none.
+    """
     return max(verdicts, key=_badness, default=None)
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot tell. A failure that was measured comes first."""
+    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot
+    tell.
+
+    A failure that was measured comes first.
+    """
     decisive = worst(verdicts)
     if decisive is not None and decisive.word == VerdictWord.FAILS:
         return EXIT_FAILS

@@ -34,7 +34,10 @@ def test_the_papers_critical_value():
     assert critical_value(22, 0.05) == pytest.approx(33.924, abs=5e-4)
 
 
-@pytest.mark.parametrize(("freedom", "alpha", "value"), [(1, 0.05, 3.841), (10, 0.05, 18.307), (10, 0.01, 23.209), (100, 0.05, 124.342)])
+@pytest.mark.parametrize(
+    ("freedom", "alpha", "value"),
+    [(1, 0.05, 3.841), (10, 0.05, 18.307), (10, 0.01, 23.209), (100, 0.05, 124.342)],
+)
 def test_critical_values_of_printed_tables(freedom, alpha, value):
     assert critical_value(freedom, alpha) == pytest.approx(value, abs=6e-4)
     assert exceedance_probability(critical_value(freedom, alpha), freedom) == pytest.approx(alpha)
@@ -56,12 +59,16 @@ def test_the_statistic_is_scipys_also_where_the_sizes_differ():
     rng = np.random.default_rng(1)
     base, side = rng.integers(5, 500, 30), rng.integers(5, 900, 30)
     expected = base * side.sum() / base.sum()
-    assert paper_test(histogram(side), histogram(base), scale=Scale.COUNTS).statistic == pytest.approx(chisquare(side, expected).statistic)
+    assert paper_test(histogram(side), histogram(base), scale=Scale.COUNTS).statistic == pytest.approx(
+        chisquare(side, expected).statistic
+    )
 
 
 def test_what_is_outside_of_the_baselines_range_goes_to_its_ends_and_empty_bins_to_the_one_below():
     baseline = (np.array([3, 4, 7]), np.array([10, 20, 30]))
-    observed, expected, empty = reshape((np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64])), baseline)
+    observed, expected, empty = reshape(
+        (np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64])), baseline
+    )
     assert observed.tolist() == [7, 24, 96]
     assert expected.tolist() == [10, 20, 30]
     assert empty == 2
@@ -89,7 +96,10 @@ def test_a_baseline_of_one_bin_an_empty_sample_and_equal_ones_are_refused():
 def test_the_textbook_test_is_scipys():
     rng = np.random.default_rng(4)
     one, other = rng.integers(10, 500, 25), rng.integers(10, 900, 25)
-    found, theirs = textbook_test(histogram(one), histogram(other)), chi2_contingency(np.array([one, other]), correction=False)
+    found, theirs = (
+        textbook_test(histogram(one), histogram(other)),
+        chi2_contingency(np.array([one, other]), correction=False),
+    )
     assert found.statistic == pytest.approx(theirs.statistic)
     assert found.p_value == pytest.approx(theirs.pvalue)
     assert found.degrees_of_freedom == theirs.dof == 24
@@ -112,9 +122,18 @@ def test_bins_become_the_papers_microseconds():
 
 
 def test_table_4_of_the_paper_cannot_come_from_raw_counts():
-    """Two samples of one distribution: by chance alone the statistic is near twice the number of bins, above the paper's critical value."""
+    """Two samples of one distribution: by chance alone the statistic is near twice the number of bins, above
+    the paper's critical value.
+    """
     rng = np.random.default_rng(7)
     shares = np.full(22, 1 / 22)
-    found = [paper_test(histogram(rng.multinomial(6_000_000, shares)), histogram(rng.multinomial(6_000_000, shares)), scale=Scale.COUNTS) for _ in range(200)]
+    found = [
+        paper_test(
+            histogram(rng.multinomial(6_000_000, shares)),
+            histogram(rng.multinomial(6_000_000, shares)),
+            scale=Scale.COUNTS,
+        )
+        for _ in range(200)
+    ]
     assert np.mean([test.statistic for test in found]) == pytest.approx(2 * 21, rel=0.1)
     assert sum(test.rejected for test in found) > 100

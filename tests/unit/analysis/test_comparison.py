@@ -27,14 +27,21 @@ from rtgauge.record.windows import merge
 from tests.support.records import WINDOW_SCHEMA, Shape, write_record
 from tests.unit.windows import row
 
-TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool", "parameters"), "") | {"processor": "not emulated", "deployment": "as-is"}
+TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool", "parameters"), "") | {
+    "processor": "not emulated",
+    "deployment": "as-is",
+}
 
 
 def side_of(label: str, windows: list[np.ndarray], record: Record, *, rows: list[dict] | None = None) -> Side:
     """A side of these latencies (ns), one array a window."""
-    frame = pl.DataFrame(rows or [row(values, index=i) for i, values in enumerate(windows)], schema=WINDOW_SCHEMA)
+    frame = pl.DataFrame(
+        rows or [row(values, index=i) for i, values in enumerate(windows)], schema=WINDOW_SCHEMA
+    )
     frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64), run=pl.lit(0))
-    return Side(label, (record,), tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1)
+    return Side(
+        label, (record,), tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1
+    )
 
 
 @pytest.fixture(name="record", scope="module")
@@ -43,7 +50,10 @@ def a_record(tmp_path_factory) -> Record:
 
 
 def body(seed: int, *, shift: float = 0, windows: int = 60) -> list[np.ndarray]:
-    return list(np.random.default_rng(seed).lognormal(np.log(6_000), 0.2, (windows, 500)).astype(np.int64) + int(shift))
+    return list(
+        np.random.default_rng(seed).lognormal(np.log(6_000), 0.2, (windows, 500)).astype(np.int64)
+        + int(shift)
+    )
 
 
 def compared(sides: list[Side], **options) -> Comparison:
@@ -65,10 +75,15 @@ def test_the_papers_eighteen_sides_show_the_one_difference_there_is(record):
 # --- the width of bins
 
 
-@pytest.mark.parametrize(("at_ns", "bin_ns", "within_ns"), [(60_000, 500, 100), (60_000, 500, 300), (15_000_000, 100_000, 50_000)])
+@pytest.mark.parametrize(
+    ("at_ns", "bin_ns", "within_ns"), [(60_000, 500, 100), (60_000, 500, 300), (15_000_000, 100_000, 50_000)]
+)
 def test_nothing_is_the_same_within_less_than_a_bin(record, at_ns, bin_ns, within_ns):
     """The truth is 4/5 of a bin apart; all samples are in the same bin."""
-    low, high = (side_of(name, [np.full(2_000, at_ns + offset)] * 40, record) for name, offset in (("a", 0), ("b", bin_ns * 4 // 5)))
+    low, high = (
+        side_of(name, [np.full(2_000, at_ns + offset)] * 40, record)
+        for name, offset in (("a", 0), ("b", bin_ns * 4 // 5))
+    )
     result = compared([low, high], within_ns=within_ns)
     for quantile in result.quantiles[:3]:
         assert quantile.no_interval is None
@@ -88,7 +103,10 @@ def overflowed(label: str, record: Record, above: int) -> Side:
     """A sample of 1,000 of which `above` are somewhere above 400 us, as other tools' histograms end."""
     values = np.full(1_000 - above, 5_000)
     rows = [{**row(values), "count": 1_000, "max_ns": 900_000}]
-    return replace(side_of(label, [], record, rows=rows), merged=merge(pl.DataFrame(rows, schema=WINDOW_SCHEMA), limits_ns={0: 400_000}))
+    return replace(
+        side_of(label, [], record, rows=rows),
+        merged=merge(pl.DataFrame(rows, schema=WINDOW_SCHEMA), limits_ns={0: 400_000}),
+    )
 
 
 def test_a_lower_bound_is_no_figure(record):
@@ -113,7 +131,9 @@ def test_a_lower_bound_is_no_figure(record):
 def test_a_rejected_side_that_is_better_everywhere_is_named(record):
     single = side_of("Single", body(1), record)
     near, better = side_of("M", body(2, shift=100), record), side_of("HM", body(3, shift=-2_000), record)
-    result = compare([single, near, better], [(near, single), (better, single)], Options(tails=False, intervals=False))
+    result = compare(
+        [single, near, better], [(near, single), (better, single)], Options(tails=False, intervals=False)
+    )
     paper = result.selections[0]
     assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])
     from rtgauge.report.compare.tables import folded_notes
@@ -124,12 +144,23 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
 # --- the sentence
 
 
-def difference(quantile: str, ns: int | None, *, side="after", baseline="before", p=(1.0, 1.0, 1.0), why=None, runs=(3, 3)) -> QuantileDifference:
+def difference(
+    quantile: str,
+    ns: int | None,
+    *,
+    side="after",
+    baseline="before",
+    p=(1.0, 1.0, 1.0),
+    why=None,
+    runs=(3, 3),
+) -> QuantileDifference:
     different, not_within, not_beyond = p if why is None else (None, None, None)
     return QuantileDifference(
-        side=side, baseline=baseline, quantile=quantile, side_runs_ns=[0] * runs[0], baseline_runs_ns=[0] * runs[1],
+        side=side, baseline=baseline, quantile=quantile, side_runs_ns=[0] * runs[0],
+        baseline_runs_ns=[0] * runs[1],
         side_ns=10_000 + (ns or 0), baseline_ns=10_000, difference_ns=ns, no_interval=why,
-        low_ns=None if ns is None else ns - 1_000, high_ns=None if ns is None else ns + 1_000, p_different=different, p_not_within=not_within,
+        low_ns=None if ns is None else ns - 1_000, high_ns=None if ns is None else ns + 1_000,
+        p_different=different, p_not_within=not_within,
         p_not_beyond=not_beyond, says="",
     )  # fmt: skip
 
@@ -141,23 +172,45 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
     ("rows", "sentence"),
     [
         (
-            [difference("p50", 100, p=SAME), difference("p99", 3_000, p=DIFFERENT), difference("p99.9", 12_300, p=BEYOND)],
-            "after against before: worse: +3.00 us at p99 and +12.3 us (+11.3 us … +13.3 us) at p99.9; the same within 2 us at p50.",
+            [
+                difference("p50", 100, p=SAME),
+                difference("p99", 3_000, p=DIFFERENT),
+                difference("p99.9", 12_300, p=BEYOND),
+            ],
+            (
+                "after against before: worse: +3.00 us at p99 and +12.3 us (+11.3 us … +13.3 us) at "
+                "p99.9; the same within 2 us at p50."
+            ),
         ),
-        ([difference("p50", -3_000, p=BEYOND)], "after against before: better: -3.00 us (-4.00 us … -2.00 us) at p50."),
+        (
+            [difference("p50", -3_000, p=BEYOND)],
+            "after against before: better: -3.00 us (-4.00 us … -2.00 us) at p50.",
+        ),
         (
             [difference("p50", -3_000, p=BEYOND), difference("p99", 5_000, p=BEYOND)],
-            "after against before: worse: +5.00 us (+4.00 us … +6.00 us) at p99; better: -3.00 us (-4.00 us … -2.00 us) at p50.",
+            (
+                "after against before: worse: +5.00 us (+4.00 us … +6.00 us) at p99; better: -3.00 us "
+                "(-4.00 us … -2.00 us) at p50."
+            ),
         ),
-        ([difference("p50", 0, p=SAME), difference("p99", 0, p=SAME)], "after and before are the same within 2 us at p50 and p99."),
-        ([difference("p50", 900)], "No difference between after and before is shown at p50, nor that they are the same within 2 us."),
+        (
+            [difference("p50", 0, p=SAME), difference("p99", 0, p=SAME)],
+            "after and before are the same within 2 us at p50 and p99.",
+        ),
+        (
+            [difference("p50", 900)],
+            "No difference between after and before is shown at p50, nor that they are the same within 2 us.",
+        ),
         (
             [difference("p50", 10, p=SAME), difference("p99", 900)],
             "No difference between after and before is shown at p99; the same within 2 us at p50.",
         ),
         (
             [difference("p50", 900, why="only 5 windows of time, at least 20 are needed")],
-            "Whether after differs from before is not known (only 5 windows of time, at least 20 are needed); as measured: p50 +900 ns.",
+            (
+                "Whether after differs from before is not known (only 5 windows of time, at least 20 "
+                "are needed); as measured: p50 +900 ns."
+            ),
         ),
         ([], "Nothing can be compared: a side is empty."),
     ],
@@ -171,43 +224,71 @@ def test_the_sentence_of_two_sides(rows, sentence):
     [
         (
             [difference("p50", 100, p=SAME, runs=(1, 1)), difference("p99", 12_300, p=BEYOND, runs=(1, 1))],
-            "In these two runs, after against before: higher: +12.3 us (+11.3 us … +13.3 us) at p99; the same within 2 us at p50",
+            (
+                "In these two runs, after against before: higher: +12.3 us (+11.3 us … +13.3 us) at "
+                "p99; the same within 2 us at p50"
+            ),
         ),
         (
             [difference("p50", -3_000, p=BEYOND, runs=(1, 4))],
-            "In the one run of after and 4 of before, after against before: lower: -3.00 us (-4.00 us … -2.00 us) at p50",
+            (
+                "In the one run of after and 4 of before, after against before: lower: -3.00 us (-4.00 "
+                "us … -2.00 us) at p50"
+            ),
         ),
         (
             [difference("p50", 0, p=SAME, runs=(1, 1))],
             "In these two runs, after and before are the same within 2 us at p50",
         ),
         (
-            [difference("p50", 4_000, side=f"after, {load}", baseline=f"before, {load}", p=BEYOND, runs=(1, 1)) for load in ("idle", "cpu")],
+            [
+                difference(
+                    "p50", 4_000, side=f"after, {load}", baseline=f"before, {load}", p=BEYOND, runs=(1, 1)
+                )
+                for load in ("idle", "cpu")
+            ],
             "In single runs, after against before: 2 higher: idle (+4.00 us at p50), cpu (+4.00 us at p50)",
         ),
         (
-            [difference("p50", 4_000, side=side, p=BEYOND, runs=(runs, 3)) for side, runs in (("a", 3), ("b", 1))],
-            "2 sides against before: 1 worse: a (+4.00 us at p50); 1 higher in single runs: b (+4.00 us at p50)",
+            [
+                difference("p50", 4_000, side=side, p=BEYOND, runs=(runs, 3))
+                for side, runs in (("a", 3), ("b", 1))
+            ],
+            (
+                "2 sides against before: 1 worse: a (+4.00 us at p50); 1 higher in single runs: b "
+                "(+4.00 us at p50)"
+            ),
         ),
     ],
 )
 def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(rows, sentence):
-    assert conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND") == f"{sentence}; repeated runs show whether that is chance: COMMAND"
+    assert (
+        conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
+        == f"{sentence}; repeated runs show whether that is chance: COMMAND"
+    )
 
 
 def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
     rows = [
         difference("p99", ns, side=f"after, {load}", baseline=f"before, {load}", p=p)
-        for load, ns, p in (("idle", 10, SAME), ("cpu", 4_000, BEYOND), ("network", 38_000_000, BEYOND), ("memory", 500, (1.0, 1.0, 1.0)))
+        for load, ns, p in (
+            ("idle", 10, SAME),
+            ("cpu", 4_000, BEYOND),
+            ("network", 38_000_000, BEYOND),
+            ("memory", 500, (1.0, 1.0, 1.0)),
+        )
     ]
     assert conclude(rows, alpha=0.05, within_ns=2_000) == (
-        "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the same within 2 us: idle; 1 no difference shown: memory."
+        "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the "
+        "same within 2 us: idle; 1 no difference shown: memory."
     )
 
 
 def test_more_sides_than_a_line_has_room_for_are_counted():
     rows = [difference("p99", 1_000 * n, side=f"side {n}", baseline="Single", p=BEYOND) for n in range(1, 8)]
-    assert conclude(rows, alpha=0.05, within_ns=2_000).endswith("side 5 (+5.00 us at p99), side 4 (+4.00 us at p99) and 3 more.")
+    assert conclude(rows, alpha=0.05, within_ns=2_000).endswith(
+        "side 5 (+5.00 us at p99), side 4 (+4.00 us at p99) and 3 more."
+    )
 
 
 # --- names
@@ -221,19 +302,29 @@ def rewritten(record: Path, **changes) -> Path:
 
 
 def made(tmp_path: Path, seed: int, created: str, **shape) -> Path:
-    return rewritten(write_record(tmp_path, Shape(seconds=1, seed=seed, loads=("idle", "cpu"), **shape)), created=created)
+    return rewritten(
+        write_record(tmp_path, Shape(seconds=1, seed=seed, loads=("idle", "cpu"), **shape)), created=created
+    )
 
 
 def test_two_runs_of_one_day_are_told_apart_by_their_time(tmp_path):
     paths = [made(tmp_path, seed, f"2026-11-21T1{seed}:03:22Z") for seed in (1, 2)]
     records = [Record.open(path) for path in paths]
     assert record_names(records) == ["11:03:22", "12:03:22"]
-    assert [side.label for side in sides_of(records)] == ["11:03:22, idle", "11:03:22, cpu", "12:03:22, idle", "12:03:22, cpu"]
+    assert [side.label for side in sides_of(records)] == [
+        "11:03:22, idle",
+        "11:03:22, cpu",
+        "12:03:22, idle",
+        "12:03:22, cpu",
+    ]
 
 
 def test_of_two_days_the_day_is_named_and_of_one_moment_the_folder(tmp_path):
     first, second = (made(tmp_path, seed, f"2026-11-2{seed}T10:00:00Z") for seed in (1, 2))
-    assert record_names([Record.open(first), Record.open(second)]) == ["2026-11-21 10:00:00", "2026-11-22 10:00:00"]
+    assert record_names([Record.open(first), Record.open(second)]) == [
+        "2026-11-21 10:00:00",
+        "2026-11-22 10:00:00",
+    ]
     alike = [Record.open(rewritten(path, created="2026-11-21T10:00:00Z")) for path in (first, second)]
     assert record_names(alike) == [first.name, second.name]
 
@@ -252,8 +343,16 @@ def test_a_renamed_folder_and_a_given_name_come_first(tmp_path):
     assert record_names([Record.open(second), Record.open(third)]) == ["tuned", "11:00:00"]
     records = open_records([second], [f"before={third}"])
     assert [record.label for record in records] == [None, "before"]
-    assert [side.label for side in sides_of(records)] == ["tuned, idle", "tuned, cpu", "before, idle", "before, cpu"]
-    assert {baseline.label for _, baseline in pairs(sides_of(records), "before")} == {"before, idle", "before, cpu"}
+    assert [side.label for side in sides_of(records)] == [
+        "tuned, idle",
+        "tuned, cpu",
+        "before, idle",
+        "before, cpu",
+    ]
+    assert {baseline.label for _, baseline in pairs(sides_of(records), "before")} == {
+        "before, idle",
+        "before, cpu",
+    }
 
 
 @pytest.mark.parametrize(
@@ -264,7 +363,10 @@ def test_a_renamed_folder_and_a_given_name_come_first(tmp_path):
         (({"network": {"port": 1, "mtu": 9}}, {"network": {"port": 2, "mtu": 9}}), ["port 1", "port 2"]),
         (({"samples": True}, {"samples": False}), ["samples", "no samples"]),
         (({"cores": [1, 2]}, {"cores": [3]}), ["cores 1+2", "cores 3"]),
-        (({"duration_ns": 10**9, "priority": 5}, {"duration_ns": 2 * 10**9, "priority": 6}), ["duration 1s priority 5", "duration 2s priority 6"]),
+        (
+            ({"duration_ns": 10**9, "priority": 5}, {"duration_ns": 2 * 10**9, "priority": 6}),
+            ["duration 1s priority 5", "duration 2s priority 6"],
+        ),
     ],
 )
 def test_parameters_in_labels_are_words(tmp_path, parameters, labels):
@@ -288,16 +390,28 @@ def over(folder: Path, *paths: str) -> Record:
 
 
 def test_a_loop_is_compared_with_a_loop_and_the_wire_with_the_wire(tmp_path):
-    sides = sides_of([over(tmp_path / "stock", "loop:eventfd", "wire"), over(tmp_path / "xenomai", "loop:mqueue", "wire")])
-    assert [(side.traits["parameters"], baseline.traits["parameters"]) for side, baseline in pairs(sides, None)] == [
+    sides = sides_of(
+        [over(tmp_path / "stock", "loop:eventfd", "wire"), over(tmp_path / "xenomai", "loop:mqueue", "wire")]
+    )
+    assert [
+        (side.traits["parameters"], baseline.traits["parameters"]) for side, baseline in pairs(sides, None)
+    ] == [
         ("path loop:mqueue", "path loop:eventfd"),
         ("path wire", "path wire"),
     ]
 
 
 def test_which_of_two_that_are_as_near_is_meant_has_to_be_said(tmp_path):
-    sides = sides_of([over(tmp_path / "stock", "loop:eventfd", "loop:pipe"), over(tmp_path / "xenomai", "loop:mqueue", "wire")])
-    with pytest.raises(InputError, match=r"loop:mqueue' could be compared with .*loop:eventfd.*loop:pipe.*choose one with --baseline"):
+    sides = sides_of(
+        [
+            over(tmp_path / "stock", "loop:eventfd", "loop:pipe"),
+            over(tmp_path / "xenomai", "loop:mqueue", "wire"),
+        ]
+    )
+    with pytest.raises(
+        InputError,
+        match=r"loop:mqueue' could be compared with .*loop:eventfd.*loop:pipe.*choose one with --baseline",
+    ):
         pairs(sides, None)
 
 
@@ -327,7 +441,10 @@ def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, mo
 def several(tmp_path: Path, *medians_ns: int, seconds: int = 2) -> list[Path]:
     """Records of one load and such medians, each drawn anew."""
     return [
-        write_record(tmp_path, Shape(seconds=seconds, seed=seed, loads=("idle",), marks=False, median_ns={"idle": median}))
+        write_record(
+            tmp_path,
+            Shape(seconds=seconds, seed=seed, loads=("idle",), marks=False, median_ns={"idle": median}),
+        )
         for seed, median in enumerate(medians_ns, 1)
     ]
 
@@ -336,7 +453,11 @@ def labelled(**sides: list[Path]) -> list[str]:
     return [word for name, paths in sides.items() for path in paths for word in ("--label", f"{name}={path}")]
 
 
-SCHEMA = Draft202012Validator(json.loads((Path(__file__).parents[3] / "docs" / "formats" / "compare.schema.json").read_text(encoding="utf-8")))
+SCHEMA = Draft202012Validator(
+    json.loads(
+        (Path(__file__).parents[3] / "docs" / "formats" / "compare.schema.json").read_text(encoding="utf-8")
+    )
+)
 
 
 def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch, capsys):
@@ -369,7 +490,12 @@ def test_repeats_of_a_step_are_runs(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("medians_ns", "status"),
-    [((6_000, 6_010, 12_000, 12_010), 1), ((12_000, 12_010, 6_000, 6_010), 0), ((6_000, 6_010, 6_020, 6_000), 0), ((6_000, 12_000), 4)],
+    [
+        ((6_000, 6_010, 12_000, 12_010), 1),
+        ((12_000, 12_010, 6_000, 6_010), 0),
+        ((6_000, 6_010, 6_020, 6_000), 0),
+        ((6_000, 12_000), 4),
+    ],
 )
 def test_the_exit_status_says_whether_a_side_is_worse(tmp_path, monkeypatch, capsys, medians_ns, status):
     paths = several(tmp_path, *medians_ns, seconds=25 if len(medians_ns) == 2 else 3)
@@ -381,17 +507,33 @@ def test_the_exit_status_says_whether_a_side_is_worse(tmp_path, monkeypatch, cap
 
 def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
     quick, slow = (
-        write_record(tmp_path, Shape(seconds=12, seed=n, loads=("idle",), marks=False, left_out=False, median_ns={"idle": us}))
+        write_record(
+            tmp_path,
+            Shape(seconds=12, seed=n, loads=("idle",), marks=False, left_out=False, median_ns={"idle": us}),
+        )
         for n, us in ((1, 6e3), (2, 9e5))
     )
-    words = ("compare", "--label", f"quick={quick}", "--label", f"slow={slow}", "--no-tails", "--no-intervals", "--require", "latency<=500us hardness=50%")
+    words = (
+        "compare",
+        "--label",
+        f"quick={quick}",
+        "--label",
+        f"slow={slow}",
+        "--no-tails",
+        "--no-intervals",
+        "--require",
+        "latency<=500us hardness=50%",
+    )
     status, out = run(monkeypatch, capsys, *words)
     assert status == 1
     first, second = out.splitlines()[:2]
     assert first.startswith("HOLDS  quick: ")
     assert second.startswith("FAILS  slow: ")
     document = Comparison.model_validate_json(run(monkeypatch, capsys, *words, "--json")[1])
-    assert {name: verdict.word for name, verdict in document.verdicts.items()} == {"quick": "holds", "slow": "fails"}
+    assert {name: verdict.word for name, verdict in document.verdicts.items()} == {
+        "quick": "holds",
+        "slow": "fails",
+    }
 
 
 @pytest.mark.parametrize("label", ["before", "=x", "before="])
@@ -431,7 +573,10 @@ def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(t
 
 
 def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, monkeypatch):
-    first, second = (write_record(tmp_path / str(seed), Shape(seconds=1, seed=seed, loads=("idle",), marks=False)) for seed in (1, 2))
+    first, second = (
+        write_record(tmp_path / str(seed), Shape(seconds=1, seed=seed, loads=("idle",), marks=False))
+        for seed in (1, 2)
+    )
     file = next(second.glob("steps/*/step.json"))
     step = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(step | {"key": step["key"] | {"probe": "tire"}}), encoding="utf-8")

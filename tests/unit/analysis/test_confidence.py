@@ -18,9 +18,11 @@ from tests.support.repeated_runs import MEDIAN_NS, System, latencies
 @pytest.mark.parametrize(
     ("violations", "count", "low", "high"),
     [
-        # R 4, binom.test(x = 682, n = 925), its own help page (Conover 1971, p. 97): 95 % two-sided 0.7076683, 0.7654066.
+        # R 4, binom.test(x = 682, n = 925), its own help page (Conover 1971, p. 97): 95 % two-sided
+        # 0.7076683, 0.7654066.
         (682, 925, 0.7076683, 0.7654066),
-        # Newcombe, Statistics in Medicine 17 (1998), table I, method 5 (Clopper-Pearson): 81/263, 15/148, 0/20, 1/29.
+        # Newcombe, Statistics in Medicine 17 (1998), table I, method 5 (Clopper-Pearson): 81/263, 15/148,
+        # 0/20, 1/29.
         (81, 263, 0.2527, 0.3676),
         (15, 148, 0.0578, 0.1617),
         (0, 20, 0.0, 0.1684),
@@ -36,7 +38,9 @@ def test_published_two_sided_intervals(violations, count, low, high):
 
 @pytest.mark.parametrize("count", [100, 10_000, 1_000_000, 10**9])
 def test_rule_of_three(count):
-    """Hanley and Lippman-Hand, If nothing goes wrong, is everything all right?, JAMA 249 (1983): about 3/n."""
+    """Hanley and Lippman-Hand, If nothing goes wrong, is everything all right?, JAMA 249 (1983): about
+    3/n.
+    """
     assert upper_bound(0, count) == pytest.approx(3 / count, rel=0.02)
     assert upper_bound(0, count) < 3 / count
 
@@ -87,7 +91,9 @@ def test_impossible_counts_are_refused(arguments):
 
 
 def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold():
-    """Latencies that depend on the one before (AR(1) 0.999), 60 windows of 1,000: how often the 95 % bound on the share above their 90 % quantile holds."""
+    """Latencies that depend on the one before (AR(1) 0.999), 60 windows of 1,000: how often the 95 % bound on
+    the share above their 90 % quantile holds.
+    """
     rng = np.random.default_rng(5)
     system = System(0.999, 1_000)
     limit = MEDIAN_NS * np.exp(0.35 * 1.2815515655446004)

@@ -31,9 +31,15 @@ SAMPLES = 60 if (NIGHTLY := bool(os.environ.get("RTGAUGE_NIGHTLY"))) else 8
 
 
 def test_port_pirie_as_published():
-    """Coles (2001), sec. 3.4.1: (3.87, 0.198, -0.050), log-likelihood 4.34, levels 4.30 and 4.69 m; more digits from the R package ismev."""
+    """Coles (2001), sec.
+
+    3.4.1: (3.87, 0.198, -0.050), log-likelihood 4.34, levels 4.30 and 4.69 m; more digits from the R package
+    ismev.
+    """
     fitted = fit(PORT_PIRIE_M)
-    assert (fitted.location, fitted.scale, fitted.shape) == pytest.approx((3.87474692, 0.19804120, -0.05008773), abs=5e-5)
+    assert (fitted.location, fitted.scale, fitted.shape) == pytest.approx(
+        (3.87474692, 0.19804120, -0.05008773), abs=5e-5
+    )
     assert fitted.log_likelihood == pytest.approx(4.339058, abs=1e-5)
     assert fitted.level(1 / 10) == pytest.approx(4.30, abs=0.005)
     assert fitted.level(1 / 100) == pytest.approx(4.69, abs=0.005)
@@ -51,7 +57,9 @@ def test_the_profile_interval_is_where_scipys_density_loses_as_much_likelihood(p
             above = float(genextreme.isf(p, -shape))  # scipy's shape has the opposite sign
             return -float(genextreme.logpdf(x, -shape, level - scale * above, scale).sum())
 
-        return -min(minimize(negative, [np.log(0.2), shape], method="Nelder-Mead").fun for shape in (-0.1, 0.0, 0.1))
+        return -min(
+            minimize(negative, [np.log(0.2), shape], method="Nelder-Mead").fun for shape in (-0.1, 0.0, 0.1)
+        )
 
     assert low is not None
     assert high is not None
@@ -61,7 +69,9 @@ def test_the_profile_interval_is_where_scipys_density_loses_as_much_likelihood(p
 
 
 def test_the_profile_interval_of_the_100_year_level_is_skewed_as_published():
-    """The interval by profile likelihood lies further up than the symmetric one of the same book, 4.38 to 5.00 m."""
+    """The interval by profile likelihood lies further up than the symmetric one of the same book, 4.38 to
+    5.00 m.
+    """
     low, high = level_interval(PORT_PIRIE_M, fit(PORT_PIRIE_M), 1 / 100)
     assert low == pytest.approx(4.49, abs=0.02)
     assert high == pytest.approx(5.26, abs=0.02)
@@ -97,7 +107,9 @@ def test_the_interval_covers_as_often_as_it_says():
         x = rng.gumbel(size=100)
         low, high = level_interval(x, fit(x), 0.01)
         inside += (low is None or low <= truth) and (high is None or truth <= high)
-    assert inside >= (550 if NIGHTLY else 26)  # 570 of 600 and 28.5 of 30 expected at 95 %; fewer have a probability of 2 %
+    assert inside >= (
+        550 if NIGHTLY else 26
+    )  # 570 of 600 and 28.5 of 30 expected at 95 %; fewer have a probability of 2 %
 
 
 def test_the_fit_test_keeps_its_level_and_sees_what_is_no_extreme_value_distribution():
@@ -120,7 +132,9 @@ def test_a_drift_and_a_serial_correlation_are_seen():
 
 @pytest.mark.parametrize(("shape", "number"), [(0.3, 100), (0.6, 50), (-0.3, 50)])
 def test_far_beyond_the_sample_the_interval_is_where_scipys_likelihood_says(shape, number):
-    """Both edges lose what they may, with scipy's density least over location and shape from many beginnings."""
+    """Both edges lose what they may, with scipy's density least over location and shape from many
+    beginnings.
+    """
     x = genextreme.rvs(-shape, loc=100_000, scale=20_000, size=number, random_state=7)
     fitted = fit(x)
     p = 1e-4
@@ -134,9 +148,16 @@ def test_far_beyond_the_sample_the_interval_is_where_scipys_likelihood_says(shap
 
     for edge in level_interval(x, fitted, p):
         assert edge is not None
-        starts = [(fitted.location + move * fitted.scale, bend) for move in (-0.2, 0.2) for bend in (fitted.shape - 0.1, fitted.shape, fitted.shape + 0.3)]
+        starts = [
+            (fitted.location + move * fitted.scale, bend)
+            for move in (-0.2, 0.2)
+            for bend in (fitted.shape - 0.1, fitted.shape, fitted.shape + 0.3)
+        ]
         options = {"xatol": 1e-6, "fatol": 1e-6, "initial_simplex": None}
-        best = min(minimize(negative, start, args=(edge,), method="Nelder-Mead", options=options).fun for start in starts)
+        best = min(
+            minimize(negative, start, args=(edge,), method="Nelder-Mead", options=options).fun
+            for start in starts
+        )
         assert 2 * (best + fitted.log_likelihood) == pytest.approx(chi2.ppf(0.95, 1), abs=0.05)
 
 
@@ -174,17 +195,25 @@ def test_windows_are_put_together_evenly_and_no_maximum_moves():
 def estimate_of(windows: np.ndarray):
     """The estimate from windows of latencies (ns), with the second opinion."""
     values, counts = np.unique(windows.astype(int), return_counts=True)
-    return estimate(windows.max(axis=1).astype(int).tolist(), [windows.shape[1]] * len(windows), histogram=(values, counts))
+    return estimate(
+        windows.max(axis=1).astype(int).tolist(),
+        [windows.shape[1]] * len(windows),
+        histogram=(values, counts),
+    )
 
 
 @pytest.mark.parametrize("late_windows", [1, 2, 3, 4, 6, 10])
 @pytest.mark.parametrize("late_ns", [200_000, 500_000, 2_000_000])
 def test_no_bound_lies_below_a_rare_second_mode(late_windows, late_ns):
-    """The mode is in 1 to 10 of 100 windows of 1,000 activations, so that it is exceeded more than once in 1e6."""
+    """The mode is in 1 to 10 of 100 windows of 1,000 activations, so that it is exceeded more than once in
+    1e6.
+    """
     for seed in range(30 if NIGHTLY else 1):
         rng = np.random.default_rng([seed, late_windows])
         windows = rng.exponential(10_000, (100, 1_000))
-        windows[rng.choice(100, late_windows, replace=False), 0] = late_ns + rng.exponential(10_000, late_windows)
+        windows[rng.choice(100, late_windows, replace=False), 0] = late_ns + rng.exponential(
+            10_000, late_windows
+        )
         found = estimate_of(windows)
         assert found.cannot is not None or (found.levels[0].high_ns or np.inf) >= late_ns
 
@@ -207,15 +236,26 @@ def test_an_upper_bound_that_is_exceeded_too_often_is_a_contradiction_and_one_la
 
 TAILS = {
     "exponential": (lambda rng, size: rng.exponential(10_000, size), lambda p: -10_000 * np.log(p)),
-    "Gumbel": (lambda rng, size: np.maximum(0, rng.gumbel(50_000, 5_000, size)), lambda p: 50_000 - 5_000 * np.log(-np.log1p(-p))),
-    "heavy": (lambda rng, size: genpareto.rvs(0.3, scale=5_000, size=size, random_state=rng), lambda p: genpareto.isf(p, 0.3, scale=5_000)),
-    "bounded": (lambda rng, size: genpareto.rvs(-0.2, scale=5_000, size=size, random_state=rng), lambda p: genpareto.isf(p, -0.2, scale=5_000)),
+    "Gumbel": (
+        lambda rng, size: np.maximum(0, rng.gumbel(50_000, 5_000, size)),
+        lambda p: 50_000 - 5_000 * np.log(-np.log1p(-p)),
+    ),
+    "heavy": (
+        lambda rng, size: genpareto.rvs(0.3, scale=5_000, size=size, random_state=rng),
+        lambda p: genpareto.isf(p, 0.3, scale=5_000),
+    ),
+    "bounded": (
+        lambda rng, size: genpareto.rvs(-0.2, scale=5_000, size=size, random_state=rng),
+        lambda p: genpareto.isf(p, -0.2, scale=5_000),
+    ),
 }
 
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_the_upper_bound_is_seldom_below_the_truth(tail):
-    """The unsafe side, both opinions, where there is an estimate: 2.5 % are expected, of 8 more than 2 have a probability of 0.1 %."""
+    """The unsafe side, both opinions, where there is an estimate: 2.5 % are expected, of 8 more than 2 have a
+    probability of 0.1 %.
+    """
     draw, level_of = TAILS[tail]
     found = [estimate_of(draw(np.random.default_rng(seed), (100, 1_000))) for seed in range(SAMPLES)]
     estimated = [each for each in found if each.cannot is None]
@@ -248,7 +288,9 @@ def test_runs_are_compared_by_kruskal_and_wallis():
 
 
 def test_of_runs_that_differ_nothing_is_extrapolated():
-    """Ten runs in a random order of their windows, so that neither drift nor serial correlation gives them away."""
+    """Ten runs in a random order of their windows, so that neither drift nor serial correlation gives them
+    away.
+    """
     rng = np.random.default_rng(6)
     order = rng.permutation(np.repeat(np.arange(10), 20))
     level = np.linspace(1, 1.5, 10)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Frequencies: the paper's tables from the paper's latencies, the tables of drawn records, markers and fractions."""
+"""Frequencies: the paper's tables from the paper's latencies, the tables of drawn records, markers and
+fractions.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,23 @@ from tests.support.timing import Drawn, Series, facts, record
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ["stock linux-chrt-user", "rt linux-chrt-user", "xeno xeno-user", "stock linux-kernel", "rt linux-kernel", "xeno xeno-kernel"]
+NAMES = [
+    "stock linux-chrt-user",
+    "rt linux-chrt-user",
+    "xeno xeno-user",
+    "stock linux-kernel",
+    "rt linux-kernel",
+    "xeno xeno-kernel",
+]
 TABLE_4 = [(67, 307, 17227), (99, 157, 796), (26, 59, 90), (7, 16, 597), (28, 43, 336), (9, 18, 37)]
 TABLE_5 = [(1.63, 0.03), (3.18, 0.63), (8.47, 5.56), (31.25, 0.84), (11.63, 1.49), (27.78, 13.51)]
 TABLE_6 = [(-2, 69, 1205), (-1, 47, 158), (-1, 34, 57), (0, 17, 504), (0, 24, 98), (-1, 23, 41)]
 TABLE_7 = [(7.25, 0.41), (10.64, 3.16), (14.71, 8.77), (29.41, 0.99), (20.83, 5.10), (21.74, 12.20)]
 
 
-@pytest.mark.parametrize(("latencies", "frequencies"), [(TABLE_4, TABLE_5), (TABLE_6, TABLE_7)], ids=["response", "periodic"])
+@pytest.mark.parametrize(
+    ("latencies", "frequencies"), [(TABLE_4, TABLE_5), (TABLE_6, TABLE_7)], ids=["response", "periodic"]
+)
 def test_the_published_frequencies_follow_from_the_published_latencies(latencies, frequencies):
     """Tables 5 and 7 of Brown & Martin, all 24 numbers, to the paper's two decimals of a kHz."""
     for (_, at95, at100), (f95, f100) in zip(latencies, frequencies, strict=True):
@@ -43,27 +54,51 @@ def _us(median: int, at95: int, at100: int, count: int = 2_000) -> list[int]:
     """Values whose median, 95 % and 100 % are these."""
     half, rest = count // 2, count - count // 2
     late = count // 20
-    return [median * 1_000] * half + [at95 * 1_000] * (rest - late) + [at95 * 1_000 + 1_000] * (late - 1) + [at100 * 1_000]
+    return (
+        [median * 1_000] * half
+        + [at95 * 1_000] * (rest - late)
+        + [at95 * 1_000 + 1_000] * (late - 1)
+        + [at100 * 1_000]
+    )
 
 
 def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path: Path):
     """From windows to text: tables 4 and 5 for records that hold the paper's numbers."""
     records = [
-        record(tmp_path / name.replace(" ", "-"), [Drawn([Series(_us(*row), "response", {"role": "master"})], "response", {"path": "loop:eventfd"})])
+        record(
+            tmp_path / name.replace(" ", "-"),
+            [
+                Drawn(
+                    [Series(_us(*row), "response", {"role": "master"})], "response", {"path": "loop:eventfd"}
+                )
+            ],
+        )
         for name, row in zip(NAMES, TABLE_4, strict=True)
     ]
     lateness, frequency = grids([one.table for one in gather(records)])
     assert lateness.columns == ["", "samples", "median", "95 %", "100 %"]
     for row, published in zip(lateness.rows, TABLE_4, strict=True):
-        assert [float(cell.replace(",", "")) for cell in row[2:]] == [pytest.approx(us, rel=0.011) for us in published]  # read as the upper end of a bin
+        assert [float(cell.replace(",", "")) for cell in row[2:]] == [
+            pytest.approx(us, rel=0.011) for us in published
+        ]  # read as the upper end of a bin
     assert [row[1][:3] for row in frequency.rows] == ["1.6", "3.1", "8.4", "31.", "11.", "27."]
-    assert [row[3] for row in frequency.rows] == ["29.0 Hz", "628 Hz", "5.56 kHz", "838 Hz", "1.49 kHz", "13.5 kHz"]
+    assert [row[3] for row in frequency.rows] == [
+        "29.0 Hz",
+        "628 Hz",
+        "5.56 kHz",
+        "838 Hz",
+        "1.49 kHz",
+        "13.5 kHz",
+    ]
     assert "half a period" in frequency.title
 
 
 def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path):
     values = [-2_000] * 1_500 + [-69_000] * 480 + [40_000] * 19 + [-1_205_000]
-    one = record(tmp_path / "r", [Drawn([Series(values, "jitter", {"role": "self"})], "periodic", {"period_ns": 7_071_000})])
+    one = record(
+        tmp_path / "r",
+        [Drawn([Series(values, "jitter", {"role": "self"})], "periodic", {"period_ns": 7_071_000})],
+    )
     (found,) = gather([one])
     line = found.table.lines[0]
     assert line.median_ns == pytest.approx(-2_000, abs=20)
@@ -73,7 +108,10 @@ def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path
 
 
 def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: Path):
-    series = [Series([300_000] * 1_000, "latency", {"role": "self"}), Series([1_000] * 1_000, "jitter", {"role": "self"})]
+    series = [
+        Series([300_000] * 1_000, "latency", {"role": "self"}),
+        Series([1_000] * 1_000, "jitter", {"role": "self"}),
+    ]
     one = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
     together = grids([found.table for found in gather([one])])[-1]
     assert together.rows == [[together.rows[0][0], "1.67 kHz", "lateness", "1.67 kHz", "lateness"]]
@@ -82,8 +120,15 @@ def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: 
 
 
 def test_what_two_roles_saw_are_two_lines_and_parts_of_a_response_are_none(tmp_path: Path):
-    periodic = Drawn([Series([1_000] * 50, "jitter", {"role": role}) for role in ("self", "observer")], "periodic", {"period_ns": 2_000_000})
-    parts = [Series([9_000] * 50, "response", {"role": "master"}), Series([1_000] * 50, "response", {"segment": "service-time"})]
+    periodic = Drawn(
+        [Series([1_000] * 50, "jitter", {"role": role}) for role in ("self", "observer")],
+        "periodic",
+        {"period_ns": 2_000_000},
+    )
+    parts = [
+        Series([9_000] * 50, "response", {"role": "master"}),
+        Series([1_000] * 50, "response", {"segment": "service-time"}),
+    ]
     one = record(tmp_path / "r", [periodic, Drawn(parts, "response", {"path": "loop:pipe"})])
     response, jitter = gather([one])
     assert [line.samples for line in response.table.lines] == [50]
@@ -115,13 +160,24 @@ def test_a_long_record_has_an_extreme_value_estimate_beyond_its_maximum(tmp_path
 
 
 def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
-    one = record(tmp_path / "r", [Drawn([Series([20_000] * 99, "response", {"role": "master"}, lost=1)], "response", {"interval_ns": 10**7})])
+    one = record(
+        tmp_path / "r",
+        [
+            Drawn(
+                [Series([20_000] * 99, "response", {"role": "master"}, lost=1)],
+                "response",
+                {"interval_ns": 10**7},
+            )
+        ],
+    )
     (found,) = gather([one])
     assert found.table.lines[0].limits[1].hz == 0
     lateness, frequency = grids([found.table])
     assert lateness.rows[0][-1] == "no end"
     assert frequency.rows[0][3] == "none"
-    assert any("without an answer" in note for figure in timing_figures([found], [SERIAL]) for note in figure.notes)
+    assert any(
+        "without an answer" in note for figure in timing_figures([found], [SERIAL]) for note in figure.notes
+    )
 
 
 def test_two_kernels_stand_side_by_side(tmp_path: Path):
@@ -142,7 +198,17 @@ def test_fraction_moves_every_frequency():
     assert highest_hz(0) is None
 
 
-@pytest.mark.parametrize(("hz", "shown"), [(None, "any"), (0, "none"), (29.02, "29.0 Hz"), (999.7, "1.00 kHz"), (13_513, "13.5 kHz"), (2e6, "2.00 MHz")])
+@pytest.mark.parametrize(
+    ("hz", "shown"),
+    [
+        (None, "any"),
+        (0, "none"),
+        (29.02, "29.0 Hz"),
+        (999.7, "1.00 kHz"),
+        (13_513, "13.5 kHz"),
+        (2e6, "2.00 MHz"),
+    ],
+)
 def test_frequencies_in_words(hz, shown: str):
     assert format_hz(hz) == shown
 
@@ -172,12 +238,19 @@ def test_a_marker_is_understood_or_refused_in_one_line(text: str):
         assert found.name.isprintable()
 
 
-@given(name=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).filter(str.strip), us=st.integers(1, 10**9))
+@given(
+    name=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).filter(
+        str.strip
+    ),
+    us=st.integers(1, 10**9),
+)
 def test_every_printable_name_makes_a_marker(name: str, us: int):
     assert parse_marker(f"{name}={us}us") == Marker(name.strip(), us * 1_000)
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "=3us", "x=3", "x=-3us", "x=0us", "x=3 parsec", "a\x1b[31m=3us", f"{'x' * 61}=3us"])
+@pytest.mark.parametrize(
+    "wrong", ["", "x", "=3us", "x=3", "x=-3us", "x=0us", "x=3 parsec", "a\x1b[31m=3us", f"{'x' * 61}=3us"]
+)
 def test_wrong_markers_are_refused(wrong: str):
     with pytest.raises(InputError, match="--marker"):
         parse_marker(wrong)
@@ -189,7 +262,10 @@ def test_a_marker_named_twice_keeps_the_last_and_too_many_are_refused():
         parse_markers([f"{n}=1us" for n in range(MOST + 1)])
 
 
-@pytest.mark.parametrize(("text", "value"), [("0.5", Fraction(1, 2)), ("1/3", Fraction(1, 3)), ("25%", Fraction(1, 4)), ("1", Fraction(1))])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.5", Fraction(1, 2)), ("1/3", Fraction(1, 3)), ("25%", Fraction(1, 4)), ("1", Fraction(1))],
+)
 def test_fractions(text: str, value: Fraction):
     assert check_fraction(text) == value
 
@@ -211,7 +287,10 @@ def test_the_options_are_the_papers_by_default():
 
 @pytest.mark.parametrize(("system", "runs"), [(System(0.999), 1), (System(windows=4, run_shift=0.15), 5)])
 def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(system, runs):
-    """The 95 % quantile of all runs is known: the median times exp(1.645 s). Bounds by the binomial distribution alone missed it in more than half of cases."""
+    """The 95 % quantile of all runs is known: the median times exp(1.645 s).
+
+    Bounds by the binomial distribution alone missed it in more than half of cases.
+    """
     rng = np.random.default_rng(3)
     truth = 20_000 * np.exp(1.645 * np.hypot(0.35, system.run_shift))
     held = 0

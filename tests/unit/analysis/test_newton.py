@@ -16,7 +16,9 @@ from rtgauge.analysis.newton import minimise, root
 def valley(q):
     """Rosenbrock's: curved, least at (1, 1)."""
     x, y = q
-    return 100 * (y - x**2) ** 2 + (1 - x) ** 2, np.array([-400 * x * (y - x**2) - 2 * (1 - x), 200 * (y - x**2)])
+    return 100 * (y - x**2) ** 2 + (1 - x) ** 2, np.array(
+        [-400 * x * (y - x**2) - 2 * (1 - x), 200 * (y - x**2)]
+    )
 
 
 def walled(q):

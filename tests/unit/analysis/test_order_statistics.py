@@ -23,9 +23,15 @@ EMPTY = np.empty(0, dtype=np.int64)
 def merged(values, *, missed=(), lost=0) -> Merged:
     values = np.asarray(values, dtype=np.int64)
     bins, counts = np.unique(signed_bin_of(values), return_counts=True) if len(values) else (EMPTY, EMPTY)
-    missed_bins, missed_counts = np.unique(signed_bin_of(np.asarray(missed, dtype=np.int64)), return_counts=True) if len(missed) else (EMPTY, EMPTY)
+    missed_bins, missed_counts = (
+        np.unique(signed_bin_of(np.asarray(missed, dtype=np.int64)), return_counts=True)
+        if len(missed)
+        else (EMPTY, EMPTY)
+    )
     low, high = (int(values.min()), int(values.max())) if len(values) else (None, None)
-    return Merged(bins, counts, len(values), len(missed) + lost, low, high, None, None, missed_bins, missed_counts)
+    return Merged(
+        bins, counts, len(values), len(missed) + lost, low, high, None, None, missed_bins, missed_counts
+    )
 
 
 @settings(max_examples=200)
@@ -64,7 +70,9 @@ def test_the_ranks_of_more_samples_than_32_bits_count():
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
 def test_the_bounds_hold_as_often_as_they_say(share: float):
-    """Of 2 000 samples of 200 drawn numbers, at least 95 % of the bounds are on their side of the true quantile."""
+    """Of 2 000 samples of 200 drawn numbers, at least 95 % of the bounds are on their side of the true
+    quantile.
+    """
     rng = np.random.default_rng(7)
     drawn = np.sort(rng.random((2_000, 200)), axis=1)
     below = (drawn[:, rank_below(share, 200, 0.95) - 1] <= share).mean()
@@ -104,12 +112,18 @@ def test_values_keep_their_signs_where_they_are_asked_for(values, data):
 
 
 @settings(max_examples=100)
-@given(st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40), st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40), st.data())
+@given(
+    st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40),
+    st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40),
+    st.data(),
+)
 def test_samples_that_may_lie_anywhere_widen_the_bounds_of_every_rank(placed, hidden, data):
     every = sorted(placed + hidden)
     rank = data.draw(st.integers(1, len(every)))
     group = Group(from_ns=every[0], count=len(hidden), max_ns=every[-1])
-    found = ranked(replace(merged(placed), count=len(every), min_ns=every[0], max_ns=every[-1], unplaced=[group]))
+    found = ranked(
+        replace(merged(placed), count=len(every), min_ns=every[0], max_ns=every[-1], unplaced=[group])
+    )
     assert found.smallest_at(rank) <= every[rank - 1] <= found.largest_at(rank)
 
 

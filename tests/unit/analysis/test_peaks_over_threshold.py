@@ -19,7 +19,9 @@ def test_the_fit_is_where_scipys_density_is_most_likely(shape):
     def negative(q):
         return genpareto.nnlf((q[1], 0, np.exp(q[0])), excess)
 
-    best = min(minimize(negative, [np.log(5_000), start], method="Nelder-Mead").fun for start in (-0.2, 0.1, 0.5))
+    best = min(
+        minimize(negative, [np.log(5_000), start], method="Nelder-Mead").fun for start in (-0.2, 0.1, 0.5)
+    )
     assert negative((np.log(scale), found)) == pytest.approx(best, abs=0.01)
 
 
@@ -30,7 +32,9 @@ def test_a_count_weighs_as_much_as_as_many_values():
 
 
 def test_the_level_and_its_interval_of_an_exponential_sample():
-    values, counts = np.unique(np.random.default_rng(3).exponential(10_000, 200_000).astype(int), return_counts=True)
+    values, counts = np.unique(
+        np.random.default_rng(3).exponential(10_000, 200_000).astype(int), return_counts=True
+    )
     found = estimate(values, counts)
     assert found is not None
     low, high = found.interval(10**6, 0.95)
@@ -47,7 +51,9 @@ def test_the_level_and_its_interval_of_an_exponential_sample():
             return value if np.isfinite(value) else 1e12
 
         best = -float(genpareto.logpdf(excess, found.shape, 0, found.scale) @ times)
-        return 2 * (min(minimize(negative, [start], method="Nelder-Mead").fun for start in (-0.2, 0.05, 0.3)) - best)
+        return 2 * (
+            min(minimize(negative, [start], method="Nelder-Mead").fun for start in (-0.2, 0.05, 0.3)) - best
+        )
 
     assert loss(low) == pytest.approx(chi2.ppf(0.95, 1), abs=0.3)
     assert loss(high) == pytest.approx(chi2.ppf(0.95, 1), abs=0.3)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Intervals over runs against scipy's Welch test, Holm's correction against a worked example, and how often like is called different from like."""
+"""Intervals over runs against scipy's Welch test, Holm's correction against a worked example, and how often
+like is called different from like.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +33,29 @@ def test_with_runs_on_both_sides_it_is_welchs_test(one, other):
     found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
     welch = ttest_ind(one, other, equal_var=False)
     low, high = welch.confidence_interval(0.95)
-    assert (found.low_ns, found.high_ns) == (pytest.approx(low, rel=1e-6, abs=2), pytest.approx(high, rel=1e-6, abs=2))
+    assert (found.low_ns, found.high_ns) == (
+        pytest.approx(low, rel=1e-6, abs=2),
+        pytest.approx(high, rel=1e-6, abs=2),
+    )
     assert found.p_different == pytest.approx(welch.pvalue, abs=1e-6)
-    within = max(ttest_ind(one, np.array(other) + offset, equal_var=False, alternative=way).pvalue for offset, way in ((-2_001, "greater"), (2_001, "less")))
+    within = max(
+        ttest_ind(one, np.array(other) + offset, equal_var=False, alternative=way).pvalue
+        for offset, way in ((-2_001, "greater"), (2_001, "less"))
+    )
     assert found.p_not_within == pytest.approx(within if within < 0.5 else 1, abs=1e-6)
 
 
 def test_a_single_run_varies_as_those_of_the_other_side():
-    """A prediction interval: mean and deviation of the runs, one more from the same (Student's t with n - 1 degrees)."""
+    """A prediction interval: mean and deviation of the runs, one more from the same (Student's t with n - 1
+    degrees).
+    """
     runs = [10_000.0, 10_400.0, 9_600.0, 10_000.0]
     error = np.std(runs, ddof=1) * np.sqrt(1 + 1 / 4) * t.ppf(0.975, 3)
     found = between_runs(exact([12_000.0]), exact(runs)).interval(alpha=0.05, within_ns=0)
-    assert (found.low_ns, found.high_ns) == (pytest.approx(2_000 - error, abs=1), pytest.approx(2_000 + error, abs=1))
+    assert (found.low_ns, found.high_ns) == (
+        pytest.approx(2_000 - error, abs=1),
+        pytest.approx(2_000 + error, abs=1),
+    )
 
 
 def test_what_rounding_hides_is_in_the_interval():
@@ -82,7 +95,10 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
 
 def test_the_distance_of_runs_that_differ_by_shifts_has_welchs_interval():
     base = np.arange(1_000, dtype=np.int64)
-    one, other = ([(base + shift, np.ones(1_000, dtype=np.int64)) for shift in shifts] for shifts in ((90_000, 93_000), (10_000, 14_000)))
+    one, other = (
+        [(base + shift, np.ones(1_000, dtype=np.int64)) for shift in shifts]
+        for shifts in ((90_000, 93_000), (10_000, 14_000))
+    )
     low, high = wasserstein_interval(one, other, alpha=0.05)
     welch = ttest_ind([90_000, 93_000], [10_000, 14_000], equal_var=False).confidence_interval(0.95)
     assert (low, high) == (pytest.approx(welch.low), pytest.approx(welch.high))
@@ -108,15 +124,22 @@ def test_the_distance_of_equal_runs_has_no_width():
     ],
 )
 def test_like_is_rarely_called_different_from_like(system, runs):
-    """Of 40 pairs, 6 or more would be called so in less than 1 of 70 tries at a level of 5 %; when windows were the units it was 13 to 26."""
+    """Of 40 pairs, 6 or more would be called so in less than 1 of 70 tries at a level of 5 %; when windows
+    were the units it was 13 to 26.
+    """
     rng = np.random.default_rng(11)
     different = covered = of = 0
     for _ in range(40):
-        one, other = (side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True))
+        one, other = (
+            side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True)
+        )
         rows = quantile_differences([(one, other)], Options())
         different += any(finding(row, alpha=0.05) in {Finding.WORSE, Finding.BETTER} for row in rows)
         told = [row for row in rows if row.p_different is not None]
-        covered += sum((row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0) for row in told)
+        covered += sum(
+            (row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0)
+            for row in told
+        )
         of += len(told)
         assert min(runs) > 1 or worse(rows, alpha=0.05) == []
     assert different < 6
@@ -143,4 +166,7 @@ def test_sides_that_are_alike_are_the_same_within_what_their_runs_allow():
     one, other = (side(name, system, 6, rng) for name in ("one", "other"))
     median = quantile_differences([(one, other)], Options(within_ns=2_000))[0]
     assert finding(median, alpha=0.05) is Finding.SAME
-    assert finding(quantile_differences([(one, other)], Options(within_ns=10))[0], alpha=0.05) is Finding.NOT_SHOWN
+    assert (
+        finding(quantile_differences([(one, other)], Options(within_ns=10))[0], alpha=0.05)
+        is Finding.NOT_SHOWN
+    )

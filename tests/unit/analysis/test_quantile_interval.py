@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The standard error of dependent scores against its definition and known variances; the bounds of a quantile, and what bounds nothing."""
+"""The standard error of dependent scores against its definition and known variances; the bounds of a
+quantile, and what bounds nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, WindowCounts, cosine_terms, error_of_sum, why_no_interval
+from rtgauge.analysis.quantile_interval import (
+    ENDLESS_NS,
+    RunQuantile,
+    WindowCounts,
+    cosine_terms,
+    error_of_sum,
+    why_no_interval,
+)
 
 
 def of_windows(windows: list[np.ndarray]) -> WindowCounts:
@@ -25,8 +34,14 @@ def of_windows(windows: list[np.ndarray]) -> WindowCounts:
 
 @given(st.lists(st.integers(0, 1000), min_size=20, max_size=200), st.integers(1, 9999))
 def test_a_quantile_is_the_nearest_rank(values, per_ten_thousand):
-    found = RunQuantile(of_windows([np.array([value]) for value in values]), Fraction(per_ten_thousand, 10_000))
-    assert found.low_ns == found.high_ns == sorted(values)[max(1, -(-per_ten_thousand * len(values) // 10_000)) - 1]
+    found = RunQuantile(
+        of_windows([np.array([value]) for value in values]), Fraction(per_ten_thousand, 10_000)
+    )
+    assert (
+        found.low_ns
+        == found.high_ns
+        == sorted(values)[max(1, -(-per_ten_thousand * len(values) // 10_000)) - 1]
+    )
     assert found.bounds(0) == (found.low_ns, found.high_ns)
 
 
@@ -47,7 +62,9 @@ def test_the_error_of_one_cosine_is_its_transform():
 
 @pytest.mark.parametrize("dependence", [0.0, 0.5])
 def test_the_error_is_that_of_dependent_values(dependence):
-    """The variance of the sum of n values of an AR(1) is n / (1 - r)² for shocks of variance 1, as n grows."""
+    """The variance of the sum of n values of an AR(1) is n / (1 - r)² for shocks of variance 1, as n
+    grows.
+    """
     rng = np.random.default_rng(1)
     squares = []
     for _ in range(200):
@@ -59,7 +76,10 @@ def test_the_error_is_that_of_dependent_values(dependence):
 
 
 def test_bounds_of_an_independent_run_are_as_wide_as_the_binomial_ones():
-    """The rank of the true median among n is binomial, with the deviation sqrt(n) / 2. Its bounds hold it: the true one is 5,000."""
+    """The rank of the true median among n is binomial, with the deviation sqrt(n) / 2.
+
+    Its bounds hold it: the true one is 5,000.
+    """
     widths = []
     for seed in range(20):
         windows = list(np.random.default_rng(seed).permutation(10_000).reshape(200, 50))
@@ -93,7 +113,9 @@ def test_where_the_run_has_no_more_samples_the_bound_is_endless():
 
 def test_too_few_windows_or_samples_are_said():
     one = np.array([1])
-    assert "only 1 window of time" in (why_no_interval(WindowCounts(one, np.array([[5_000]]), one, one), Fraction(1, 2)) or "")
+    assert "only 1 window of time" in (
+        why_no_interval(WindowCounts(one, np.array([[5_000]]), one, one), Fraction(1, 2)) or ""
+    )
     many = WindowCounts(one, np.full((30, 1), 1_000), one, one)
     assert why_no_interval(many, Fraction(999, 1000)) is None
     assert "only 3 samples lie" in (why_no_interval(many, Fraction(9999, 10000)) or "")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The search for the highest sustained frequency: it ends near the truth, it counts what was lost, and it says what it does not know."""
+"""The search for the highest sustained frequency: it ends near the truth, it counts what was lost, and it
+says what it does not know.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis.sustained import Point, RepeatResult, curves, next_period, period_series, repeat_result, without_searches
+from rtgauge.analysis.sustained import (
+    Point,
+    RepeatResult,
+    curves,
+    next_period,
+    period_series,
+    repeat_result,
+    without_searches,
+)
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
@@ -30,24 +40,55 @@ PERIODS = [parse_duration_ns(text) for text in GRID]
 
 
 def point(period_ns: int, lost: int, repeat: int = 1) -> Point:
-    return Point(step="s", repeat=repeat, period_ns=period_ns, cycles=1_000, lost=lost, over_half=lost, long=0, max_ns=1, worst_mark=None)
+    return Point(
+        step="s",
+        repeat=repeat,
+        period_ns=period_ns,
+        cycles=1_000,
+        lost=lost,
+        over_half=lost,
+        long=0,
+        max_ns=1,
+        worst_mark=None,
+    )
 
 
 def test_a_master_that_is_late_ends_it_too_and_is_named(tmp_path: Path):
     def drawn(period_ns: int, lost: int, not_made: int) -> Drawn:
-        counts = Result(name="signal", labels={"role": "master"}, values={"stimuli": 100, "not-made": not_made})
+        counts = Result(
+            name="signal", labels={"role": "master"}, values={"stimuli": 100, "not-made": not_made}
+        )
         series = Series([10_000] * 100, "response", {"role": "master"}, lost=lost)
         return Drawn([series], "response", {"interval_ns": period_ns}, results=[counts])
 
-    (by_master,) = curves([record(tmp_path / "master", [drawn(10_000_000, 0, 0), drawn(5_000_000, 0, 7), drawn(1_000_000, 3, 90)])])
-    assert [(p.cycles, p.lost, p.not_made) for p in by_master.points] == [(100, 0, 0), (100, 0, 7), (103, 3, 90)]
-    assert by_master.found == [RepeatResult(repeat=1, sustained_ns=10_000_000, failing_ns=5_000_000, by_master=True)]
+    (by_master,) = curves(
+        [
+            record(
+                tmp_path / "master",
+                [drawn(10_000_000, 0, 0), drawn(5_000_000, 0, 7), drawn(1_000_000, 3, 90)],
+            )
+        ]
+    )
+    assert [(p.cycles, p.lost, p.not_made) for p in by_master.points] == [
+        (100, 0, 0),
+        (100, 0, 7),
+        (103, 3, 90),
+    ]
+    assert by_master.found == [
+        RepeatResult(repeat=1, sustained_ns=10_000_000, failing_ns=5_000_000, by_master=True)
+    ]
     result, points = grids([by_master])
     assert result.rows[0][4] == "5.00 ms (master)"
     assert any("the slave lost nothing" in note for note in result.notes)
     assert points.columns[4] == "not made"
     assert points.rows[1][3:5] == ["0", "7 %"]
-    (by_slave,) = curves([record(tmp_path / "slave", [drawn(10_000_000, 0, 0), drawn(5_000_000, 1, 7), drawn(1_000_000, 0, 0)])])
+    (by_slave,) = curves(
+        [
+            record(
+                tmp_path / "slave", [drawn(10_000_000, 0, 0), drawn(5_000_000, 1, 7), drawn(1_000_000, 0, 0)]
+            )
+        ]
+    )
     assert not by_slave.found[0].by_master
 
 
@@ -70,7 +111,9 @@ def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: in
 def test_a_loss_at_a_long_period_ends_it_there_whatever_the_short_ones_say():
     found = repeat_result([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
     assert (found.sustained_ns, found.failing_ns) == (10_000, 5_000)
-    assert repeat_result([point(10_000, 1)], 1) == RepeatResult(repeat=1, sustained_ns=None, failing_ns=10_000)
+    assert repeat_result([point(10_000, 1)], 1) == RepeatResult(
+        repeat=1, sustained_ns=None, failing_ns=10_000
+    )
     assert repeat_result([point(10_000, 0)], 1).failing_ns is None
     assert next_period(repeat_result([point(10_000, 0)], 1)) is None
 
@@ -80,8 +123,18 @@ def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Draw
     found: list[Drawn] = []
     for repeat, limit in enumerate(limits_ns, 1):
         for period in PERIODS:
-            series = Series([10_000] * 500, "response", {"role": "master"}, lost=lost_each if period < limit else 0)
-            found.append(Drawn([series], "response", {"interval_ns": period, "path": "loop:eventfd"}, repeat=repeat, **more))
+            series = Series(
+                [10_000] * 500, "response", {"role": "master"}, lost=lost_each if period < limit else 0
+            )
+            found.append(
+                Drawn(
+                    [series],
+                    "response",
+                    {"interval_ns": period, "path": "loop:eventfd"},
+                    repeat=repeat,
+                    **more,
+                )
+            )
     return found
 
 
@@ -94,7 +147,12 @@ def test_the_study_next_keys_for_the_middle_of_each_repeat_until_it_is_near(tmp_
             break
         for key in wanted:
             limit = [150_000, 300_000][key.repeat - 1]
-            series = Series([10_000] * 500, "response", {"role": "master"}, lost=int(key.parameters["interval_ns"] < limit))
+            series = Series(
+                [10_000] * 500,
+                "response",
+                {"role": "master"},
+                lost=int(key.parameters["interval_ns"] < limit),
+            )
             drawn.append(Drawn([series], "response", key.parameters, repeat=key.repeat))
     (curve,) = curves([one])
     assert [found.complete for found in curve.found] == [True, True]
@@ -112,7 +170,10 @@ def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
         Series([10_000] * 99 + [1_500_000], "response", {"role": "master"}),
         Series([10_000] * 100, "response", {"role": "master"}),
     ]
-    drawn = [Drawn([one], "response", {"interval_ns": period}) for one, period in zip(series, (500_000, 5_000_000, 10_000_000), strict=True)]
+    drawn = [
+        Drawn([one], "response", {"interval_ns": period})
+        for one, period in zip(series, (500_000, 5_000_000, 10_000_000), strict=True)
+    ]
     (curve,) = curves([record(tmp_path / "r", drawn)])
     assert [(p.period_ns, p.cycles, p.lost, p.over_half, p.long) for p in curve.points] == [
         (10_000_000, 100, 0, 0, 0),
@@ -152,20 +213,34 @@ def test_an_invalid_step_says_nothing(tmp_path: Path):
 def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_path: Path):
     search = record(tmp_path / "search", [*steps_of([100_000]), Drawn([Series([5])], load="cpu")])
     kept = without_searches(search).steps
-    assert [(step.key.probe, step.key.parameters["interval_ns"]) for step in kept] == [("response", 10_000_000), ("wakeup", 1_000_000)]
-    few = record(tmp_path / "few", [Drawn([Series([5])], parameters={"interval_ns": period}) for period in (10**6, 10**5, 10**4)])
+    assert [(step.key.probe, step.key.parameters["interval_ns"]) for step in kept] == [
+        ("response", 10_000_000),
+        ("wakeup", 1_000_000),
+    ]
+    few = record(
+        tmp_path / "few",
+        [Drawn([Series([5])], parameters={"interval_ns": period}) for period in (10**6, 10**5, 10**4)],
+    )
     assert len(without_searches(few).steps) == 3
     assert len(period_series(few)) == 1
 
 
 def test_the_periodic_probe_acts_twice_a_period(tmp_path: Path):
-    drawn = [Drawn([Series([5] * 10, labels={"role": "self"})], "periodic", {"period_ns": period}) for period in (2_000_000, 1_000_000, 500_000)]
+    drawn = [
+        Drawn([Series([5] * 10, labels={"role": "self"})], "periodic", {"period_ns": period})
+        for period in (2_000_000, 1_000_000, 500_000)
+    ]
     (curve,) = curves([record(tmp_path / "r", drawn)])
     assert [point.period_ns for point in curve.points] == [1_000_000, 500_000, 250_000]
 
 
 @pytest.mark.parametrize(
-    ("probe", "key", "first"), [("response", "interval_ns", 10_000_000), ("wakeup", "interval_ns", 10_000_000), ("periodic", "period_ns", 20_000_000)]
+    ("probe", "key", "first"),
+    [
+        ("response", "interval_ns", 10_000_000),
+        ("wakeup", "interval_ns", 10_000_000),
+        ("periodic", "period_ns", 20_000_000),
+    ],
 )
 def test_the_first_steps_of_the_study(probe: str, key: str, first: int):
     plan = STUDY.begin(Overrides(parameters={"probe": probe}))
@@ -175,7 +250,9 @@ def test_the_first_steps_of_the_study(probe: str, key: str, first: int):
     assert len(STUDY.begin(Overrides(repeats=1, loads=["idle", "cpu"])).steps) == 2 * len(GRID)
 
 
-@pytest.mark.parametrize("wrong", [{"probe": "noise"}, {"interval": "1ms"}, {"period": "1ms"}, {"frequency": 3}])
+@pytest.mark.parametrize(
+    "wrong", [{"probe": "noise"}, {"interval": "1ms"}, {"period": "1ms"}, {"frequency": 3}]
+)
 def test_what_the_study_sets_itself_is_refused(wrong: dict[str, Any]):
     with pytest.raises(InputError):
         STUDY.begin(Overrides(parameters=wrong))
@@ -189,7 +266,9 @@ def test_adam2021_has_the_paper_s_settings_and_a_search():
     assert (periodic.parameters["period_ns"], periodic.parameters["timer"]) == (30_000_000, "timerfd")
     assert {step.tool for step in plan.steps} == {"rtgauge", "cyclictest"}
     assert {step.load for step in plan.steps} == set(adam2021.LOADS)
-    assert len({step.parameters["interval_ns"] for step in plan.steps if step.probe == "response"}) == len(GRID)
+    assert len({step.parameters["interval_ns"] for step in plan.steps if step.probe == "response"}) == len(
+        GRID
+    )
     longer = adam2021.STUDY.begin(Overrides(parameters={"cycles": 1_000_000, "timer": "nanosleep"}))
     assert {step.parameters["cycles"] for step in longer.steps if step.probe == "response"} == {1_000_000}
     with pytest.raises(InputError, match="interval"):
@@ -205,15 +284,24 @@ def test_brown2010_has_both_tnext_keys_idle_and_loaded_also_under_other_loads():
     """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
     plan = load_plan("brown2010", Overrides())
     places = [("user", "loop:eventfd"), ("user", "wire"), ("kernel", "wire")]
-    rows = [(probe, load, *place) for probe in ("response", "periodic") for load in ("idle", "brown2010") for place in places]
+    rows = [
+        (probe, load, *place)
+        for probe in ("response", "periodic")
+        for load in ("idle", "brown2010")
+        for place in places
+    ]
     assert [row_of(step) for step in plan.steps] == rows
     assert {step.parameters["priority"] for step in plan.steps} == {99}
     responses, periodics = plan.steps[:6], plan.steps[6:]
-    assert {(step.parameters["interval_min_ns"], step.parameters["interval_max_ns"]) for step in responses} == {(3_000, 7_071_000)}
+    assert {
+        (step.parameters["interval_min_ns"], step.parameters["interval_max_ns"]) for step in responses
+    } == {(3_000, 7_071_000)}
     assert {step.parameters["period_ns"] for step in periodics} == {7_071_000}
     assert {step.parameters["timer"] for step in periodics if step.space == "user"} == {"timerfd"}
     other = load_plan("brown2010", Overrides(loads=["cpu"]))
-    assert [row_of(step) for step in other.steps] == [(probe, "cpu", *place) for probe in ("response", "periodic") for place in places]
+    assert [row_of(step) for step in other.steps] == [
+        (probe, "cpu", *place) for probe in ("response", "periodic") for place in places
+    ]
 
 
 def row_of(step: StepKey) -> tuple[str, ...]:
@@ -227,14 +315,23 @@ def row_of(step: StepKey) -> tuple[str, ...]:
         ({"path": "loop:pipe"}, {("user", "loop:pipe")}),
         ({"path": "udp:192.0.2.1:7000", "role": "master"}, {("user", "udp:192.0.2.1:7000")}),
         # lines of a board: both spaces over the same ones
-        ({"path": "gpio:gpiochip0:1,2,3,4"}, {("user", "gpio:gpiochip0:1,2,3,4"), ("kernel", "gpio:gpiochip0:1,2,3,4")}),
+        (
+            {"path": "gpio:gpiochip0:1,2,3,4"},
+            {("user", "gpio:gpiochip0:1,2,3,4"), ("kernel", "gpio:gpiochip0:1,2,3,4")},
+        ),
         ({"trace-parts": True}, {("user", "loop:eventfd"), ("user", "wire"), ("kernel", "wire")}),
     ],
 )
 @pytest.mark.parametrize("source", ["brown2010", "adam2021"])
-def test_what_is_said_for_all_steps_is_said_for_those_in_the_kernel_that_can_take_it(source: str, words: dict[str, Any], rows: set[tuple[str, str]]):
+def test_what_is_said_for_all_steps_is_said_for_those_in_the_kernel_that_can_take_it(
+    source: str, words: dict[str, Any], rows: set[tuple[str, str]]
+):
     overrides = Overrides(parameters=dict(words))
-    plan = registry.adaptive_study(source, overrides).plan() if source in registry.STUDIES else load_plan(source, overrides)
+    plan = (
+        registry.adaptive_study(source, overrides).plan()
+        if source in registry.STUDIES
+        else load_plan(source, overrides)
+    )
     assert {row_of(step)[2:] for step in plan.steps if step.probe == "response"} == rows
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Event tables and moments drawn by hand. Times are in us after the release, the measured thread is 100 with real-time priority 80."""
+"""Event tables and moments drawn by hand.
+
+Times are in us after the release, the measured thread is 100 with real-time priority 80.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,17 @@ class Story:
         self.events.append(Event(RELEASE + round(time_us * 1000), cpu, name, pid, 0, 0, values))
         return self
 
-    def switch(self, time_us: float, cpu: int, before: tuple[str, int, int], after: tuple[str, int, int], state: int = 0) -> Story:
-        """A switch between two tasks of (name, pid, priority); `state` of the one before, 0: it would run on."""
+    def switch(
+        self,
+        time_us: float,
+        cpu: int,
+        before: tuple[str, int, int],
+        after: tuple[str, int, int],
+        state: int = 0,
+    ) -> Story:
+        """A switch between two tasks of (name, pid, priority); `state` of the one before, 0: it would run
+        on.
+        """
         self.at(
             time_us,
             cpu,
@@ -65,7 +77,9 @@ class Story:
     def moment(self, latency_us: float, cpu: int = 1, cpus: int = 2) -> Moment:
         """The moment of a latency that was measured on `cpu`."""
         latency = round(latency_us * 1000)
-        table = EventTable(sorted(self.events, key=lambda event: event.time_ns), tuple(range(cpus)), self.lost)
+        table = EventTable(
+            sorted(self.events, key=lambda event: event.time_ns), tuple(range(cpus)), self.lost
+        )
         return Moment(1, cpu, RELEASE, RELEASE + latency, latency, "maximum", 0, THREAD, table)
 
 

@@ -7,20 +7,29 @@ import base64
 import struct
 
 HEADER_PAGE = (
-    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t "
+    "commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char "
+    "data;\toffset:16;\tsize:4080;\tsigned:0;\n"
 )
 HEADER_EVENT = (
-    "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n\n"
-    "\tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\tdata max type_len  == 28\n"
+    "# compressed entry header\n\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray      "
+    " :   32 bits\n\n"
+    "\tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\tdata max "
+    "type_len  == 28\n"
 )
 _COMMON = (
-    "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned "
+    "char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int "
+    "common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 )
 WAKING = (
-    f"name: sched_waking\nID: 371\n{_COMMON}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-    "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n"
+    f"name: sched_waking\nID: 371\n{_COMMON}\tfield:char "
+    "comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t "
+    "pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+    "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int "
+    "target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n"
     'print fmt: "comm=%s pid=%d prio=%d target_cpu=%03d", REC->comm, REC->pid, REC->prio, REC->target_cpu\n'
 )
 HANDLER = (
@@ -33,7 +42,14 @@ HANDLER = (
 def formats(**changes: object) -> dict[str, object]:
     """`trace_formats` of a machine with two CPUs and two events."""
     events = {"sched/sched_waking": WAKING, "irq/irq_handler_entry": HANDLER}
-    return {"clock": "mono", "cpus": 2, "page_bytes": 4096, "header_page": HEADER_PAGE, "header_event": HEADER_EVENT, "events": events} | changes
+    return {
+        "clock": "mono",
+        "cpus": 2,
+        "page_bytes": 4096,
+        "header_page": HEADER_PAGE,
+        "header_event": HEADER_EVENT,
+        "events": events,
+    } | changes
 
 
 def waking(pid: int) -> bytes:
@@ -67,4 +83,7 @@ def page(time_ns: int, *events: bytes, commit: int = 0, tail: bytes = b"") -> by
 
 def encoded(**pages: list[bytes]) -> dict[str, list[str]]:
     """cpu0=[...] -> `pages` of a moment."""
-    return {cpu.removeprefix("cpu"): [base64.b64encode(raw).decode() for raw in raws] for cpu, raws in pages.items()}
+    return {
+        cpu.removeprefix("cpu"): [base64.b64encode(raw).decode() for raw in raws]
+        for cpu, raws in pages.items()
+    }

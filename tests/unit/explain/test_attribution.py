@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every class of cause, in tables drawn by hand: the parts are those that were drawn, and add up to the latency exactly."""
+"""Every class of cause, in tables drawn by hand: the parts are those that were drawn, and add up to the
+latency exactly.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def explained(moment: Moment, symbols: Symbols = NO_SYMBOLS) -> Explanation:
     """The explanation, whose parts must add up."""
     explanation = explain(moment, symbols)
     assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
-    assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in explanation.parts if part.spans)
+    assert all(
+        part.ns == sum(end - start for start, end, _ in part.spans)
+        for part in explanation.parts
+        if part.spans
+    )
     return explanation
 
 
@@ -62,11 +68,19 @@ def kept() -> Story:
 
 
 def passed_over() -> Story:
-    return Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1).switch(20, 1, HIGHER, LOWER).switch(200, 1, LOWER, MEASURED)
+    return (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .timer(2, 1)
+        .switch(20, 1, HIGHER, LOWER)
+        .switch(200, 1, LOWER, MEASURED)
+    )
 
 
 @pytest.mark.parametrize("told", [quiet, hogged, kept, passed_over])
-def test_what_comes_with_each_wake_up_is_not_needed_of_a_thread_that_its_own_cpu_wakes(told: Callable[[], Story]) -> None:
+def test_what_comes_with_each_wake_up_is_not_needed_of_a_thread_that_its_own_cpu_wakes(
+    told: Callable[[], Story],
+) -> None:
     story, lean = told(), told()
     lean.events = [event for event in lean.events if not event.name.startswith(("sched_wakeup", "hrtimer"))]
     assert parts(explained(lean.moment(210))) == parts(explained(story.moment(210)))
@@ -86,7 +100,9 @@ def test_a_handler_that_keeps_the_timer_is_named_with_its_number() -> None:
 def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1)
     story.timer(2, 1).at(50, 1, "irq_handler_entry", irq=9, name="disk").at(80, 1, "irq_handler_exit", irq=9)
-    story.at(80, 1, "softirq_entry", vec=4).at(90, 1, "nmi_handler", handler=5, delta_ns=3000, handled=1).at(95, 1, "softirq_exit", vec=4)
+    story.at(80, 1, "softirq_entry", vec=4).at(90, 1, "nmi_handler", handler=5, delta_ns=3000, handled=1).at(
+        95, 1, "softirq_exit", vec=4
+    )
     story.switch(300, 1, HIGHER, MEASURED, state=1)
     found = parts(explained(story.moment(301), Symbols((5,), ("perf_event_nmi_handler",))))
     assert found[Kind.IRQ, "disk"] == pytest.approx(30)
@@ -97,32 +113,58 @@ def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
 
 
 def test_a_task_of_the_same_priority_counts_as_a_task_and_a_lower_one_as_preemption_off() -> None:
-    for priority, kind in ((19, Kind.TASK), (-1, Kind.TASK), (20, Kind.PREEMPTION_OFF), (120, Kind.PREEMPTION_OFF)):
+    for priority, kind in (
+        (19, Kind.TASK),
+        (-1, Kind.TASK),
+        (20, Kind.PREEMPTION_OFF),
+        (120, Kind.PREEMPTION_OFF),
+    ):
         other = ("other", 400, priority)
         story = Story().switch(-500, 1, MEASURED, other, state=1).timer(1, 1).switch(400, 1, other, MEASURED)
         assert explained(story.moment(402)).main.culprit == Culprit(kind, "other"), priority
 
 
 def test_a_task_that_got_its_priority_while_it_ran_counts_as_a_task() -> None:
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1).switch(400, 1, ("hackbench", 200, 4), MEASURED)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, LOWER, state=1)
+        .timer(1, 1)
+        .switch(400, 1, ("hackbench", 200, 4), MEASURED)
+    )
     assert explained(story.moment(402)).main.culprit == Culprit(Kind.TASK, "hackbench")
 
 
 def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
-    story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80)
+    story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(
+        490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80
+    )
     story.timer(491, 1).switch(496, 1, LOWER, MEASURED)
     explanation = explained(story.moment(500), Symbols((0x1000, 0x1040), ("_stext", "stall_irqs_off+0x10")))
     assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
     assert explanation.main.ns == 490_000
-    assert "interrupts were off in stall_irqs_off while hackbench (nice 0, pid 200) ran" in sentence(explanation)
+    assert "interrupts were off in stall_irqs_off while hackbench (nice 0, pid 200) ran" in sentence(
+        explanation
+    )
 
 
 def by_stack(frames: str) -> Explanation:
     """A timer that came 490 us late, with what its interrupt found: a function at 30, a thunk at 40."""
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(490, 1).at(491.5, 1, "kernel_stack", size=3, caller=frames)
-    names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_irqs_off+0x2b", "__x86_indirect_thunk_rax+0x5")
-    return explained(story.switch(496, 1, LOWER, MEASURED).moment(500), Symbols((0x10, 0x20, 0x30, 0x40), names))
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, LOWER, state=1)
+        .timer(490, 1)
+        .at(491.5, 1, "kernel_stack", size=3, caller=frames)
+    )
+    names = (
+        "hrtimer_interrupt",
+        "asm_sysvec_apic_timer_interrupt",
+        "stall_irqs_off+0x2b",
+        "__x86_indirect_thunk_rax+0x5",
+    )
+    return explained(
+        story.switch(496, 1, LOWER, MEASURED).moment(500), Symbols((0x10, 0x20, 0x30, 0x40), names)
+    )
 
 
 @pytest.mark.parametrize("frames", ["10 20 30", "10 20 40 30"])
@@ -152,8 +194,12 @@ def test_a_late_timer_of_one_cpu_is_not_called_a_stall_of_the_machine() -> None:
 def _stopped(first_busy: bool) -> Story:
     """All CPUs silent for 800 us, with timers due on both."""
     story = Story().switch(-500, 1, MEASURED, LOWER if first_busy else IDLE, state=1)
-    story.at(-450, 0, "hrtimer_start", hrtimer=8, function=1, expires=RELEASE + 20_000).switch(-440, 0, ("other", 101, 19), IDLE, state=1)
-    story.at(800, 0, "local_timer_entry", vector=236).at(801, 0, "hrtimer_expire_entry", hrtimer=8, function=1, now=0)
+    story.at(-450, 0, "hrtimer_start", hrtimer=8, function=1, expires=RELEASE + 20_000).switch(
+        -440, 0, ("other", 101, 19), IDLE, state=1
+    )
+    story.at(800, 0, "local_timer_entry", vector=236).at(
+        801, 0, "hrtimer_expire_entry", hrtimer=8, function=1, now=0
+    )
     return story.timer(803, 1).switch(810, 1, LOWER if first_busy else IDLE, MEASURED)
 
 
@@ -188,7 +234,12 @@ def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throt
     explanation = explained(story.moment(49_005))
     assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
     assert explanation.main.ns == 49_000_000
-    story = Story().switch(-500, 1, IDLE, MEASURED).switch(100, 1, MEASURED, LOWER).switch(50_000, 1, LOWER, MEASURED)
+    story = (
+        Story()
+        .switch(-500, 1, IDLE, MEASURED)
+        .switch(100, 1, MEASURED, LOWER)
+        .switch(50_000, 1, LOWER, MEASURED)
+    )
     explanation = explained(story.moment(50_005))
     assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
     assert explanation.main.ns == 49_900_000
@@ -198,14 +249,21 @@ def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() 
     for flags, kind in ((0, Kind.THROTTLED), (4, Kind.PREEMPTION_OFF)):
         story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
         story.at(2_000, 1, "local_timer_entry", vector=236).at(2_004, 1, "local_timer_exit", vector=236)
-        story.events = [event._replace(flags=flags if event.time_ns > RELEASE + 1_000_000 else 4) for event in story.events]
-        assert explained(story.switch(40_000, 1, LOWER, MEASURED).moment(40_005)).main.culprit == Culprit(kind, "hackbench")
+        story.events = [
+            event._replace(flags=flags if event.time_ns > RELEASE + 1_000_000 else 4)
+            for event in story.events
+        ]
+        assert explained(story.switch(40_000, 1, LOWER, MEASURED).moment(40_005)).main.culprit == Culprit(
+            kind, "hackbench"
+        )
 
 
 def test_a_higher_task_that_is_not_asked_to_leave_is_no_throttling() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
-    story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(305, 1, "local_timer_exit", vector=236)
+    story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(
+        305, 1, "local_timer_exit", vector=236
+    )
     found = parts(explained(story.switch(800, 1, HIGHER, MEASURED, state=1).moment(802)))
     assert found[Kind.TASK, "hog"] == pytest.approx(790)
     assert not any(kind is Kind.THROTTLED for kind, _ in found)
@@ -214,7 +272,9 @@ def test_a_higher_task_that_is_not_asked_to_leave_is_no_throttling() -> None:
 def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(1, 0, target=1).at(40, 1, "reschedule_entry", vector=253)
-    story.at(41, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1).at(42, 1, "reschedule_exit", vector=253)
+    story.at(41, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1).at(
+        42, 1, "reschedule_exit", vector=253
+    )
     story.switch(44, 1, LOWER, MEASURED)
     found = parts(explained(story.moment(45)))
     assert found[Kind.REMOTE_WAKEUP, ""] == pytest.approx(37)
@@ -231,7 +291,9 @@ def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
 
 def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
-    story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(18, 1, "page_fault_user", address=8192, ip=1, error_code=6)
+    story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(
+        18, 1, "page_fault_user", address=8192, ip=1, error_code=6
+    )
     explanation = explained(story.switch(900, 1, MEASURED, IDLE, state=1).moment(900))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(10)
     assert parts(explanation)[Kind.FAULT_OR_OWN, ""] == pytest.approx(882)
@@ -239,25 +301,42 @@ def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work()
 
 
 def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1).at(2.5, 1, "kernel_stack", size=3, caller="10 20 30")
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, LOWER, state=1)
+        .timer(1, 1)
+        .at(2.5, 1, "kernel_stack", size=3, caller="10 20 30")
+    )
     names = ("hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt", "stall_preempt_off+0x2b")
-    explanation = explained(story.switch(800, 1, LOWER, MEASURED).moment(802), Symbols((0x10, 0x20, 0x30), names))
+    explanation = explained(
+        story.switch(800, 1, LOWER, MEASURED).moment(802), Symbols((0x10, 0x20, 0x30), names)
+    )
     assert explanation.main.culprit == Culprit(Kind.PREEMPTION_OFF, "hackbench")
     assert "could not be preempted in stall_preempt_off" in sentence(explanation)
 
 
 @pytest.mark.parametrize(("stolen_ms", "kind"), [(20, Kind.STEAL), (0, Kind.TIMER_LATE)])
 def test_silence_in_which_the_kernel_counted_steal_is_the_hypervisors(stolen_ms: int, kind: Kind) -> None:
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(23_000, 1).switch(23_006, 1, LOWER, MEASURED)
+    story = (
+        Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(23_000, 1).switch(23_006, 1, LOWER, MEASURED)
+    )
     moment = replace(story.moment(23_010), stolen_ns={1: stolen_ms * 1_000_000} if stolen_ms else {})
     explanation = explained(moment)
     assert explanation.main.culprit.kind is kind
     assert explanation.main.ns == 23_000_000
-    assert ("the hypervisor did not run the CPU: the guest's kernel counted steal on CPU 1" in sentence(explanation)) == bool(stolen_ms)
+    assert (
+        "the hypervisor did not run the CPU: the guest's kernel counted steal on CPU 1"
+        in sentence(explanation)
+    ) == bool(stolen_ms)
 
 
 def test_fair_tasks_take_turns_and_are_no_lower_tasks_of_each_other() -> None:
-    story = Story().switch(-500, 1, ("measured", THREAD, 120), ("nice", 700, 130), state=1).timer(1, 1).switch(900, 1, ("nice", 700, 130), MEASURED)
+    story = (
+        Story()
+        .switch(-500, 1, ("measured", THREAD, 120), ("nice", 700, 130), state=1)
+        .timer(1, 1)
+        .switch(900, 1, ("nice", 700, 130), MEASURED)
+    )
     for event in story.events:
         event.values.update({name: 120 for name in ("prio", "next_prio") if event.values.get(name) == MINE})
     assert explained(story.moment(902)).main.culprit == Culprit(Kind.TASK, "nice")
@@ -271,16 +350,28 @@ def blocked(story: Story, us: float) -> Explanation:
 
 
 def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() -> None:
-    story = Story().switch(-950, 1, OWNER, MEASURED).switch(0, 1, MEASURED, HIGHER, state=1).switch(600, 1, HIGHER, OWNER, state=1)
+    story = (
+        Story()
+        .switch(-950, 1, OWNER, MEASURED)
+        .switch(0, 1, MEASURED, HIGHER, state=1)
+        .switch(600, 1, HIGHER, OWNER, state=1)
+    )
     story.at(900, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     explanation = blocked(story, 900)
     assert parts(explanation) == {(Kind.TASK, "hog"): 600, (Kind.LOCK_OWNER, "owner"): 300}
-    assert sentence(explanation).startswith("900.000 us that measured was blocked on a lock of owner: 600.000 us task hog (")
+    assert sentence(explanation).startswith(
+        "900.000 us that measured was blocked on a lock of owner: 600.000 us task hog ("
+    )
     assert "owner (nice 0, pid 600) ran, which had the lock" in sentence(explanation)
 
 
 def test_the_two_ends_of_a_sleep_may_be_a_little_off_in_the_other_instance() -> None:
-    story = Story().switch(-950, 1, OWNER, MEASURED).switch(0.3, 1, MEASURED, HIGHER, state=1).switch(600, 1, HIGHER, OWNER, state=1)
+    story = (
+        Story()
+        .switch(-950, 1, OWNER, MEASURED)
+        .switch(0.3, 1, MEASURED, HIGHER, state=1)
+        .switch(600, 1, HIGHER, OWNER, state=1)
+    )
     story.at(900.4, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     explanation = blocked(story, 900)
     assert explanation.owners == ("owner",)
@@ -291,16 +382,26 @@ def test_a_chain_of_locks_is_followed_to_who_had_the_last_one() -> None:
     story = Story().switch(-900, 1, IDLE, MEASURED).switch(0, 1, MEASURED, IDLE, state=1)
     story.switch(-100, 0, OWNER, OTHER_OWNER, state=1)
     story.at(10, 1, "sched_pi_setprio", comm="other-owner", pid=601, oldprio=120, newprio=MINE)
-    story.at(700, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0).switch(702, 0, OTHER_OWNER, OWNER, state=1)
+    story.at(700, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0).switch(
+        702, 0, OTHER_OWNER, OWNER, state=1
+    )
     story.at(800, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     explanation = blocked(story, 800)
     assert parts(explanation)[Kind.LOCK_OWNER, "other-owner"] == pytest.approx(700)
     assert parts(explanation)[Kind.LOCK_OWNER, "owner"] == pytest.approx(98)
-    assert "blocked on a lock of owner, which waited for other-owner, lent real-time priority 80 meanwhile" in sentence(explanation)
+    assert (
+        "blocked on a lock of owner, which waited for other-owner, lent real-time priority 80 meanwhile"
+        in sentence(explanation)
+    )
 
 
 def test_an_owner_that_sleeps_with_the_lock_is_said() -> None:
-    story = Story().switch(-900, 1, IDLE, MEASURED).switch(0, 1, MEASURED, IDLE, state=1).switch(-50, 0, OWNER, LOWER, state=1)
+    story = (
+        Story()
+        .switch(-900, 1, IDLE, MEASURED)
+        .switch(0, 1, MEASURED, IDLE, state=1)
+        .switch(-50, 0, OWNER, LOWER, state=1)
+    )
     story.at(500, 0, "local_timer_entry", vector=236)
     story.at(501, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0)
     story.events[-1] = story.events[-1]._replace(flags=8)
@@ -313,7 +414,9 @@ def test_an_owner_that_sleeps_with_the_lock_is_said() -> None:
 
 def test_a_migration_is_told_and_its_waiting_counts_on_both_cpus() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).switch(-600, 0, IDLE, LOWER)
-    story.timer(1, 1).at(100, 0, "sched_migrate_task", comm="measured", pid=100, prio=19, orig_cpu=1, dest_cpu=0).switch(103, 0, LOWER, MEASURED)
+    story.timer(1, 1).at(
+        100, 0, "sched_migrate_task", comm="measured", pid=100, prio=19, orig_cpu=1, dest_cpu=0
+    ).switch(103, 0, LOWER, MEASURED)
     explanation = explained(story.moment(105, cpu=0))
     assert parts(explanation)[Kind.TASK, "hog"] == pytest.approx(95)
     assert "it moved from CPU 1 to CPU 0" in sentence(explanation)
@@ -321,7 +424,9 @@ def test_a_migration_is_told_and_its_waiting_counts_on_both_cpus() -> None:
 
 def test_a_waker_that_is_a_task_is_named() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).switch(-1, 0, IDLE, ("feeder", 500, 120))
-    story.at(60, 0, "sched_waking", comm="measured", pid=100, prio=19, target_cpu=1).at(63, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1)
+    story.at(60, 0, "sched_waking", comm="measured", pid=100, prio=19, target_cpu=1).at(
+        63, 1, "sched_wakeup", comm="measured", pid=100, prio=19, target_cpu=1
+    )
     story.switch(65, 1, IDLE, MEASURED)
     assert explained(story.moment(66)).main.culprit == Culprit(Kind.WAKER, "feeder")
 
@@ -329,7 +434,9 @@ def test_a_waker_that_is_a_task_is_named() -> None:
 def test_lost_events_are_unattributed_and_said() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(1, 1)
     story.lost.append(Lost(1, RELEASE + 5_000, RELEASE + 205_000, 17))
-    story.at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9).switch(300, 1, HIGHER, MEASURED, state=1)
+    story.at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9).switch(
+        300, 1, HIGHER, MEASURED, state=1
+    )
     explanation = explained(story.moment(302))
     assert explanation.unattributed_ns == 200_000
     assert "only partly explained: events were lost within it" in sentence(explanation)
@@ -351,8 +458,12 @@ def test_a_thread_that_the_trace_does_not_show_is_unattributed() -> None:
 
 
 def test_a_latency_that_is_not_the_time_between_is_said() -> None:
-    moment = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED).moment(10)
-    other = Moment(**{**{name: getattr(moment, name) for name in Moment.__dataclass_fields__}, "latency_ns": 12_000})
+    moment = (
+        Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED).moment(10)
+    )
+    other = Moment(
+        **{**{name: getattr(moment, name) for name in Moment.__dataclass_fields__}, "latency_ns": 12_000}
+    )
     explanation = explain(other, NO_SYMBOLS)
     assert sum(part.ns for part in explanation.parts) == 12_000
     assert explanation.doubts == ["its latency is not the time from its release to its end"]
@@ -404,14 +515,19 @@ _FIELDS = (
             st.integers(-50, 150),
             st.integers(0, 2),
             st.sampled_from(_NAMES + _MORE),
-            st.dictionaries(st.sampled_from((*_FIELDS, "vector", "delta_ns", "expires")), st.sampled_from([-1, 0, 1, 2, 19, 100, 120, 256, 3000, 2**32 - 1])),
+            st.dictionaries(
+                st.sampled_from((*_FIELDS, "vector", "delta_ns", "expires")),
+                st.sampled_from([-1, 0, 1, 2, 19, 100, 120, 256, 3000, 2**32 - 1]),
+            ),
         ),
         max_size=40,
     ),
     st.integers(0, 120),
     st.integers(0, 3),
 )
-def test_any_table_is_explained_and_adds_up(drawn: list[tuple[int, int, str, dict[str, int]]], latency: int, cpu: int) -> None:
+def test_any_table_is_explained_and_adds_up(
+    drawn: list[tuple[int, int, str, dict[str, int]]], latency: int, cpu: int
+) -> None:
     story = Story()
     for time, where, name, values in drawn:
         story.at(time, where, name, **values)

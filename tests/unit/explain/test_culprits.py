@@ -22,18 +22,35 @@ def explained(story: Story, latency_us: float) -> Explanation:
 
 
 def by_hog(latency: float) -> Explanation:
-    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(latency, 1, HIGHER, MEASURED, state=1)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .timer(0, 1)
+        .switch(latency, 1, HIGHER, MEASURED, state=1)
+    )
     return explained(story, latency)
 
 
 def by_irq(latency: float) -> Explanation:
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")
-    return explained(story.at(latency - 5, 1, "irq_handler_exit", irq=31).timer(latency - 5, 1).switch(latency, 1, LOWER, MEASURED), latency)
+    story = (
+        Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")
+    )
+    return explained(
+        story.at(latency - 5, 1, "irq_handler_exit", irq=31)
+        .timer(latency - 5, 1)
+        .switch(latency, 1, LOWER, MEASURED),
+        latency,
+    )
 
 
 def test_culprits_are_ranked_by_their_time_with_share_worst_and_mend() -> None:
     first, second, *_ = ranked_culprits([by_hog(100), by_irq(1000), by_hog(300)])
-    assert (first.culprit, first.outliers, first.ns, first.worst_ns) == (Culprit(Kind.IRQ, "disk", 31), 1, 995_000, 995_000)
+    assert (first.culprit, first.outliers, first.ns, first.worst_ns) == (
+        Culprit(Kind.IRQ, "disk", 31),
+        1,
+        995_000,
+        995_000,
+    )
     assert (second.culprit, second.outliers, second.worst_ns) == (Culprit(Kind.TASK, "hog"), 2, 296_000)
     assert abs(first.outlier_share - 1 / 3) < 1e-9
     assert abs(first.time_share - 995 / 1400) < 1e-9
@@ -42,7 +59,13 @@ def test_culprits_are_ranked_by_their_time_with_share_worst_and_mend() -> None:
 
 def test_instances_of_a_kernel_thread_are_one_culprit() -> None:
     workers = [("kworker/0:1", 31, 0), ("kworker/1:2", 32, 0)]
-    stories = [Story().switch(-500, 1, MEASURED, worker, state=1).timer(0, 1).switch(100, 1, worker, MEASURED, state=1) for worker in workers]
+    stories = [
+        Story()
+        .switch(-500, 1, MEASURED, worker, state=1)
+        .timer(0, 1)
+        .switch(100, 1, worker, MEASURED, state=1)
+        for worker in workers
+    ]
     first, *_ = ranked_culprits([explained(story, 100) for story in stories])
     assert (first.culprit, first.outliers) == (Culprit(Kind.TASK, "kworker"), 2)
 
@@ -52,24 +75,44 @@ def test_every_mend_is_a_rule_of_the_audit() -> None:
 
 
 @pytest.mark.parametrize(("name", "rule"), [("logger", None), ("irq/31-eth0", "isolated-cpus")])
-def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_does_not(name: str, rule: str | None) -> None:
+def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_does_not(
+    name: str, rule: str | None
+) -> None:
     thread = (name, 31, 10)
-    story = Story().switch(-500, 1, MEASURED, thread, state=1).timer(0, 1).switch(300, 1, thread, MEASURED, state=1)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, thread, state=1)
+        .timer(0, 1)
+        .switch(300, 1, thread, MEASURED, state=1)
+    )
     (first, *_) = ranked_culprits([explained(story, 300)])
     mend = mend_of(first, {})
     assert mend is not None
     assert mend.rule == rule
-    assert (mend.what == "give logger a lower real-time priority than the thread that it delays, or another CPU") == (rule is None)
+    assert (
+        mend.what == "give logger a lower real-time priority than the thread that it delays, or another CPU"
+    ) == (rule is None)
 
 
 def by_itself(own: float, hog: float) -> Explanation:
-    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(hog, 1, HIGHER, MEASURED, state=1)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .timer(0, 1)
+        .switch(hog, 1, HIGHER, MEASURED, state=1)
+    )
     return explained(story, hog + own)
 
 
 def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
-    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(900, 100)])][:2] == [Kind.TASK, Kind.OWN]
-    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(9900, 100)])][:2] == [Kind.OWN, Kind.TASK]
+    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(900, 100)])][:2] == [
+        Kind.TASK,
+        Kind.OWN,
+    ]
+    assert [ranked.culprit.kind for ranked in ranked_culprits([by_itself(9900, 100)])][:2] == [
+        Kind.OWN,
+        Kind.TASK,
+    ]
 
 
 def advice(culprit: Culprit, *, blocked: bool = False) -> str:
@@ -85,7 +128,9 @@ def test_the_advice_fits_the_cause() -> None:
     assert "isolcpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
     assert "PTHREAD_PRIO_INHERIT" in advice(Culprit(Kind.TASK, "hog", priority=9, pid=300), blocked=True)
     assert "mlockall" in advice(Culprit(Kind.PAGE_FAULT))
-    assert advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"
+    assert (
+        advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"
+    )
     assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 
@@ -94,7 +139,9 @@ def test_nothing_explained_is_nothing_ranked() -> None:
 
 
 def test_spikes_of_all_cpus_that_overlap_are_one_event() -> None:
-    spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)]
+    spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [
+        Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)
+    ]
     events = joint_events(spikes)
     assert [len(event.spikes) for event in events] == [16, 3]
     assert joint_words(events) == "19 outliers on 16 CPUs are 2 events"
@@ -112,7 +159,12 @@ def test_uncertain_times_join_what_may_be_one() -> None:
 
 def late_on(cpu: int, latency: float, before: tuple[str, int, int]) -> Explanation:
     """A timer of one CPU that came late while `before` had it."""
-    story = Story().switch(-500, cpu, MEASURED, before, state=1).timer(latency - 10, cpu).switch(latency - 3, cpu, before, MEASURED)
+    story = (
+        Story()
+        .switch(-500, cpu, MEASURED, before, state=1)
+        .timer(latency - 10, cpu)
+        .switch(latency - 3, cpu, before, MEASURED)
+    )
     return explain(story.moment(latency, cpu=cpu), Symbols((), ()))
 
 
@@ -137,12 +189,24 @@ def test_two_idle_states_left_at_once_are_no_stall_unless_they_are_too_long() ->
 
 def test_a_stall_that_one_cpus_trace_shows_names_the_other_cpus_that_stood_too() -> None:
     alone = late_on(2, 3000, IDLE)
-    known = replace(alone, parts=[replace(part, culprit=Culprit(Kind.NO_SOFTWARE), cpus={2}) if part is alone.main else part for part in alone.parts])
+    known = replace(
+        alone,
+        parts=[
+            replace(part, culprit=Culprit(Kind.NO_SOFTWARE), cpus={2}) if part is alone.main else part
+            for part in alone.parts
+        ],
+    )
     first, second, third = with_joint_stalls([known, late_on(0, 3100, IDLE), by_irq(300)])
     assert first.main.cpus == {0, 2}
     assert second.main.cpus == {0, 2}
     assert [part.ns for part in first.parts] == [part.ns for part in known.parts]
     assert third.main.culprit.kind is Kind.IRQ
-    far = replace(known, parts=[replace(part, spans=[(s + 10**8, e + 10**8, cpu) for s, e, cpu in part.spans]) for part in known.parts])
+    far = replace(
+        known,
+        parts=[
+            replace(part, spans=[(s + 10**8, e + 10**8, cpu) for s, e, cpu in part.spans])
+            for part in known.parts
+        ],
+    )
     (apart,) = (e for e in with_joint_stalls([far, late_on(0, 3100, IDLE)]) if e.main.cpus == {2})
     assert apart.main.ns == known.main.ns

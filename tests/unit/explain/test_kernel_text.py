@@ -34,12 +34,28 @@ def test_events_are_those_of_the_kernels_own_text(tmp_path: Path) -> None:
             os.close(writer)
         instance.write("tracing_on", "0")
         text = (instance.folder / "trace").read_text()
-        formats = TraceFormats.read(instance.formats(*(group for group in GROUPS if (instance.folder / "events" / group).is_dir())))
+        formats = TraceFormats.read(
+            instance.formats(*(group for group in GROUPS if (instance.folder / "events" / group).is_dir()))
+        )
         table = read_pages(formats, instance.pages())
     lines = [match for line in text.splitlines() if (match := LINE.match(line)) is not None]
-    said = sorted((int(line[2]), int(line[3]) * 1_000_000 + int(line[4]), line[5], int(line[1])) for line in lines)
+    said = sorted(
+        (int(line[2]), int(line[3]) * 1_000_000 + int(line[4]), line[5], int(line[1])) for line in lines
+    )
     # the kernel rounds to us
-    assert sorted((event.cpu, (event.time_ns + 500) // 1000, event.name, event.pid) for event in table.events) == said
+    assert (
+        sorted((event.cpu, (event.time_ns + 500) // 1000, event.name, event.pid) for event in table.events)
+        == said
+    )
     assert len(said) > 100
-    switches = sorted((int(line[2]), int(number[1])) for line in lines if line[5] == "sched_switch" and (number := re.search(r"next_pid=(\d+)", line[6])))
-    assert sorted((event.cpu, event.number("next_pid")) for event in table.events if event.name == "sched_switch") == switches
+    switches = sorted(
+        (int(line[2]), int(number[1]))
+        for line in lines
+        if line[5] == "sched_switch" and (number := re.search(r"next_pid=(\d+)", line[6]))
+    )
+    assert (
+        sorted(
+            (event.cpu, event.number("next_pid")) for event in table.events if event.name == "sched_switch"
+        )
+        == switches
+    )

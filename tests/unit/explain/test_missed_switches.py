@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Kernels that do not trace every switch, in tables drawn by hand: no part is given to a task that did not run without a doubt with its size."""
+"""Kernels that do not trace every switch, in tables drawn by hand: no part is given to a task that did not
+run without a doubt with its size.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def test_a_task_whose_switch_from_idle_is_missing_is_named_and_not_idle() -> Non
     story = taken_by(story, 1, HIGHER).timer(2, 1).switch(400, 1, HIGHER, MEASURED, state=1)
     explanation, found = parts(story, 401)
     assert found[Kind.TASK, "hog"] == pytest.approx(394)
-    # until the timer's interrupt it is not known whether the hog ran: 2 us are no doubt, but are not attributed
+    # until the timer's interrupt it is not known whether the hog ran: 2 us are no doubt, but are not
+    # attributed
     assert found[Kind.EITHER, "idle or hog"] == pytest.approx(2)
     assert explanation.unattributed_ns == 2_000
     assert not explanation.doubts
@@ -47,23 +50,38 @@ def test_a_task_whose_switch_from_idle_is_missing_is_named_and_not_idle() -> Non
 
 def test_an_interval_that_may_be_of_either_task_is_a_doubt_with_its_size() -> None:
     story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
-    story = taken_by(story, 1, HIGHER).at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9)
+    story = (
+        taken_by(story, 1, HIGHER)
+        .at(205, 1, "irq_handler_entry", irq=9, name="disk")
+        .at(210, 1, "irq_handler_exit", irq=9)
+    )
     explanation, found = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
     assert found[Kind.EITHER, "idle or hog"] == pytest.approx(200)
     assert found[Kind.TASK, "hog"] == pytest.approx(190)
     assert explanation.unattributed_ns == 200_000
-    assert explanation.doubts == ["the kernel did not trace each switch: 200.000 us belong to one task or the other"]
-    assert "200.000 us idle or hog ran: the kernel did not trace the switch between them" in sentence(explanation)
+    assert explanation.doubts == [
+        "the kernel did not trace each switch: 200.000 us belong to one task or the other"
+    ]
+    assert "200.000 us idle or hog ran: the kernel did not trace the switch between them" in sentence(
+        explanation
+    )
 
 
 def test_the_figure_shows_no_idle_where_a_task_may_have_run() -> None:
     story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
-    story = taken_by(story, 1, HIGHER).at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9)
+    story = (
+        taken_by(story, 1, HIGHER)
+        .at(205, 1, "irq_handler_entry", irq=9, name="disk")
+        .at(210, 1, "irq_handler_exit", irq=9)
+    )
     explanation, _ = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
     measured, _ = step([402_000])
     (spec,) = moment_figure(explanation, measured, Symbols((), ()), "title").specs
     idle, tasks = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"][:2])
-    bars = [(lane, float(start), float(end)) for lane, _, _, start, end in (line.split(",") for line in idle.splitlines()[1:])]
+    bars = [
+        (lane, float(start), float(end))
+        for lane, _, _, start, end in (line.split(",") for line in idle.splitlines()[1:])
+    ]
     assert bars
     assert all(end <= 5 or start >= 205 for lane, start, end in bars if lane == "CPU 1")
     assert "hog" in tasks
@@ -81,7 +99,11 @@ def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:
 
 def test_work_after_a_missing_switch_is_the_threads_own() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(10, 1)
-    story = taken_by(story, 1, MEASURED).at(20, 1, "irq_handler_entry", irq=9, name="disk").at(30, 1, "irq_handler_exit", irq=9)
+    story = (
+        taken_by(story, 1, MEASURED)
+        .at(20, 1, "irq_handler_entry", irq=9, name="disk")
+        .at(30, 1, "irq_handler_exit", irq=9)
+    )
     _, found = parts(story.switch(500, 1, MEASURED, IDLE, state=1), 500)
     assert found[Kind.OWN, ""] == pytest.approx(470)
     assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(6)

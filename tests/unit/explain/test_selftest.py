@@ -17,7 +17,14 @@ from rich.console import Console
 
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
-from rtgauge.explain.analysis.selftest import Injected, KindResult, SelfTest, injected_stalls, judge_stall, self_test
+from rtgauge.explain.analysis.selftest import (
+    Injected,
+    KindResult,
+    SelfTest,
+    injected_stalls,
+    judge_stall,
+    self_test,
+)
 from rtgauge.explain.page.document import selftest_document
 from rtgauge.explain.page.presenter import print_self_test
 from rtgauge.explain.page.selftest_table import verdict_words
@@ -39,7 +46,12 @@ HOG = ("rtgauge-hog", 300, 4)
 def story(latency: float, kind: str = "hog") -> Story:
     """A latency by a stall of a kind, which ends 5 us before it."""
     if kind == "hog":
-        return Story().switch(-500, 1, MEASURED, HOG, state=1).timer(1, 1).switch(latency - 5, 1, HOG, MEASURED, state=1)
+        return (
+            Story()
+            .switch(-500, 1, MEASURED, HOG, state=1)
+            .timer(1, 1)
+            .switch(latency - 5, 1, HOG, MEASURED, state=1)
+        )
     drawn = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-10, 1, "softirq_entry", vec=3).timer(1, 1)
     return drawn.at(latency - 5, 1, "softirq_exit", vec=3).switch(latency - 3, 1, LOWER, MEASURED)
 
@@ -80,10 +92,18 @@ def record_of(tmp_path: Path, load: str, log: list[Injected], moments: list[Stor
     path = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
     (step,) = json.loads((path / "run.json").read_text())["steps"]
     add_moments(
-        path, step, real_formats(), [moment_document(drawn.moment(latency), real_formats()) for drawn, latency in zip(moments, (500, 700), strict=False)]
+        path,
+        step,
+        real_formats(),
+        [
+            moment_document(drawn.moment(latency), real_formats())
+            for drawn, latency in zip(moments, (500, 700), strict=False)
+        ],
     )
     folder = path / "steps" / step
-    (folder / "load.log").write_text("== 'python3'\n" + "".join(json.dumps(asdict(stall)) + "\n" for stall in log) + "{\n[1]\n")
+    (folder / "load.log").write_text(
+        "== 'python3'\n" + "".join(json.dumps(asdict(stall)) + "\n" for stall in log) + "{\n[1]\n"
+    )
     about = json.loads((folder / "step.json").read_text())
     about["key"] |= {"load": load, "parameters": {"interval_ns": 200_000, "explain_above_ns": 200_000}}
     about["checksums"]["load.log"] = checksum(folder / "load.log")
@@ -94,7 +114,9 @@ def record_of(tmp_path: Path, load: str, log: list[Injected], moments: list[Stor
 def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = [stall("hog", -100, 495), stall("hog", 20_000, 20_900), stall("hog", 40_000, 40_050)]
     record = record_of(tmp_path, "stall:hog:1", log, [story(500)])
-    monkeypatch.setattr("rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2))
+    monkeypatch.setattr(
+        "rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2)
+    )
     result = self_test(record)
     assert result is not None
     # the third is too short to be sure of a latency above the threshold
@@ -104,7 +126,10 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     print_self_test(result, console)
     text = console.file
     assert isinstance(text, io.StringIO)
-    assert "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly (50%), 1 of them with the right size" in text.getvalue()
+    assert (
+        "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly "
+        "(50%), 1 of them with the right size" in text.getvalue()
+    )
     assert "Self test" in html(record)
     check_published(selftest_document(str(record.path), result).model_dump_json(), "selftest")
     check_published(selftest_document(str(record.path), None).model_dump_json(), "selftest")
@@ -112,7 +137,9 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_first_sentence_is_right_only_of_right_sizes() -> None:
     def of(sizes_right: int) -> SelfTest:
-        return SelfTest([KindResult("hog", 73, 73, 73, sizes_right, 6_500, 9_000, 0, {"task rtgauge-hog": 73})], 0)
+        return SelfTest(
+            [KindResult("hog", 73, 73, 73, sizes_right, 6_500, 9_000, 0, {"task rtgauge-hog": 73})], 0
+        )
 
     assert of(73).passed and of(36).passed
     assert verdict_words(of(73)).startswith("The explanations are right: ")
@@ -120,15 +147,27 @@ def test_the_first_sentence_is_right_only_of_right_sizes() -> None:
     assert "73 named rightly (100%), 36 of them with the right size" in verdict_words(of(36))
 
 
-def test_stalls_from_outside_are_in_a_file_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalls_from_outside_are_in_a_file_of_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record = record_of(tmp_path, "idle", [], [story(500)])
-    (record.path / "stalls.ndjson").write_text(json.dumps(asdict(Injected("stopped", -1, RELEASE - 40_000, RELEASE + 450_000))) + "\n")
-    monkeypatch.setattr("rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2))
+    (record.path / "stalls.ndjson").write_text(
+        json.dumps(asdict(Injected("stopped", -1, RELEASE - 40_000, RELEASE + 450_000))) + "\n"
+    )
+    monkeypatch.setattr(
+        "rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2)
+    )
     result = self_test(record)
     assert result is not None
     (row,) = result.kinds
     # a hog is not what it was; the length is what is known, whatever the clocks say
-    assert (row.kind, row.injected, row.found, row.named, row.answers) == ("stopped", 1, 1, 0, {"task rtgauge-hog": 1})
+    assert (row.kind, row.injected, row.found, row.named, row.answers) == (
+        "stopped",
+        1,
+        1,
+        0,
+        {"task rtgauge-hog": 1},
+    )
 
 
 def test_a_record_without_stalls_has_no_matrix(tmp_path: Path) -> None:
@@ -139,15 +178,20 @@ def test_a_record_without_stalls_has_no_matrix(tmp_path: Path) -> None:
 
 @given(
     st.text(max_size=200)
-    | st.lists(st.dictionaries(st.sampled_from(["kind", "cpu", "start_ns", "end_ns"]), st.none() | st.integers() | st.text(max_size=5))).map(
-        lambda lines: "\n".join(map(json.dumps, lines))
-    )
+    | st.lists(
+        st.dictionaries(
+            st.sampled_from(["kind", "cpu", "start_ns", "end_ns"]),
+            st.none() | st.integers() | st.text(max_size=5),
+        )
+    ).map(lambda lines: "\n".join(map(json.dumps, lines)))
 )
 def test_any_log_is_read(text: str) -> None:
     assert all(known.start_ns < known.end_ns for known in injected_stalls(text))
 
 
-@pytest.mark.parametrize("name", ["stall:hgo", "stall:hog:x", "stall:hog:-1", "stall:hog:1:2:3", "stall:hog:1:20001", "stall:"])
+@pytest.mark.parametrize(
+    "name", ["stall:hgo", "stall:hog:x", "stall:hog:-1", "stall:hog:1:2:3", "stall:hog:1:20001", "stall:"]
+)
 def test_wrong_stalls_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="load"):
         registry.get(name)
@@ -163,7 +207,11 @@ class Machine:
         return program
 
     def read(self, paths: list[str]) -> dict[str, dict[str, str]]:
-        return {path: {"text": text} for path, text in self.files.items() if any(fnmatch(path, pattern) for pattern in paths)}
+        return {
+            path: {"text": text}
+            for path, text in self.files.items()
+            if any(fnmatch(path, pattern) for pattern in paths)
+        }
 
     def monotonic_ns(self) -> int:
         return 0
@@ -178,7 +226,9 @@ def test_a_stall_is_one_program_on_its_cpu() -> None:
     for kind, process in KINDS.items():
         (part,) = registry.get(f"stall:{kind}:2:500").parts(context)
         assert part.ready == (process, 1)
-        words = [process, kind, "500", "2", "60", MODULE] if kind in BY_MODULE else [kind, "2", "500", "60", "60"]
+        words = (
+            [process, kind, "500", "2", "60", MODULE] if kind in BY_MODULE else [kind, "2", "500", "60", "60"]
+        )
         assert part.argv[-len(words) :] == words
     (part,) = registry.get("stall").parts(context)
     assert part.wanted["cpu"] == 3
@@ -191,11 +241,17 @@ def reason_of(name: str, files: dict[str, str]) -> str | None:
 
 def test_what_a_machine_cannot_do_is_left_out_and_said() -> None:
     assert reason_of("stall:hog:1", {}) is None
-    assert reason_of("stall:irqs-off:1", {}) == "load stall:irqs-off: the kernel module rtgauge_stall is not loaded"
+    assert (
+        reason_of("stall:irqs-off:1", {})
+        == "load stall:irqs-off: the kernel module rtgauge_stall is not loaded"
+    )
     assert reason_of("stall:preempt-off:1", {MODULE: "0 0"}) is None
     state = "/sys/devices/system/cpu/cpu1/cpuidle/state1/latency"
     assert reason_of("stall:idle:1", {state: "133\n"}) is None
-    assert reason_of("stall:idle:1", {state: "1\n"}) == "load stall:idle: no idle state of CPU 1 takes 20 us or more to leave"
+    assert (
+        reason_of("stall:idle:1", {state: "1\n"})
+        == "load stall:idle: no idle state of CPU 1 takes 20 us or more to leave"
+    )
 
 
 def test_the_shells_stalls_are_told_as_the_other_programs_are(tmp_path: Path) -> None:
@@ -203,7 +259,12 @@ def test_the_shells_stalls_are_told_as_the_other_programs_are(tmp_path: Path) ->
     file.write_text("5 9\n")
     script = SHELL.replace('>"$6"', ">/dev/null")
     until = int(float(Path("/proc/uptime").read_text().split()[0])) + 2
-    done = subprocess.run(["sh", "-c", script, "sh", "rtgauge-x", "irqs-off", "1000", "3", str(until), str(file)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", "rtgauge-x", "irqs-off", "1000", "3", str(until), str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     stalls = injected_stalls(done.stdout)
     assert stalls
     assert set(stalls) == {Injected("irqs-off", 3, 5, 9)}

@@ -39,8 +39,14 @@ if TYPE_CHECKING:
 
 def by_irq(latency: float) -> Moment:
     """A handler keeps the timer of CPU 1; its bottom half runs before it."""
-    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="virtio-net")
-    story.at(latency - 25, 1, "irq_handler_exit", irq=31).at(latency - 24, 1, "softirq_entry", vec=3).at(latency - 14, 1, "softirq_exit", vec=3)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, LOWER, state=1)
+        .at(-1, 1, "irq_handler_entry", irq=31, name="virtio-net")
+    )
+    story.at(latency - 25, 1, "irq_handler_exit", irq=31).at(latency - 24, 1, "softirq_entry", vec=3).at(
+        latency - 14, 1, "softirq_exit", vec=3
+    )
     return story.timer(latency - 13, 1).switch(latency - 5, 1, LOWER, MEASURED).moment(latency)
 
 
@@ -50,7 +56,12 @@ def path(tmp_path: Path) -> Path:
     record = write_record(tmp_path, Shape(loads=("idle", "cpu"), seconds=2, marks=False))
     first, second = json.loads((record / "run.json").read_text())["steps"]
     add_moments(record, first, real_formats(), [{"type": "moment", **real_moment()}])
-    add_moments(record, second, real_formats(), [moment_document(by_irq(latency), real_formats()) for latency in (80.5, 212.125, 120.25)])
+    add_moments(
+        record,
+        second,
+        real_formats(),
+        [moment_document(by_irq(latency), real_formats()) for latency in (80.5, 212.125, 120.25)],
+    )
     return record
 
 
@@ -65,8 +76,13 @@ def shown(record: Record, width: int = 140) -> str:
 def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path) -> None:
     text = shown(Record.open(path))
     assert "1. task hog: 100% of outliers, 97.9% of their time, worst 2,392.7 us" in text
-    assert "worst: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran" in text
-    assert "24.787 timer late in hog + 16.094 local timer interrupt + 2,392.723 task hog + 11.027 the measured thread itself = 2,444.631 us" in text
+    assert (
+        "worst: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran" in text
+    )
+    assert (
+        "24.787 timer late in hog + 16.094 local timer interrupt + 2,392.723 task hog + 11.027 the "
+        "measured thread itself = 2,444.631 us" in text
+    )
     assert "1. irq 31 (virtio-net): 100% of outliers" in text
     assert "/proc/irq/31/smp_affinity_list" in text
     assert "(rtgauge audit: irqs-on-isolated)" in " ".join(text.split())
@@ -78,10 +94,14 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
     assert page.count('id="explained"') == 1
     assert "handler of irq 31 (virtio-net)" in page
     drawn = figures(Source.of(record))
-    assert [name for name in drawn if name.startswith("explained-")] == [f"explained-{step.id}" for step in record.steps]
+    assert [name for name in drawn if name.startswith("explained-")] == [
+        f"explained-{step.id}" for step in record.steps
+    ]
     (spec,) = drawn[f"explained-{record.steps[1].id}"].specs
     text = json.dumps(spec)
-    assert all(name in text for name in ("CPU 0", "CPU 1", "release", "wake-up", "clock read", "irq 31 (virtio-net)"))
+    assert all(
+        name in text for name in ("CPU 0", "CPU 1", "release", "wake-up", "clock read", "irq 31 (virtio-net)")
+    )
 
 
 def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
@@ -93,13 +113,23 @@ def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
         for latency in step["latencies"]:
             assert sum(part["ns"] for part in latency["parts"]) == latency["latency_ns"]
     first = document["steps"][1]["culprits"][0]
-    assert (first["kind"], first["name"], first["number"], first["rules"][0]) == ("irq", "virtio-net", 31, "irqs-on-isolated")
+    assert (first["kind"], first["name"], first["number"], first["rules"][0]) == (
+        "irq",
+        "virtio-net",
+        31,
+        "irqs-on-isolated",
+    )
     console = Console(file=io.StringIO(), width=200)
     print_latencies(record, steps, console)
     text = console.file
     assert isinstance(text, io.StringIO)
     lines = [line.strip() for line in text.getvalue().splitlines()]
-    assert [line.split()[0] for line in lines if " us on CPU " in line] == ["2,444.631", "212.125", "120.250", "80.500"]
+    assert [line.split()[0] for line in lines if " us on CPU " in line] == [
+        "2,444.631",
+        "212.125",
+        "120.250",
+        "80.500",
+    ]
 
 
 def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,14 +145,19 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     _, hog, irq = judge_run(requirement, record, blame_of=blame_of)
     assert hog.next is not None
     assert irq.next is not None
-    assert hog.next.startswith("give hog a lower real-time priority than the thread that it delays, or another CPU, for task hog took 97.9% of")
+    assert hog.next.startswith(
+        "give hog a lower real-time priority than the thread that it delays, or another CPU, for "
+        "task hog took 97.9% of"
+    )
     assert "/proc/irq/31/smp_affinity_list" in irq.next
     assert "(rtgauge audit: irqs-on-isolated), for irq 31 (virtio-net) took" in irq.next
 
 
 def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:
     record = Record.open(path)
-    record.steps[0].marks.append(Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 1.11% of CPU 0"))
+    record.steps[0].marks.append(
+        Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 1.11% of CPU 0")
+    )
     _, hog, _ = judge_run(parse_requirement("latency<=1us"), record, blame_of=blame_of)
     assert hog.next is not None
     assert hog.next.startswith("give hog")
@@ -131,7 +166,12 @@ def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:
 def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
-    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
+    add_moments(
+        record,
+        json.loads((record / "run.json").read_text())["steps"][0],
+        real_formats(),
+        [moment_document(story.moment(900), real_formats())],
+    )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
     assert "shorten an activation: the thread's own work took" in verdict.next
@@ -141,7 +181,12 @@ def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(2, 1).switch(8, 1, LOWER, MEASURED)
     story.at(9, 1, "page_fault_user", address=1, ip=2, error_code=6)
-    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [moment_document(story.moment(900), real_formats())])
+    add_moments(
+        record,
+        json.loads((record / "run.json").read_text())["steps"][0],
+        real_formats(),
+        [moment_document(story.moment(900), real_formats())],
+    )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
     assert "lock the program's memory (mlockall)" in verdict.next
@@ -183,7 +228,12 @@ def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("damage", [{"pages": {"0": ["AAAA"]}}, {"thread": None}, {"symbols": {"x": "y"}}])
 def test_a_damaged_moment_is_an_error_of_the_record(tmp_path: Path, damage: dict[str, Any]) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
-    add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [{"type": "moment", **real_moment(), **damage}])
+    add_moments(
+        record,
+        json.loads((record / "run.json").read_text())["steps"][0],
+        real_formats(),
+        [{"type": "moment", **real_moment(), **damage}],
+    )
     with pytest.raises(RecordError):
         explained_steps(Record.open(record))
 

@@ -20,7 +20,10 @@ def drawn(**written: object) -> Drawn:
 
 def test_what_is_not_explained_is_the_same_as_in_earlier_versions(tmp_path: Path) -> None:
     new = drawn()
-    old = Drawn(new.series, parameters={name: value for name, value in new.parameters.items() if not name.startswith("explain")})
+    old = Drawn(
+        new.series,
+        parameters={name: value for name, value in new.parameters.items() if not name.startswith("explain")},
+    )
     sides = sides_of([record(tmp_path / "old", [old]), record(tmp_path / "new", [new])])
     assert {side.traits["parameters"] for side in sides} == {"default parameters"}
 

@@ -14,7 +14,18 @@ from rtgauge.explain.trace.events import raw_pages, read_pages
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.explain.trace.pages import MISSED_EVENTS, MISSED_STORED
-from tests.unit.explain.made_pages import HEADER_EVENT, HEADER_PAGE, WAKING, encoded, event, extend, formats, handler, page, waking
+from tests.unit.explain.made_pages import (
+    HEADER_EVENT,
+    HEADER_PAGE,
+    WAKING,
+    encoded,
+    event,
+    extend,
+    formats,
+    handler,
+    page,
+    waking,
+)
 
 FORMATS = TraceFormats.read(formats())
 
@@ -36,7 +47,15 @@ def test_events_of_all_cpus_come_in_the_order_of_time_with_their_fields() -> Non
 def test_time_extensions_absolute_times_and_padding_move_the_clock() -> None:
     deleted = struct.pack("<II", 29 | 7 << 5, 12) + b"x" * 8
     raw = page(
-        100, event(1, waking(1)), extend(1 << 40), event(2, waking(2)), deleted, event(3, waking(3)), extend(1 << 41, 31), event(4, waking(4)), b"\x1d\0\0\0"
+        100,
+        event(1, waking(1)),
+        extend(1 << 40),
+        event(2, waking(2)),
+        deleted,
+        event(3, waking(3)),
+        extend(1 << 41, 31),
+        event(4, waking(4)),
+        b"\x1d\0\0\0",
     )
     times = [known.time_ns for known in read_pages(FORMATS, {0: [raw]}).events]
     assert times == [101, 103 + (1 << 40), 113 + (1 << 40), 4 + (1 << 41)]
@@ -57,13 +76,20 @@ def test_lost_events_are_told_with_their_place_and_count() -> None:
     before = page(100, event(5, waking(1)))
     after = page(900, event(0, waking(2)), commit=MISSED_EVENTS | MISSED_STORED, tail=struct.pack("<Q", 17))
     table = read_pages(FORMATS, {1: [before, after]})
-    assert [(lost.cpu, lost.after_ns, lost.until_ns, lost.count) for lost in table.lost] == [(1, 105, 900, 17)]
+    assert [(lost.cpu, lost.after_ns, lost.until_ns, lost.count) for lost in table.lost] == [
+        (1, 105, 900, 17)
+    ]
     assert len(table.events) == 2
 
 
 def test_a_stack_has_as_many_addresses_as_it_has() -> None:
-    head = WAKING.partition("\tfield:char comm")[0].replace("sched_waking", "kernel_stack").replace("371", "4")
-    text = f"{head}\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: x\n"
+    head = (
+        WAKING.partition("\tfield:char comm")[0].replace("sched_waking", "kernel_stack").replace("371", "4")
+    )
+    text = (
+        f"{head}\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long "
+        "caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: x\n"
+    )
     known = TraceFormats.read(formats(events={"ftrace/kernel_stack": text}))
     for count in (0, 2, 11):
         stack = struct.pack(f"<HBBiiI{count}Q", 4, 0, 0, 1, count, 0, *range(0xA0, 0xA0 + count))
@@ -119,7 +145,17 @@ def test_damaged_pages_of_a_moment_are_refused() -> None:
 
 
 def _moment(pages: object) -> dict[str, object]:
-    return {"number": 1, "cpu": 0, "release_ns": 5, "end_ns": 9, "latency_ns": 4, "kind": "maximum", "series": 0, "thread": 7, "pages": pages}
+    return {
+        "number": 1,
+        "cpu": 0,
+        "release_ns": 5,
+        "end_ns": 9,
+        "latency_ns": 4,
+        "kind": "maximum",
+        "series": 0,
+        "thread": 7,
+        "pages": pages,
+    }
 
 
 def test_a_moment_has_its_numbers_and_events() -> None:
@@ -127,7 +163,18 @@ def test_a_moment_has_its_numbers_and_events() -> None:
     assert (moment.thread, moment.latency_ns, len(moment.table.events)) == (7, 4, 1)
 
 
-@pytest.mark.parametrize("damage", [{"end_ns": 1}, {"thread": "7"}, {"kind": 5}, {"cpu": -3}, {"end_ns": 1 << 62}, {"release_ns": None}, {"number": True}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"end_ns": 1},
+        {"thread": "7"},
+        {"kind": 5},
+        {"cpu": -3},
+        {"end_ns": 1 << 62},
+        {"release_ns": None},
+        {"number": True},
+    ],
+)
 def test_a_damaged_moment_is_refused(damage: dict[str, object]) -> None:
     with pytest.raises(RecordError):
         read_moment(FORMATS, _moment(encoded()) | damage)
@@ -135,7 +182,12 @@ def test_a_damaged_moment_is_refused(damage: dict[str, object]) -> None:
 
 @given(
     st.lists(
-        st.binary(max_size=200) | st.builds(lambda time, data: struct.pack("<QQ", time, len(data)) + data, st.integers(0, 2**64 - 1), st.binary(max_size=300)),
+        st.binary(max_size=200)
+        | st.builds(
+            lambda time, data: struct.pack("<QQ", time, len(data)) + data,
+            st.integers(0, 2**64 - 1),
+            st.binary(max_size=300),
+        ),
         max_size=3,
     )
 )

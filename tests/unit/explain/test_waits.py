@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a watched thread waits for besides its CPU: a signal, a debugger, a disk, another thread; in tables drawn by hand."""
+"""What a watched thread waits for besides its CPU: a signal, a debugger, a disk, another thread; in tables
+drawn by hand.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,16 @@ def explained(moment: Moment) -> tuple[Explanation, dict[tuple[Kind, str], float
 
 
 def held(state: int, *, waker: tuple[str, int, int] = BASH) -> Story:
-    """The thread runs from 10 us on, leaves the CPU in a state at 50, is woken by a task on the other CPU at 900, runs at 910."""
-    story = Story().switch(-500, 0, IDLE, waker).switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(2, 1).switch(10, 1, IDLE, MEASURED)
+    """The thread runs from 10 us on, leaves the CPU in a state at 50, is woken by a task on the other CPU at
+    900, runs at 910.
+    """
+    story = (
+        Story()
+        .switch(-500, 0, IDLE, waker)
+        .switch(-500, 1, MEASURED, IDLE, state=SLEEPS)
+        .timer(2, 1)
+        .switch(10, 1, IDLE, MEASURED)
+    )
     story.switch(50, 1, MEASURED, IDLE, state=state)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     return story.switch(910, 1, IDLE, MEASURED).switch(1000, 1, MEASURED, IDLE, state=SLEEPS)
@@ -47,9 +57,15 @@ def test_a_debugger_that_stops_the_thread_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "words"), [(((RELEASE + 50_500, "fdatasync"),), "it was blocked in fdatasync until bash woke it"), ((), "it was blocked until bash")]
+    ("calls", "words"),
+    [
+        (((RELEASE + 50_500, "fdatasync"),), "it was blocked in fdatasync until bash woke it"),
+        ((), "it was blocked until bash"),
+    ],
 )
-def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(calls: tuple[tuple[int, str], ...], words: str) -> None:
+def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(
+    calls: tuple[tuple[int, str], ...], words: str
+) -> None:
     explanation, found = explained(replace(held(DISK).moment(1000), held=calls))
     assert found[Kind.BLOCKED, calls[0][1] if calls else ""] == pytest.approx(850)
     assert words in sentence(explanation)
@@ -57,21 +73,33 @@ def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(calls: tuple[tuple[i
 
 def test_a_sleep_for_a_disk_needs_no_traced_switch_to_the_thread() -> None:
     story = held(DISK)
-    story.events = [event for event in story.events if not (event.name == "sched_switch" and event.time_ns == RELEASE + 10_000)]
+    story.events = [
+        event
+        for event in story.events
+        if not (event.name == "sched_switch" and event.time_ns == RELEASE + 10_000)
+    ]
     _, found = explained(story.moment(1000))
     assert found[Kind.BLOCKED, ""] == pytest.approx(850)
 
 
 def test_what_kept_the_waker_from_running_is_named_since_the_waker_itself_was_woken() -> None:
-    story = Story().switch(-4000, 1, MEASURED, PRODUCER, state=SLEEPS).switch(-3900, 1, PRODUCER, LOWER, state=SLEEPS)
+    story = (
+        Story()
+        .switch(-4000, 1, MEASURED, PRODUCER, state=SLEEPS)
+        .switch(-3900, 1, PRODUCER, LOWER, state=SLEEPS)
+    )
     story.switch(-100, 1, LOWER, HIGHER).timer(0, 1, wakes=PRODUCER[1])
     story.switch(800, 1, HIGHER, PRODUCER, state=SLEEPS)
-    story.at(850, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1).switch(860, 1, PRODUCER, MEASURED)
+    story.at(850, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1).switch(
+        860, 1, PRODUCER, MEASURED
+    )
     moment = story.moment(850)
     begin = RELEASE - 4_000_000
     moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin, kind="waited")
     explanation, found = explained(moment)
-    assert explanation.latency_ns == 848_000  # from the interrupt that woke the producer, and not from when the thread went to sleep
+    assert (
+        explanation.latency_ns == 848_000
+    )  # from the interrupt that woke the producer, and not from when the thread went to sleep
     assert found[Kind.TASK, "hog"] == pytest.approx(796)
     assert found[Kind.WAKER, "producer"] == pytest.approx(50)
     assert "that measured waited for producer" in sentence(explanation)

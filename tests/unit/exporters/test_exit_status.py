@@ -27,17 +27,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NETWORK = LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")
-HOLDS, MARGINAL, FAILS, TOO_SHORT = "latency<=1s", "latency<=500us", "latency<=200us", "latency<=1s hardness=99.9999%"
+HOLDS, MARGINAL, FAILS, TOO_SHORT = (
+    "latency<=1s",
+    "latency<=500us",
+    "latency<=200us",
+    "latency<=1s hardness=99.9999%",
+)
 
 
 @pytest.fixture(scope="module", name="path")
 def a_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_record(tmp_path_factory.mktemp("record"), Shape(seconds=6, verdict=None, marks=False, left_out=False, missed_under=()))
+    return write_record(
+        tmp_path_factory.mktemp("record"),
+        Shape(seconds=6, verdict=None, marks=False, left_out=False, missed_under=()),
+    )
 
 
 def passes(record: Record) -> dict[str, bool]:
     """Format -> whether whatever reads it says that all passed."""
-    written = {form: export(record, form, None) or "" for form in ("junit", "tap", "openmetrics", "kcidb", "lava")}
+    written = {
+        form: export(record, form, None) or "" for form in ("junit", "tap", "openmetrics", "kcidb", "lava")
+    }
     suite = next(iter(junitparser.JUnitXml.fromstring(written["junit"].encode())))
     tests = [line for line in TapParser().parse_text(written["tap"]) if line.category == "test"]
     samples = {
@@ -56,13 +66,18 @@ def passes(record: Record) -> dict[str, bool]:
     }
 
 
-def changed(path: Path, require: str | None, *, left_out: bool, allowed: bool, invalid: bool, state: str) -> Record:
+def changed(
+    path: Path, require: str | None, *, left_out: bool, allowed: bool, invalid: bool, state: str
+) -> Record:
     record = Record.open(path)
     record.run.left_out = [NETWORK] if left_out else []
     record.run.allow_left_out = allowed
     if state != "complete":
         record.run.state = "interrupted"
-        record.run.planned = [*record.run.planned, record.run.planned[0].model_copy(update={"load": "network"})]
+        record.run.planned = [
+            *record.run.planned,
+            record.run.planned[0].model_copy(update={"load": "network"}),
+        ]
     if invalid:
         record.steps[0].marks = [Mark(name="stopped", severity=Severity.INVALID, detail="the machine slept")]
     if require is not None:
@@ -71,11 +86,19 @@ def changed(path: Path, require: str | None, *, left_out: bool, allowed: bool, i
     return record
 
 
-CASES = list(itertools.product([None, HOLDS, MARGINAL, FAILS, TOO_SHORT, "jitter<=1ms"], *[[False, True]] * 3, ["complete", "interrupted"]))
+CASES = list(
+    itertools.product(
+        [None, HOLDS, MARGINAL, FAILS, TOO_SHORT, "jitter<=1ms"],
+        *[[False, True]] * 3,
+        ["complete", "interrupted"],
+    )
+)
 
 
 @pytest.mark.parametrize(("require", "left_out", "allowed", "invalid", "state"), CASES)
-def test_every_format_agrees_with_the_exit_status(path: Path, require: str | None, left_out: bool, allowed: bool, invalid: bool, state: str) -> None:
+def test_every_format_agrees_with_the_exit_status(
+    path: Path, require: str | None, left_out: bool, allowed: bool, invalid: bool, state: str
+) -> None:
     record = changed(path, require, left_out=left_out, allowed=allowed, invalid=invalid, state=state)
     # an interrupted run exits with 130 whatever it measured (cli/conclusion.py)
     good = state == "complete" and exit_status(record.run.verdicts, record.steps) == 0
@@ -83,10 +106,21 @@ def test_every_format_agrees_with_the_exit_status(path: Path, require: str | Non
 
 
 @pytest.mark.parametrize(
-    ("require", "word"), [(HOLDS, VerdictWord.HOLDS), (MARGINAL, VerdictWord.MARGINAL), (FAILS, VerdictWord.FAILS), (TOO_SHORT, VerdictWord.CANNOT_TELL)]
+    ("require", "word"),
+    [
+        (HOLDS, VerdictWord.HOLDS),
+        (MARGINAL, VerdictWord.MARGINAL),
+        (FAILS, VerdictWord.FAILS),
+        (TOO_SHORT, VerdictWord.CANNOT_TELL),
+    ],
 )
 def test_the_cases_are_what_their_names_say(path: Path, require: str, word: VerdictWord) -> None:
-    assert changed(path, require, left_out=False, allowed=False, invalid=False, state="complete").run.verdicts[0].word is word
+    assert (
+        changed(path, require, left_out=False, allowed=False, invalid=False, state="complete")
+        .run.verdicts[0]
+        .word
+        is word
+    )
 
 
 def test_one_step_alone_is_not_the_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

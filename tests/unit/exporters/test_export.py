@@ -36,7 +36,11 @@ def test_csv_has_a_row_a_series_and_one_for_all(record):
         ("02-wakeup-cpu", "1", "1", "1", "7", "false"),
         ("02-wakeup-cpu", "", "", "1", "7", "true"),
     ]
-    assert (rows[3]["load"], rows[3]["marks"], rows[3]["worst_mark"]) == ("cpu", "invalid:throttled", "invalid")
+    assert (rows[3]["load"], rows[3]["marks"], rows[3]["worst_mark"]) == (
+        "cpu",
+        "invalid:throttled",
+        "invalid",
+    )
     assert rows[0]["mean_ns"] == "200.0"
     assert rows[0]["filled_p50_ns"] == "201"
 

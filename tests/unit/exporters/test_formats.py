@@ -39,7 +39,10 @@ def record(tmp_path_factory) -> Record:
 @pytest.fixture(scope="module")
 def hostile(record) -> Record:
     """The same with a load whose name belongs to all formats at once."""
-    steps = [step.model_copy(update={"key": step.key.model_copy(update={"load": HOSTILE})}) for step in record.steps]
+    steps = [
+        step.model_copy(update={"key": step.key.model_copy(update={"load": HOSTILE})})
+        for step in record.steps
+    ]
     return replace(record, steps=steps)
 
 
@@ -85,11 +88,18 @@ def test_hdr_keeps_early_values_apart(tmp_path):
 def test_hdr_beyond_the_histogram_has_the_largest_and_says_the_rest(tmp_path):
     """Two of 12 and 60 s: a record's last bin begins at 10 s."""
     document = json.loads(FILES["rt-tests.json"])
-    document["thread"]["0"] |= {"histogram": {"3": 50, "12000000": 1, "60000000": 1}, "cycles": 52, "max": 60_000_000, "avg": 1384618.27}
+    document["thread"]["0"] |= {
+        "histogram": {"3": 50, "12000000": 1, "60000000": 1},
+        "cycles": 52,
+        "max": 60_000_000,
+        "avg": 1384618.27,
+    }
     (tmp_path / "x").write_text(json.dumps(document))
     (tmp_path / "log").write_text(text(Record.open(import_file(tmp_path / "x", tmp_path)), "hdr"))
     assert "1 samples are 10 s or longer" in (tmp_path / "log").read_text()
-    histogram = HistogramLogReader(str(tmp_path / "log"), HdrHistogram(1, 10**12, 3)).get_next_interval_histogram()
+    histogram = HistogramLogReader(
+        str(tmp_path / "log"), HdrHistogram(1, 10**12, 3)
+    ).get_next_interval_histogram()
     assert histogram.get_total_count() == 52
     assert histogram.get_max_value() == pytest.approx(60e9, rel=2e-3)
     assert histogram.get_value_at_percentile(98.5) == pytest.approx(10e9, rel=2e-3)
@@ -99,8 +109,16 @@ def test_junit_has_a_case_a_step(record, hostile):
     for source in (record, hostile):
         suite = next(iter(junitparser.JUnitXml.fromstring(text(source, "junit").encode())))
         assert suite.tests == len(source.steps) + 1 + len(source.run.left_out)
-        failing = {verdict.step for verdict in source.run.verdicts if verdict.word is VerdictWord.FAILS and verdict.step is not None}
-        failed = {case.name.split(":")[0] for case in suite if any(isinstance(result, junitparser.Failure) for result in case.result)}
+        failing = {
+            verdict.step
+            for verdict in source.run.verdicts
+            if verdict.word is VerdictWord.FAILS and verdict.step is not None
+        }
+        failed = {
+            case.name.split(":")[0]
+            for case in suite
+            if any(isinstance(result, junitparser.Failure) for result in case.result)
+        }
         assert failing
         assert failed == failing | {"requirement period=1ms latency<=200us hardness=100%", "load network"}
         assert suite.failures == len(failed)
@@ -112,9 +130,17 @@ def test_tap_has_a_test_a_step(record, hostile):
         lines = list(TapParser().parse_text(text(source, "tap")))
         tests = [line for line in lines if line.category == "test"]
         assert not [line for line in lines if line.category == "unknown"]
-        assert next(line for line in lines if line.category == "plan").expected_tests == len(tests) == len(source.steps) + 1 + len(source.run.left_out)
+        assert (
+            next(line for line in lines if line.category == "plan").expected_tests
+            == len(tests)
+            == len(source.steps) + 1 + len(source.run.left_out)
+        )
         assert [line.ok for line in tests[: len(source.steps)]] == [
-            not any(verdict.step == step.id and verdict.word is VerdictWord.FAILS for verdict in source.run.verdicts) for step in source.steps
+            not any(
+                verdict.step == step.id and verdict.word is VerdictWord.FAILS
+                for verdict in source.run.verdicts
+            )
+            for step in source.steps
         ]
         assert [line.ok for line in tests[len(source.steps) :]] == [False, False]
         assert sum(line.skip for line in tests) == 0
@@ -124,11 +150,16 @@ def test_openmetrics_has_every_figure(record, hostile):
     for source in (record, hostile):
         written = text(source, "openmetrics")
         families = {family.name: family for family in read_openmetrics(written)}
-        maxima = {(sample.labels["step"], sample.labels["series"]): sample.value for sample in families["rtgauge_max_seconds"].samples}
+        maxima = {
+            (sample.labels["step"], sample.labels["series"]): sample.value
+            for sample in families["rtgauge_max_seconds"].samples
+        }
         for step in source.steps:
             assert maxima[step.id, "all"] == pytest.approx(step.total.max_ns / 1e9)
             assert maxima[step.id, "1"] == pytest.approx(step.series[1].max_ns / 1e9)
-        assert {sample.labels["p"] for sample in families["rtgauge_quantile_seconds"].samples} <= set(QUANTILES.values())
+        assert {sample.labels["p"] for sample in families["rtgauge_quantile_seconds"].samples} <= set(
+            QUANTILES.values()
+        )
         assert 'quantile="' not in written, "promtool: non-summary metrics should not have a quantile label"
         # node_exporter reads the older format.
         assert {family.name for family in read_prometheus(written)} == set(families)
@@ -143,7 +174,12 @@ def test_markdown_is_a_table_with_a_row_a_series(record, hostile):
             cells = [token.type for token in tokens[at:]]
             assert cells[: cells.index("tr_close")].count("inline") == 9
         assert not [token for token in tokens if token.type == "html_block"]
-        assert not [child for token in tokens for child in token.children or [] if child.type in {"html_inline", "link_open", "image"}]
+        assert not [
+            child
+            for token in tokens
+            for child in token.children or []
+            if child.type in {"html_inline", "link_open", "image"}
+        ]
 
 
 def test_latex_has_tables_of_nine_columns(record, hostile):
@@ -164,7 +200,11 @@ def test_kcidb_fits_the_schema(record, hostile):
         schema.V5_3.validate(report)
         ids = [test["id"] for test in report["tests"]]
         assert len(ids) == len(set(ids))
-        largest = {test["id"].rsplit("/", 2)[0]: test["number"]["value"] for test in report["tests"] if test["id"].endswith("/None/max")}
+        largest = {
+            test["id"].rsplit("/", 2)[0]: test["number"]["value"]
+            for test in report["tests"]
+            if test["id"].endswith("/None/max")
+        }
         assert list(largest.values()) == pytest.approx([step.total.max_ns / 1e9 for step in source.steps])
         assert {test["status"] for test in report["tests"]} >= {"DONE", "FAIL"}
 
@@ -178,7 +218,11 @@ def test_lava_reads_as_lines_of_four_words(record):
     largest = {words[0]: words for words in lines}
     for number, series in enumerate(record.steps[0].series):
         words = largest[f"t{number}-max-latency"]
-        assert (words[1] in {"pass", "fail"}, float(words[2]), words[3]) == (True, pytest.approx(series.max_ns / 1000, abs=1e-3), "us")
+        assert (words[1] in {"pass", "fail"}, float(words[2]), words[3]) == (
+            True,
+            pytest.approx(series.max_ns / 1000, abs=1e-3),
+            "us",
+        )
     assert all(len(line.split()) == 4 for line in text(record, "lava").splitlines())
 
 
@@ -187,7 +231,11 @@ def test_cyclictest_is_read_as_its_scripts_do(record):
     for number, step in enumerate(record.steps):
         lines = text(only(record, number), "cyclictest").splitlines()
         rows = [[int(cell) for cell in line.split()] for line in lines if line[0].isdigit()]
-        figures = {line[2 : line.index(":")]: line[line.index(":") + 1 :].split() for line in lines if line.startswith("# ") and ":" in line}
+        figures = {
+            line[2 : line.index(":")]: line[line.index(":") + 1 :].split()
+            for line in lines
+            if line.startswith("# ") and ":" in line
+        }
         assert [row[0] for row in rows] == list(range(len(rows)))
         for at, series in enumerate(step.series):
             overflow = int(figures["Histogram Overflows"][at])
@@ -200,7 +248,9 @@ def test_cyclictest_text_goes_out_and_in_again(record, tmp_path):
     source = tmp_path / "histogram.txt"
     export(only(record, 0), "cyclictest", source)
     again = Record.open(import_file(source, tmp_path / "runs")).steps[0]
-    assert [(series.count, series.max_ns) for series in again.series] == [(series.count, series.max_ns // 1000 * 1000) for series in record.steps[0].series]
+    assert [(series.count, series.max_ns) for series in again.series] == [
+        (series.count, series.max_ns // 1000 * 1000) for series in record.steps[0].series
+    ]
 
 
 def test_a_record_of_several_steps_is_no_text_of_cyclictest(record):

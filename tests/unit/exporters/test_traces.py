@@ -28,16 +28,23 @@ def lines_of(data: bytes, tmp_path: Path) -> list[str]:
         pytest.skip("needs trace-cmd (apt install trace-cmd)")
     file = tmp_path / "trace.dat"
     file.write_bytes(data)
-    report = subprocess.run(["trace-cmd", "report", "-t", "-i", file], capture_output=True, text=True, check=True)
+    report = subprocess.run(
+        ["trace-cmd", "report", "-t", "-i", file], capture_output=True, text=True, check=True
+    )
     assert report.stderr == ""
     return [line.strip() for line in report.stdout.splitlines() if not line.startswith("cpus=")]
 
 
 def test_trace_cmd_reads_every_event_at_its_time(tmp_path: Path) -> None:
     known = TraceFormats.read(formats(symbols=SYMBOLS))
-    first = [page(1_000_000_000, event(0, waking(5)), event(700, handler(31, b"virtio-net"))), page(3_000_000_000, extend(1 << 28), event(1, waking(6)))]
+    first = [
+        page(1_000_000_000, event(0, waking(5)), event(700, handler(31, b"virtio-net"))),
+        page(3_000_000_000, extend(1 << 28), event(1, waking(6))),
+    ]
     lines = lines_of(trace_dat(known, [{0: first, 1: [page(1_000_000_350, event(0, waking(7)))]}]), tmp_path)
-    found = [re.findall(r"\[(\d+)\]\s+([\d.]+): (\w+):\s+(?:irq=|.*?(?=pid|task))(.*)", line)[0] for line in lines]
+    found = [
+        re.findall(r"\[(\d+)\]\s+([\d.]+): (\w+):\s+(?:irq=|.*?(?=pid|task))(.*)", line)[0] for line in lines
+    ]
     assert [(cpu, time, name) for cpu, time, name, _ in found] == [
         ("000", "1.000000000", "sched_waking"),
         ("001", "1.000000350", "sched_waking"),
@@ -59,7 +66,9 @@ def test_a_moment_without_pages_is_an_empty_trace(tmp_path: Path) -> None:
 
 
 def slices(document: dict[str, Any]) -> dict[int, list[tuple[float, float, str]]]:
-    """Lane -> (start, end, name), after the rules of the format: complete slices of a lane nest, to 0.1 ns."""
+    """Lane -> (start, end, name), after the rules of the format: complete slices of a lane nest, to 0.1
+    ns.
+    """
     lanes: dict[int, list[tuple[float, float, str]]] = defaultdict(list)
     for part in document["traceEvents"]:
         assert {"ph", "name", "pid", "tid"} <= part.keys()
@@ -78,9 +87,18 @@ def slices(document: dict[str, Any]) -> dict[int, list[tuple[float, float, str]]
 
 
 def test_slices_nest_and_the_release_and_the_wake_up_are_marked() -> None:
-    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).at(-300, 0, "cpu_idle", state=1).at(50, 0, "cpu_idle", state=0xFFFF_FFFF)
-    story.timer(2, 1).at(50, 1, "irq_handler_entry", irq=9, name="disk").at(55, 1, "softirq_entry", vec=3).at(60, 1, "softirq_exit", vec=3)
-    story.at(80, 1, "irq_handler_exit", irq=9).switch(300, 1, HIGHER, MEASURED, state=1).switch(400, 1, MEASURED, IDLE, state=1)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .at(-300, 0, "cpu_idle", state=1)
+        .at(50, 0, "cpu_idle", state=0xFFFF_FFFF)
+    )
+    story.timer(2, 1).at(50, 1, "irq_handler_entry", irq=9, name="disk").at(55, 1, "softirq_entry", vec=3).at(
+        60, 1, "softirq_exit", vec=3
+    )
+    story.at(80, 1, "irq_handler_exit", irq=9).switch(300, 1, HIGHER, MEASURED, state=1).switch(
+        400, 1, MEASURED, IDLE, state=1
+    )
     document = json.loads(perfetto(TraceFormats.read(formats()), [story.moment(301)]))
     lanes = slices(document)
     base = 1_000_000.0
@@ -92,17 +110,28 @@ def test_slices_nest_and_the_release_and_the_wake_up_are_marked() -> None:
         (300.0, 400.0, "measured"),
         (2.0, 6.0, "vector local timer"),
     } <= cpu1
-    assert (-300.0, 50.0, "idle state 1") in {(round(start - base, 3), round(end - base, 3), name) for start, end, name in lanes[1_000_000]}
+    assert (-300.0, 50.0, "idle state 1") in {
+        (round(start - base, 3), round(end - base, 3), name) for start, end, name in lanes[1_000_000]
+    }
     instants = {part["name"]: part["ts"] - base for part in document["traceEvents"] if part["ph"] == "i"}
     assert instants == {"release": 0.0, "wake-up": pytest.approx(4)}
     (latency,) = lanes[2_000_000]
     assert latency == (base, base + 301, "latency 301.000 us")
-    names = {(part["pid"], part["tid"]): part["args"]["name"] for part in document["traceEvents"] if part["name"] == "thread_name"}
+    names = {
+        (part["pid"], part["tid"]): part["args"]["name"]
+        for part in document["traceEvents"]
+        if part["name"] == "thread_name"
+    }
     assert names == {(1, 1_000_000): "CPU 0", (1, 1_000_001): "CPU 1", (2, 2_000_000): "series 0"}
 
 
 def test_events_of_two_moments_are_drawn_once() -> None:
-    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1).switch(300, 1, HIGHER, MEASURED, state=1)
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .timer(2, 1)
+        .switch(300, 1, HIGHER, MEASURED, state=1)
+    )
     twice = [story.moment(301), story.moment(302)]
     once = slices(json.loads(perfetto(TraceFormats.read(formats()), twice[:1])))
     assert slices(json.loads(perfetto(TraceFormats.read(formats()), twice)))[1_000_001] == once[1_000_001]

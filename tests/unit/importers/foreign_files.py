@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Small files in the layouts of other tools, with numbers of our own. The name of each begins with its format's (`+`: a variant of it)."""
+"""Small files in the layouts of other tools, with numbers of our own.
+
+The name of each begins with its format's (`+`: a variant of it).
+"""
 
 from __future__ import annotations
 
 import json
 import struct
 
-SYSINFO = {"sysname": "Linux", "nodename": "board", "release": "6.1.0-rt", "version": "#1 SMP PREEMPT_RT", "machine": "aarch64"}
+SYSINFO = {
+    "sysname": "Linux",
+    "nodename": "board",
+    "release": "6.1.0-rt",
+    "version": "#1 SMP PREEMPT_RT",
+    "machine": "aarch64",
+}
 
 
 def rt_tests(command: str, **more: object) -> str:
@@ -27,10 +36,15 @@ def rt_tests(command: str, **more: object) -> str:
 
 
 def _cyclictest_rows() -> str:
-    rows = "".join(f"{value:06d} {count:06d}\t{2 * count:06d}\n" for value, count in ((4, 10), (5, 80), (6, 9)))
+    rows = "".join(
+        f"{value:06d} {count:06d}\t{2 * count:06d}\n" for value, count in ((4, 10), (5, 80), (6, 9))
+    )
     return (
-        "# /dev/cpu_dma_latency set to 0us\n# Histogram\n" + rows + "# Total: 000000099 000000198\n# Min Latencies: 00004 00004\n# Avg Latencies: 00005 00005\n"
-        "# Max Latencies: 00006 00031\n# Histogram Overflows: 00000 00002\n# Histogram Overflow at cycle number:\n# Thread 0:\n# Thread 1: 00021 00038\n"
+        "# /dev/cpu_dma_latency set to 0us\n# Histogram\n"
+        + rows
+        + "# Total: 000000099 000000198\n# Min Latencies: 00004 00004\n# Avg Latencies: 00005 00005\n"
+        "# Max Latencies: 00006 00031\n# Histogram Overflows: 00000 00002\n# Histogram Overflow at "
+        "cycle number:\n# Thread 0:\n# Thread 1: 00021 00038\n"
     )
 
 
@@ -40,13 +54,31 @@ FILES: dict[str, str | bytes] = {
         "cyclictest -m -p95 -i500 -h40 -q --json=x",
         num_threads=1,
         resolution_in_ns=0,
-        thread={"0": {"histogram": {"3": 50, "9": 4}, "cycles": 60, "min": 3, "max": 77, "avg": 8.5, "cpu": 2, "node": 0}},
+        thread={
+            "0": {
+                "histogram": {"3": 50, "9": 4},
+                "cycles": 60,
+                "min": 3,
+                "max": 77,
+                "avg": 8.5,
+                "cpu": 2,
+                "node": 0,
+            }
+        },
     ),
     "rt-tests+oslat.json": rt_tests(
         "oslat -D 7200",
         num_threads=1,
         thread={
-            "0": {"cpu": 3, "freq": 2400, "min": 1, "avg": 1.003, "max": 45, "duration": 7200, "histogram": {"1": 1_000_000, "2": 100, "3": 0, "4": 9}},
+            "0": {
+                "cpu": 3,
+                "freq": 2400,
+                "min": 1,
+                "avg": 1.003,
+                "max": 45,
+                "duration": 7200,
+                "histogram": {"1": 1_000_000, "2": 100, "3": 0, "4": 9},
+            },
         },
     ),
     "rt-tests+pmqtest.json": rt_tests(
@@ -59,9 +91,17 @@ FILES: dict[str, str | bytes] = {
             }
         },
     ),
-    "rt-tests+signaltest.json": rt_tests("signaltest -t 2", num_threads=2, thread={"0": {"cycles": 300, "min": 4, "max": 70, "avg": 5.5, "cpu": 0}}),
+    "rt-tests+signaltest.json": rt_tests(
+        "signaltest -t 2",
+        num_threads=2,
+        thread={"0": {"cycles": 300, "min": 4, "max": 70, "avg": 5.5, "cpu": 0}},
+    ),
     "rt-tests+pi_stress.json": rt_tests("pi_stress --duration=60", inversion=0),
-    "rt-tests+migrate.json": rt_tests("rt-migrate-test", num_threads=1, thread={"0": {"prio": 2, "min": 20, "avg": 21.5, "max": 60, "total": 1075}}),
+    "rt-tests+migrate.json": rt_tests(
+        "rt-migrate-test",
+        num_threads=1,
+        thread={"0": {"prio": 2, "min": 20, "avg": 21.5, "max": 60, "total": 1075}},
+    ),
     "rtla.txt": """# RTLA timerlat histogram
 # Time unit is microseconds (us)
 # Duration:   0 02:00:00
@@ -109,14 +149,22 @@ ts: 1738167900.549331178, delta:6499.999018, inner:19, outer:18, cpu:3
             "version": 3,
             "sysinfo": {**SYSINFO, "cpus_online": 4, "resolution_in_ns": 1000},
             "cpu": {
-                "0": {"histogram": {"3": 90, "4": 9, "40": 1}, "count": 100, "min": 3, "max": 40, "avg": 3.46},
+                "0": {
+                    "histogram": {"3": 90, "4": 9, "40": 1},
+                    "count": 100,
+                    "min": 3,
+                    "max": 40,
+                    "avg": 3.46,
+                },
                 "2": {"histogram": {"2": 50, "5": 46}, "count": 100, "min": 2, "max": 90, "avg": 6.1},
             },
         },
         indent=2,
     ),
     "jitterdebugger-csv.csv": "0;1738160800.000000001;3\n1;1738160800.000000002;4\n0;1738168000.100000001;5\n",
-    "jitterdebugger-raw.raw": b"".join(struct.pack("<IqqQ", at % 2, 5000 + at, 7, 3 + at % 4) for at in range(40)),
+    "jitterdebugger-raw.raw": b"".join(
+        struct.pack("<IqqQ", at % 2, 5000 + at, 7, 3 + at % 4) for at in range(40)
+    ),
     "xenomai.txt": """== Sampling period: 100 us
 == Test mode: in-kernel periodic task
 == All results in microseconds

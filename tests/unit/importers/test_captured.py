@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Real outputs of other tools (tests/data/captured) import to the numbers that they hold, which each test reads in a way of its own.
+"""Real outputs of other tools (tests/data/captured) import to the numbers that they hold, which each test
+reads in a way of its own.
 
 What was run:
-    cyclictest -t2 -p80 -m -i1000 -l1000 -h30 -q --json=F; cyclicdeadline -i 10000 -D 2; oslat -c 0,1 -b 64 -z -D 2
-    pmqtest|ptsematest -S -p80 -i1000 -l500 -q; sigwaittest|svsematest -t2 -p80 -i1000 -l500; signaltest -p80 -t2 -l1000 -q
+    cyclictest -t2 -p80 -m -i1000 -l1000 -h30 -q --json=F; cyclicdeadline -i 10000 -D 2; oslat -c 0,1 -b 64 -z
+    -D 2
+    pmqtest|ptsematest -S -p80 -i1000 -l500 -q; sigwaittest|svsematest -t2 -p80 -i1000 -l500; signaltest -p80
+    -t2 -l1000 -q
     rt-migrate-test -l 20 -q; pi_stress --duration=3 -q
     stress-ng --cyclic 2 --cyclic-dist 1000 --cyclic-samples 1000; stress-ng --cyclic 1 --cyclic-policy rr
     latency -T 3 -p 1000 -h; latency -T 3 -p 1000 -g F; latency -T 2 -p 1000 -q -s; rteval --noload -d 5
@@ -44,9 +47,15 @@ def marks(step: Step) -> set[str]:
     return {mark.name for mark in step.marks}
 
 
-@pytest.mark.parametrize("source", sorted(path for path in FOLDER.iterdir() if path.suffix != ".md"), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "source", sorted(path for path in FOLDER.iterdir() if path.suffix != ".md"), ids=lambda path: path.name
+)
 def test_each_is_found_by_its_content(source):
-    by_suffix = "rt-tests" if source.suffix == ".json" else source.name.partition("-")[0].replace("stress", "stress-ng")
+    by_suffix = (
+        "rt-tests"
+        if source.suffix == ".json"
+        else source.name.partition("-")[0].replace("stress", "stress-ng")
+    )
     assert importer_of(source).name == FORMATS.get(source.name, by_suffix)
 
 
@@ -56,8 +65,12 @@ def test_pairs_of_rt_tests(name, tmp_path):
     pairs = list(document(name)["thread"].values())
     assert [series.count for series in step.series] == [pair["sender"]["samples"] for pair in pairs]
     for figure in ("min", "max"):
-        assert [getattr(series, f"{figure}_ns") for series in step.series] == [1000 * pair["receiver"][figure] for pair in pairs]
-    assert [series.mean_ns for series in step.series] == pytest.approx([1000 * pair["receiver"]["avg"] for pair in pairs])
+        assert [getattr(series, f"{figure}_ns") for series in step.series] == [
+            1000 * pair["receiver"][figure] for pair in pairs
+        ]
+    assert [series.mean_ns for series in step.series] == pytest.approx(
+        [1000 * pair["receiver"]["avg"] for pair in pairs]
+    )
     assert (step.key.probe, step.started) == (name, document(name)["start_time"] and step.started)
     assert record.systems["board"]["kernel"]["release"] == "6.18.44"
 
@@ -67,7 +80,11 @@ def test_threads_of_rt_tests(name, tmp_path):
     _, step = imported(f"{name}.json", tmp_path)
     threads = list(document(name)["thread"].values())
     for series, thread in zip(step.series, threads, strict=True):
-        assert (series.count, series.min_ns, series.max_ns) == (thread["cycles"], 1000 * thread["min"], 1000 * thread["max"])
+        assert (series.count, series.min_ns, series.max_ns) == (
+            thread["cycles"],
+            1000 * thread["min"],
+            1000 * thread["max"],
+        )
         # cyclictest's mean is of every sample, and so is the importer's where the histogram has all of them.
         assert series.mean_ns == pytest.approx(1000 * thread["avg"], abs=10)
     above = sum(thread["cycles"] - sum(thread.get("histogram", {}).values()) for thread in threads)
@@ -90,7 +107,9 @@ def test_results_that_are_no_distribution(tmp_path):
     assert step.results[0].values == {"inversions": document("pi_stress")["inversion"]}
     _, step = imported("rt-migrate-test.json", tmp_path / "migrate")
     threads = document("rt-migrate-test")["thread"].values()
-    assert [(result.labels["priority"], result.values["max_us"]) for result in step.results] == [(thread["prio"], thread["max"]) for thread in threads]
+    assert [(result.labels["priority"], result.values["max_us"]) for result in step.results] == [
+        (thread["prio"], thread["max"]) for thread in threads
+    ]
 
 
 @pytest.mark.parametrize("name", ["stress-ng-dist.txt", "stress-ng-rr.txt"])
@@ -99,10 +118,16 @@ def test_stress_ng(name, tmp_path):
     _, step = imported(name, tmp_path)
     (series,) = step.series
     assert series.count == int(re.search(r"(\d+) samples", text)[1])
-    assert (series.min_ns, series.max_ns) == tuple(map(int, re.search(r"min: (\d+) ns, max: (\d+) ns", text).groups()))
+    assert (series.min_ns, series.max_ns) == tuple(
+        map(int, re.search(r"min: (\d+) ns, max: (\d+) ns", text).groups())
+    )
     assert series.mean_ns == pytest.approx(float(re.search(r"mean: ([\d.]+) ns", text)[1]), rel=1e-3)
     assert step.key.parameters["policy"] == re.search(r"sched SCHED_(\w+):", text)[1].lower()
-    cells = {int(at): int(count) for at, count in re.findall(r"cyclic: +(\d+) +(\d+)$", text, re.MULTILINE) if int(count)}
+    cells = {
+        int(at): int(count)
+        for at, count in re.findall(r"cyclic: +(\d+) +(\d+)$", text, re.MULTILINE)
+        if int(count)
+    }
     if not cells:
         assert "no-histogram" in marks(step)
         return
@@ -119,9 +144,16 @@ def test_xenomai_histogram(tmp_path):
     _, step = imported("xenomai-h.txt", tmp_path)
     (series,) = step.series
     cells = {int(at): int(count) for at, count in re.findall(r"HSD\| +avg\| +(\d+) - *\d+ \| +(\d+)", text)}
-    low, high = (round(1000 * float(value)) for value in re.search(r"RTS\| +([\d.]+)\| +[\d.]+\| +([\d.]+)", text).groups())
+    low, high = (
+        round(1000 * float(value))
+        for value in re.search(r"RTS\| +([\d.]+)\| +[\d.]+\| +([\d.]+)", text).groups()
+    )
     assert (series.count, series.min_ns, series.max_ns) == (sum(cells.values()), low, high)
-    assert (series.count, step.key.parameters["interval_ns"], step.key.parameters["priority"]) == (2938, 1_000_000, 99)
+    assert (series.count, step.key.parameters["interval_ns"], step.key.parameters["priority"]) == (
+        2938,
+        1_000_000,
+        99,
+    )
     below = 0
     for cell, count in sorted(cells.items()):
         below += count
@@ -135,9 +167,13 @@ def test_xenomai_histogram_has_a_second_that_its_extremes_do_not(tmp_path):
     text = (FOLDER / "xenomai-g.txt").read_text()
     _, step = imported("xenomai-g.txt", tmp_path)
     (series,) = step.series
-    cells = [(float(value), int(count) - 1) for value, count in re.findall(r"^([\d.]+) (\d+)$", text, re.MULTILINE)]
+    cells = [
+        (float(value), int(count) - 1) for value, count in re.findall(r"^([\d.]+) (\d+)$", text, re.MULTILINE)
+    ]
     assert series.count == sum(count for _, count in cells)
-    assert series.min_ns == 1000 * math.floor(cells[1][0]) < 18_036, "the cell of the smallest is below the minimum that is told"
+    assert series.min_ns == 1000 * math.floor(cells[1][0]) < 18_036, (
+        "the cell of the smallest is below the minimum that is told"
+    )
     assert series.max_ns == 3_557_281
     assert {"extremes-of-whole-seconds", "counts-plus-one"} <= marks(step)
 
@@ -156,7 +192,9 @@ def test_rteval(tmp_path):
     (series,) = step.series
     assert series.labels == {"cpu": int(core.get("id"))}
     assert series.count == int(core.findtext("statistics/samples")) == sum(buckets.values())
-    assert (series.min_ns, series.max_ns) == tuple(1000 * int(core.findtext(f"statistics/{name}")) for name in ("minimum", "maximum"))
+    assert (series.min_ns, series.max_ns) == tuple(
+        1000 * int(core.findtext(f"statistics/{name}")) for name in ("minimum", "maximum")
+    )
     assert series.mean_ns == pytest.approx(1000 * float(core.findtext("statistics/mean")), rel=1e-3)
     assert series.p50_ns // 1000 == int(float(core.findtext("statistics/median")))
     assert step.key.parameters["interval_ns"] == 1_000_000

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Measurements of cyclictest become records: real files of 2.40 (host and kernel release made anonymous), and made-up and hostile ones."""
+"""Measurements of cyclictest become records: real files of 2.40 (host and kernel release made anonymous), and
+made-up and hostile ones.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def test_every_real_file_becomes_a_record(source, tmp_path):
 def test_figures_are_those_that_cyclictest_printed(tmp_path):
     record = imported(DATA / "h.txt", tmp_path)
     one, two = record.steps[0].series
-    assert [(s.count, s.min_ns, int(s.mean_ns / 1000), s.max_ns) for s in (one, two)] == [(2000, 8000, 13, 47000), (2000, 8000, 14, 79000)]
+    assert [(s.count, s.min_ns, int(s.mean_ns / 1000), s.max_ns) for s in (one, two)] == [
+        (2000, 8000, 13, 47000),
+        (2000, 8000, 14, 79000),
+    ]
     # Rows 8 to 12 hold 572 samples of thread 0, row 13 the next 748: the median is 13 us, not 13.099.
     assert one.p50_ns == 13_000
     assert one.lower_bounds == []
@@ -66,7 +71,13 @@ def test_a_summary_column_is_not_a_thread(tmp_path):
 def test_quantiles_above_the_histogram_are_lower_bounds(tmp_path):
     record = imported(DATA / "overflow.txt", tmp_path)
     one = record.steps[0].series[0]
-    assert (one.count, one.p95_ns, one.p99_ns, one.p99_99_ns, one.max_ns) == (1000, 17_000, 20_000, 65_000, 65_000)
+    assert (one.count, one.p95_ns, one.p99_ns, one.p99_99_ns, one.max_ns) == (
+        1000,
+        17_000,
+        20_000,
+        65_000,
+        65_000,
+    )
     # 948 samples are at most 16 us and 963 at most 17 us; 978 lie below the limit.
     assert one.lower_bounds == ["p99_ns", "p99_9_ns", "mean_ns"]
     assert (one.mean_ns, one.std_ns) == (13_000, None)
@@ -88,7 +99,10 @@ def test_json_knows_cpus_time_and_interval(tmp_path):
     # Cycles less the sum of the bins: 1000 - 852 and 1000 - 935.
     windows = record.windows(step)
     assert [row["count"] - sum(row["counts"]) for row in windows.iter_rows(named=True)] == [148, 65]
-    assert (step.tool, step.key.parameters) == ("cyclictest 2.40", {"interval_ns": 1_000_000, "priority": 80, "policy": "fifo", "dma_latency_us": 0})
+    assert (step.tool, step.key.parameters) == (
+        "cyclictest 2.40",
+        {"interval_ns": 1_000_000, "priority": 80, "policy": "fifo", "dma_latency_us": 0},
+    )
     assert step.started == "2026-11-21T11:13:34Z"
     assert step.series[0].mean_ns == 17_540
     assert record.systems["machine"]["kernel"]["release"] == "6.12.0"
@@ -168,7 +182,10 @@ def test_the_interval_by_the_command_line(command, thread, expected):
 
 
 def test_the_limit_by_the_command_line():
-    assert [histogram_limit(f"cyclictest {o}") for o in ("-h 100", "-h100", "-qH 30", "--histogram=5", "--histofall 6", "-q", "--histfile=x")] == [
+    assert [
+        histogram_limit(f"cyclictest {o}")
+        for o in ("-h 100", "-h100", "-qH 30", "--histogram=5", "--histofall 6", "-q", "--histfile=x")
+    ] == [
         100,
         100,
         30,
@@ -193,8 +210,10 @@ def file_of(histograms, *, limit=100_000, interval=1000, overflow=None):
             "avg": round(sum(values) / len(values), 2) if values else 0.0, "cpu": n, "node": 0,
         }  # fmt: skip
     return {
-        "file_version": 1, "cmdline:": f"cyclictest -p80 -i{interval} -h {limit}", "rt_test_version:": "2.40", "start_time": "Sat, 21 Nov 2026 11:13:32 +0000",
-        "return_code": 0, "sysinfo": {"nodename": "m", "realtime": 0}, "num_threads": len(histograms), "resolution_in_ns": 0, "thread": threads,
+        "file_version": 1, "cmdline:": f"cyclictest -p80 -i{interval} -h {limit}", "rt_test_version:": "2.40",
+        "start_time": "Sat, 21 Nov 2026 11:13:32 +0000",
+        "return_code": 0, "sysinfo": {"nodename": "m", "realtime": 0}, "num_threads": len(histograms),
+        "resolution_in_ns": 0, "thread": threads,
     }  # fmt: skip
 
 
@@ -207,9 +226,13 @@ def text_of(histograms, overflow, *, limit, summed, spaces, with_total, skip_emp
         row = [h.get(value, 0) for h in histograms]
         if skip_empty and not any(row) and value != limit - 1:
             continue
-        out.append(f"{value:06d} " + separator.join(f"{c:06d}" for c in [*row, *([sum(row)] if summed else [])]))
+        out.append(
+            f"{value:06d} " + separator.join(f"{c:06d}" for c in [*row, *([sum(row)] if summed else [])])
+        )
     counts = [sum(h.values()) for h in histograms]
-    everything = [[v for v, c in h.items() for _ in range(c)] + o for h, o in zip(histograms, overflow, strict=True)]
+    everything = [
+        [v for v, c in h.items() for _ in range(c)] + o for h, o in zip(histograms, overflow, strict=True)
+    ]
 
     def line(name, values, extra=()):
         out.append(f"# {name}: " + " ".join(f"{v:05d}" for v in [*values, *(extra if summed else ())]))
@@ -238,14 +261,30 @@ measurements = st.integers(2, 40).flatmap(
 
 
 @settings(max_examples=150)
-@given(made=measurements, summed=st.booleans(), spaces=st.booleans(), with_total=st.booleans(), skip_empty=st.booleans())
+@given(
+    made=measurements,
+    summed=st.booleans(),
+    spaces=st.booleans(),
+    with_total=st.booleans(),
+    skip_empty=st.booleans(),
+)
 def test_text_and_json_of_the_same_measurement_read_the_same(made, summed, spaces, with_total, skip_empty):
     limit, threads = made
     histograms, overflow = [h for h, _ in threads], [o for _, o in threads]
-    printed = text_of(histograms, overflow, limit=limit, summed=summed, spaces=spaces, with_total=with_total, skip_empty=skip_empty)
+    printed = text_of(
+        histograms,
+        overflow,
+        limit=limit,
+        summed=summed,
+        spaces=spaces,
+        with_total=with_total,
+        skip_empty=skip_empty,
+    )
     by_text = parse_text(enumerate(printed.splitlines(), start=1), "x", unit_ns=1000)
     by_json = parse_json(file_of(histograms, limit=limit, overflow=overflow), "x")
-    assert [t.histogram for t in by_text.series] == [{value * 1000: count for value, count in sorted(h.items())} for h in histograms]
+    assert [t.histogram for t in by_text.series] == [
+        {value * 1000: count for value, count in sorted(h.items())} for h in histograms
+    ]
     assert [t.overflow for t in by_text.series] == [len(o) for o in overflow]
     for text, js in zip(by_text.series, by_json.series, strict=True):
         assert (text.histogram, text.count, text.overflow, text.limit_ns, text.minimum_ns, text.maximum_ns) == (
@@ -281,12 +320,18 @@ GOOD_JSON = (DATA / "histogram.json").read_text()
         (GOOD.replace("000017 000023\t000031\t000054", "000017 000023\t000031\t000055"), "not the sum"),
         (GOOD.replace("000017 000023\t000031\t000054", "000017 000023"), "columns for 2 threads"),
         (GOOD.replace("# Max Latencies: 05258", "# Max Latencies: 00098"), "its maximum is 98000"),
-        (GOOD.replace("# Min Latencies: 00011", "# Min Latencies: 00090"), "exceeds its minimum|minimum .* maximum"),
+        (
+            GOOD.replace("# Min Latencies: 00011", "# Min Latencies: 00090"),
+            "exceeds its minimum|minimum .* maximum",
+        ),
         ("T: 0 ( 77) P:80 I:1000 C: 200 Min: -5 Act: 15 Avg: 16 Max: 38\n", "negative latency"),
         (GOOD_JSON.replace('"cycles": 2000', '"cycles": 3', 1), "3 cycles"),
         (GOOD_JSON.replace('"cycles": 2000', '"cycles": "many"', 1), "thread.0.cycles"),
         (GOOD_JSON.replace('"avg": 14.28', '"avg": NaN', 1), "not valid JSON"),
-        (GOOD_JSON.replace('"cycles": 2000', '"cycles": 1000000000000000000', 1), "1000000000000000000 samples"),
+        (
+            GOOD_JSON.replace('"cycles": 2000', '"cycles": 1000000000000000000', 1),
+            "1000000000000000000 samples",
+        ),
         (GOOD_JSON.replace('"max": 87', '"max": 4000000000000000000', 1), "a latency of"),
     ],
 )
@@ -310,7 +355,11 @@ def test_an_interval_that_no_tool_has_is_refused(interval_ns, tmp_path):
 
 def test_a_verdict_that_would_take_centuries_fits_the_record(tmp_path):
     record = imported(DATA / "h.txt", tmp_path, interval_ns=86_400 * 10**9)
-    verdict = judge(parse_requirement("latency<=500us hardness=99.999999%"), record.steps[0], record.windows(record.steps[0]))
+    verdict = judge(
+        parse_requirement("latency<=500us hardness=99.999999%"),
+        record.steps[0],
+        record.windows(record.steps[0]),
+    )
     assert verdict.evidence["activations_needed"] > 10**8
     assert verdict.evidence["duration_needed_ns"] is None
 
@@ -327,7 +376,10 @@ def test_a_missing_file(tmp_path):
         st.text(max_size=200).map(str.encode),
         st.text(alphabet="0123456789 \t\n#:TotalMinxLecsHgrOvfws", max_size=300).map(str.encode),
         st.tuples(
-            st.sampled_from([GOOD, GOOD_JSON, (DATA / "no-histogram.txt").read_text()]), st.integers(0, 3000), st.integers(0, 50), st.binary(max_size=10)
+            st.sampled_from([GOOD, GOOD_JSON, (DATA / "no-histogram.txt").read_text()]),
+            st.integers(0, 3000),
+            st.integers(0, 50),
+            st.binary(max_size=10),
         ).map(lambda t: t[0].encode()[: t[1]] + t[3] + t[0].encode()[t[1] + t[2] :]),
     )
 )
@@ -343,10 +395,16 @@ def test_hostile_bytes_are_a_record_or_an_input_error(data, tmp_path_factory):
 def test_the_lines_of_the_screen_with_many_samples(tmp_path):
     """-v prints a line a sample; a cycle that is not there is a mark."""
     source = tmp_path / "v.txt"
-    rows = [f"{thread:8d}:{cycle:8d}:{latency:8d}" for cycle, latency in enumerate((3, 4, 4, 90)) for thread in (0, 1)]
+    rows = [
+        f"{thread:8d}:{cycle:8d}:{latency:8d}"
+        for cycle, latency in enumerate((3, 4, 4, 90))
+        for thread in (0, 1)
+    ]
     source.write_text("# /dev/cpu_dma_latency set to 0us\nMax CPUs = 2\n" + "\n".join(rows) + "\n")
     record = imported(source, tmp_path)
-    assert [(s.count, s.min_ns, s.p50_ns, s.max_ns, s.lower_bounds) for s in record.steps[0].series] == [(4, 3000, 4000, 90_000, [])] * 2
+    assert [(s.count, s.min_ns, s.p50_ns, s.max_ns, s.lower_bounds) for s in record.steps[0].series] == [
+        (4, 3000, 4000, 90_000, [])
+    ] * 2
     assert "samples-lost" not in marks(record)
     source.write_text("\n".join(rows[:2] + rows[4:]) + "\n")
     assert "samples-lost" in marks(imported(source, tmp_path))
@@ -354,9 +412,14 @@ def test_the_lines_of_the_screen_with_many_samples(tmp_path):
 
 def test_the_summary_alone_is_a_measurement_without_quantiles(tmp_path):
     source = tmp_path / "summary.txt"
-    source.write_text("\n".join(line for line in (DATA / "h.txt").read_text().splitlines() if line.startswith("#")) + "\n")
+    source.write_text(
+        "\n".join(line for line in (DATA / "h.txt").read_text().splitlines() if line.startswith("#")) + "\n"
+    )
     record = imported(source, tmp_path)
-    assert [(s.count, s.min_ns, s.max_ns) for s in record.steps[0].series] == [(2000, 8000, 47_000), (2000, 8000, 79_000)]
+    assert [(s.count, s.min_ns, s.max_ns) for s in record.steps[0].series] == [
+        (2000, 8000, 47_000),
+        (2000, 8000, 79_000),
+    ]
     assert all({"p50_ns", "p99_ns", "mean_ns"} <= set(s.lower_bounds) for s in record.steps[0].series)
     assert "no-histogram" in marks(record)
 
@@ -393,5 +456,9 @@ def test_a_command_line_that_is_not_escaped_is_read(tmp_path):
     source = tmp_path / "x.json"
     text = json.dumps(file_of([{5: 10}]), indent=2)
     assert '"cyclictest -p80 -i1000 -h 100000"' in text
-    source.write_text(text.replace('"cyclictest -p80 -i1000 -h 100000"', '"cyclictest -p80 -i1000 -h 100000 --histfile="C:\\a b""'))
+    source.write_text(
+        text.replace(
+            '"cyclictest -p80 -i1000 -h 100000"', '"cyclictest -p80 -i1000 -h 100000 --histfile="C:\\a b""'
+        )
+    )
     assert imported(source, tmp_path).steps[0].key.parameters["interval_ns"] == 1_000_000

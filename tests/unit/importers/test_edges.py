@@ -20,8 +20,12 @@ from rtgauge.report.page import html
 STEP_NS = 100
 
 
-def _write(path: Path, responses_ns: list[int], *, missing: tuple[int, ...] = (), extra_at_ns: int | None = None) -> list[int]:
-    """A Rigol-like CSV, 0 to 3.3 V, a stimulus each 50 us, also before time 0 (the trigger); gives the times of the stimuli."""
+def _write(
+    path: Path, responses_ns: list[int], *, missing: tuple[int, ...] = (), extra_at_ns: int | None = None
+) -> list[int]:
+    """A Rigol-like CSV, 0 to 3.3 V, a stimulus each 50 us, also before time 0 (the trigger); gives the times
+    of the stimuli.
+    """
     count = (len(responses_ns) + 1) * 500
     times = (np.arange(count) - 1000) * STEP_NS
     stimulus, answer = np.zeros(count), np.zeros(count)
@@ -36,13 +40,17 @@ def _write(path: Path, responses_ns: list[int], *, missing: tuple[int, ...] = ()
     if extra_at_ns is not None:
         place = int(np.searchsorted(times, extra_at_ns))
         answer[place : place + 3] = 1 - answer[place]
-    rows = "\n".join(f"{t / 1e9:.9f},{3.3 * s:.2f},{3.3 * a:.2f}" for t, s, a in zip(times, stimulus, answer, strict=True))
+    rows = "\n".join(
+        f"{t / 1e9:.9f},{3.3 * s:.2f},{3.3 * a:.2f}" for t, s, a in zip(times, stimulus, answer, strict=True)
+    )
     path.write_text(f"Time(s),CH1(V),CH2(V)\n{rows}\n")
     return at
 
 
 def _record(path: Path, options: EdgeOptions) -> Record:
-    return Record.open(import_edges(path, path.parent / "runs", options, command=["rtgauge", "import", "edges", str(path)]))
+    return Record.open(
+        import_edges(path, path.parent / "runs", options, command=["rtgauge", "import", "edges", str(path)])
+    )
 
 
 def test_responses_become_a_record_with_windows_outliers_and_a_page(tmp_path):
@@ -51,7 +59,13 @@ def test_responses_become_a_record_with_windows_outliers_and_a_page(tmp_path):
     record = _record(tmp_path / "scope.csv", EdgeOptions("1", "CH2"))
     (step,) = record.steps
     assert step.total is not None
-    assert (step.total.metric, step.total.count, step.total.missed, step.total.min_ns, step.total.max_ns) == ("response", 5, 0, 5_000, 20_000)
+    assert (step.total.metric, step.total.count, step.total.missed, step.total.min_ns, step.total.max_ns) == (
+        "response",
+        5,
+        0,
+        5_000,
+        20_000,
+    )
     assert step.total.mean_ns == pytest.approx(np.mean(responses))
     assert step.total.std_ns == pytest.approx(np.std(responses, ddof=1))
     assert step.outliers[0].value_ns == 20_000
@@ -73,12 +87,22 @@ def test_a_stimulus_that_the_next_one_overtakes_is_missed_and_extra_edges_are_ma
     assert "extra-edges" in {mark.name for mark in step.marks}
 
 
-@pytest.mark.parametrize(("edges", "count", "nominal_ns"), [(Edges.BOTH, 9, 50_000), (Edges.RISING, 4, 100_000)])
-def test_half_periods_and_whole_periods_are_jitter_against_the_nominal_period(tmp_path, edges, count, nominal_ns):
+@pytest.mark.parametrize(
+    ("edges", "count", "nominal_ns"), [(Edges.BOTH, 9, 50_000), (Edges.RISING, 4, 100_000)]
+)
+def test_half_periods_and_whole_periods_are_jitter_against_the_nominal_period(
+    tmp_path, edges, count, nominal_ns
+):
     _write(tmp_path / "scope.csv", [5_000] * 10)
     (step,) = _record(tmp_path / "scope.csv", EdgeOptions("CH1", period_ns=100_000, edges=edges)).steps
     assert step.total is not None
-    assert (step.key.probe, step.total.metric, step.total.count, step.total.min_ns, step.total.max_ns) == ("periodic", "jitter", count, 0, 0)
+    assert (step.key.probe, step.total.metric, step.total.count, step.total.min_ns, step.total.max_ns) == (
+        "periodic",
+        "jitter",
+        count,
+        0,
+        0,
+    )
     assert nominal_ns == EdgeOptions("1", period_ns=100_000, edges=edges).nominal_ns
 
 
@@ -104,13 +128,18 @@ def test_what_cannot_be_is_refused_and_no_record_begun(tmp_path, options, words)
 
 
 def test_channels_the_other_way_round_have_an_answer_to_each_but_the_next_stimulus(tmp_path):
-    (tmp_path / "one.csv").write_text("Time(s),CH1(V),CH2(V)\n" + "".join(f"{i}e-6,{3.3 * (i > 50):.1f},{3.3 * (i > 40):.1f}\n" for i in range(100)))
+    (tmp_path / "one.csv").write_text(
+        "Time(s),CH1(V),CH2(V)\n"
+        + "".join(f"{i}e-6,{3.3 * (i > 50):.1f},{3.3 * (i > 40):.1f}\n" for i in range(100))
+    )
     with pytest.raises(InputError, match="other way round"):
         _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
 
 
 def test_an_inverted_answer_names_the_option(tmp_path):
-    rows = "".join(f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * (1 - (i - 3) // 10 % 2):.1f}\n" for i in range(200))
+    rows = "".join(
+        f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * (1 - (i - 3) // 10 % 2):.1f}\n" for i in range(200)
+    )
     (tmp_path / "one.csv").write_text("Time(s),CH1(V),CH2(V)\n" + rows)
     with pytest.raises(InputError, match="--any-edge"):
         _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
@@ -121,7 +150,10 @@ def test_an_inverted_answer_names_the_option(tmp_path):
 
 def test_after_a_lost_toggle_one_mark_says_why_and_begins_with_the_option(tmp_path):
     """The terminal shows the begin of a mark."""
-    rows = "".join(f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * ((i - 3) // 10 % 2 ^ (i >= 103)):.1f}\n" for i in range(5, 200))
+    rows = "".join(
+        f"{i}e-6,{3.3 * (i // 10 % 2):.1f},{3.3 * ((i - 3) // 10 % 2 ^ (i >= 103)):.1f}\n"
+        for i in range(5, 200)
+    )
     (tmp_path / "one.csv").write_text("Time(s),CH1(V),CH2(V)\n" + rows)
     (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2")).steps
     doubts = {mark.name: mark.detail for mark in step.marks if mark.severity is Severity.DOUBTFUL}
@@ -131,14 +163,18 @@ def test_after_a_lost_toggle_one_mark_says_why_and_begins_with_the_option(tmp_pa
 
 @pytest.mark.parametrize("half_us", [40, 50])
 def test_a_page_of_half_periods_that_are_all_early_or_exact(tmp_path, half_us):
-    (tmp_path / "one.csv").write_text("Time [s],D0\n" + "".join(f"{i * half_us}e-6,{i % 2}\n" for i in range(300)))
+    (tmp_path / "one.csv").write_text(
+        "Time [s],D0\n" + "".join(f"{i * half_us}e-6,{i % 2}\n" for i in range(300))
+    )
     record = _record(tmp_path / "one.csv", EdgeOptions("D0", period_ns=100_000))
     assert record.steps[0].total.max_ns == (half_us - 50) * 1000
     assert "jitter" in html(record)
 
 
 def test_times_of_another_unit_are_refused(tmp_path):
-    (tmp_path / "far.csv").write_text("Time(s),CH1(V)\n" + "".join(f"{i * 10**7},{3.3 * (i % 2):.1f}\n" for i in range(30)))
+    (tmp_path / "far.csv").write_text(
+        "Time(s),CH1(V)\n" + "".join(f"{i * 10**7},{3.3 * (i % 2):.1f}\n" for i in range(30))
+    )
     with pytest.raises(InputError, match="more than a year"):
         _record(tmp_path / "far.csv", EdgeOptions("1", period_ns=1000))
 
@@ -164,8 +200,12 @@ def test_a_file_of_eight_times_the_size_takes_no_more_memory(tmp_path):
         with (tmp_path / name).open("w") as file:
             file.write("Time(s),CH1(V),CH2(V)\n")
             for repeat in range(repeats):
-                file.write("".join(f"{(repeat * len(rows) + i) * 1e-7:.7f},{row}\n" for i, row in enumerate(rows)))
-        done = subprocess.run([sys.executable, "-c", GROWS, str(tmp_path / name)], capture_output=True, text=True, check=True)
+                file.write(
+                    "".join(f"{(repeat * len(rows) + i) * 1e-7:.7f},{row}\n" for i, row in enumerate(rows))
+                )
+        done = subprocess.run(
+            [sys.executable, "-c", GROWS, str(tmp_path / name)], capture_output=True, text=True, check=True
+        )
         grown.append(int(done.stdout))
     # Of 4 and 29 MB, read in blocks of 1 MB; the allocator's moods are some MB.
     assert grown[1] < grown[0] + 20_000

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files in the layouts of other tools, with numbers of our own: each imports to the numbers that it holds, and its traps are marks."""
+"""Files in the layouts of other tools, with numbers of our own: each imports to the numbers that it holds,
+and its traps are marks.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,14 @@ def test_hwlatdetect_has_gaps_and_a_duty_cycle(tmp_path):
     [
         "ts: 1738161000.000000001, inner:12, outer:30\nts: 1738161100.5, inner:19, outer:0, cpu:3\n",
         "1738161000.000000001\t12\t30\n1738161100.500000000\t19\t0\n",
-        "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:1\nts: 1738161100.5, delta:100.500000, inner:19, outer:0, cpu:3, count:1\n",
-        "ts: 14:30:00.000000001, delta:nan, inner:12, outer:30, cpu:0\nts: Wed, 29 Jan, delta:-0.250000, inner:19, outer:0, cpu:3\n",
+        (
+            "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:1\nts: "
+            "1738161100.5, delta:100.500000, inner:19, outer:0, cpu:3, count:1\n"
+        ),
+        (
+            "ts: 14:30:00.000000001, delta:nan, inner:12, outer:30, cpu:0\nts: Wed, 29 Jan, "
+            "delta:-0.250000, inner:19, outer:0, cpu:3\n"
+        ),
     ],
 )
 def test_older_layouts_of_hwlatdetect(lines, tmp_path):
@@ -84,22 +92,43 @@ def test_older_layouts_of_hwlatdetect(lines, tmp_path):
 
 
 def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
-    found = "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:3\nts: 1738161100.5, delta:100.5, inner:19, outer:0, cpu:3, count:1\n"
-    summary = "Max Latency: 30us\nSamples recorded: 2\nSamples exceeding threshold: 4\nMTBF: 33.500 seconds\n2 SMIs occured on cpu 1\nSMIs during run: 2\n"
+    found = (
+        "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:3\nts: 1738161100.5, "
+        "delta:100.5, inner:19, outer:0, cpu:3, count:1\n"
+    )
+    summary = (
+        "Max Latency: 30us\nSamples recorded: 2\nSamples exceeding threshold: 4\nMTBF: 33.500 "
+        "seconds\n2 SMIs occured on cpu 1\nSMIs during run: 2\n"
+    )
     record = imported("hwlatdetect.txt", tmp_path, summary + found)
     assert figures(record) == [({"cpu": 0}, "gap", 1, 30_000, 30_000), ({"cpu": 3}, "gap", 1, 19_000, 19_000)]
-    assert record.steps[0].results[0].values == {"samples": 2, "above_threshold": 4, "smi": 2, "smi of CPU 1": 2, "mtbf_s": 33.5}
+    assert record.steps[0].results[0].values == {
+        "samples": 2,
+        "above_threshold": 4,
+        "smi": 2,
+        "smi of CPU 1": 2,
+        "mtbf_s": 33.5,
+    }
     (mark,) = [mark for mark in record.steps[0].marks if mark.name == "samples-missing"]
     assert mark.detail.startswith("2 more gaps")
 
 
 def test_samples_that_hwlatdetect_recorded_and_that_are_not_there(tmp_path):
-    assert "samples-missing" in marks(imported("hwlatdetect.txt", tmp_path, FILES["hwlatdetect.txt"].replace("Samples recorded: 3", "Samples recorded: 4")))
+    assert "samples-missing" in marks(
+        imported(
+            "hwlatdetect.txt",
+            tmp_path,
+            FILES["hwlatdetect.txt"].replace("Samples recorded: 3", "Samples recorded: 4"),
+        )
+    )
 
 
 def test_jitterdebugger(tmp_path):
     record = imported("jitterdebugger.json", tmp_path)
-    assert figures(record) == [({"cpu": 0}, "latency", 100, 3000, 40_000), ({"cpu": 2}, "latency", 100, 2000, 90_000)]
+    assert figures(record) == [
+        ({"cpu": 0}, "latency", 100, 3000, 40_000),
+        ({"cpu": 2}, "latency", 100, 2000, 90_000),
+    ]
     # 4 of CPU 2 are in no bin: above it, the largest of them 90 us.
     assert record.steps[0].series[1].lower_bounds == ["p99_ns"]
     assert record.steps[0].series[1].p95_ns == 5000
@@ -108,7 +137,9 @@ def test_jitterdebugger(tmp_path):
 
 
 def test_jitterdebugger_behind_the_lines_of_its_screen(tmp_path):
-    screen = "affinity: 0,2 = 2 [0x5]\nT: 0 (  614) A: 0 C:       100 Min:         3 Avg:    3.46 Max:        40\n"
+    screen = (
+        "affinity: 0,2 = 2 [0x5]\nT: 0 (  614) A: 0 C:       100 Min:         3 Avg:    3.46 Max:        40\n"
+    )
     record = imported("jitterdebugger.json", tmp_path, screen + FILES["jitterdebugger.json"])
     assert figures(record) == figures(imported("jitterdebugger.json", tmp_path))
 
@@ -119,7 +150,10 @@ def test_samples_of_targets_of_either_word_size(word, tmp_path):
     samples = [(cpu, 5_000 + at, 999_999_999 - at, 10 + cpu + at % 7) for at in range(200) for cpu in (0, 1)]
     raw = b"".join(struct.pack(f"<I{time}Q", *sample) for sample in samples)
     record = imported("jitterdebugger-raw.raw", tmp_path, raw)
-    assert figures(record) == [({"cpu": 0}, "latency", 200, 10_000, 16_000), ({"cpu": 1}, "latency", 200, 11_000, 17_000)]
+    assert figures(record) == [
+        ({"cpu": 0}, "latency", 200, 10_000, 16_000),
+        ({"cpu": 1}, "latency", 200, 11_000, 17_000),
+    ]
     text = "".join(f"{cpu};{second}.{ns:09d};{value}\n" for cpu, second, ns, value in samples)
     assert figures(imported("jitterdebugger-csv.csv", tmp_path, text)) == figures(record)
 
@@ -128,10 +162,19 @@ def test_xenomai_has_a_window_a_second(tmp_path):
     record = imported("xenomai.txt", tmp_path)
     step = record.steps[0]
     windows = record.windows(step)
-    assert (windows["count"].to_list(), windows["max_ns"].to_list(), windows["min_ns"].to_list()) == ([10_000] * 3, [8_500, 21_250, 9_000], [-120, 300, 310])
+    assert (windows["count"].to_list(), windows["max_ns"].to_list(), windows["min_ns"].to_list()) == (
+        [10_000] * 3,
+        [8_500, 21_250, 9_000],
+        [-120, 300, 310],
+    )
     assert windows["sum_ns"].to_list() == [21_000_000, 25_000_000, 20_000_000]
     assert {"overruns", "early", "no-histogram"} <= marks(record)
-    assert step.key.parameters == {"interval_ns": 100_000, "priority": 99, "space": "kernel", "context": "thread"}
+    assert step.key.parameters == {
+        "interval_ns": 100_000,
+        "priority": 99,
+        "space": "kernel",
+        "context": "thread",
+    }
 
 
 def test_the_last_cell_of_xenomai_is_clipped(tmp_path):
@@ -153,16 +196,34 @@ def test_xenomai_for_gnuplot_counts_one_more_in_each_cell(tmp_path):
 def test_latmus(tmp_path):
     record = imported("latmus-gnuplot.txt", tmp_path)
     series = record.steps[0].series[0]
-    assert (series.labels, series.count, series.min_ns, series.p50_ns, series.max_ns) == ({"cpu": 1}, 1000, 1_443, 2_000, 410_500)
+    assert (series.labels, series.count, series.min_ns, series.p50_ns, series.max_ns) == (
+        {"cpu": 1},
+        1000,
+        1_443,
+        2_000,
+        410_500,
+    )
     assert {"last-bin-clipped", "overruns"} <= marks(record)
-    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 98, "space": "user", "c_states": "restricted"}
+    assert record.steps[0].key.parameters == {
+        "interval_ns": 1_000_000,
+        "priority": 98,
+        "space": "user",
+        "c_states": "restricted",
+    }
     assert figures(imported("latmus.txt", tmp_path)) == [({"cpu": 1}, "latency", 2000, 1_100, 9_000)]
 
 
 def test_stress_ng(tmp_path):
     record = imported("stress-ng.txt", tmp_path)
     series = record.steps[0].series[0]
-    assert (series.count, series.min_ns, series.p50_ns, series.max_ns, series.mean_ns, series.lower_bounds) == (100, 2_100, 2_100, 25_000, 3_312.5, [])
+    assert (
+        series.count,
+        series.min_ns,
+        series.p50_ns,
+        series.max_ns,
+        series.mean_ns,
+        series.lower_bounds,
+    ) == (100, 2_100, 2_100, 25_000, 3_312.5, [])
     # stress-ng divides by n, a sample's deviation by n - 1.
     assert series.std_ns == pytest.approx(2290.10)
     assert record.steps[0].results[0].values["p99.00_ns"] == 9_000
@@ -179,13 +240,18 @@ def test_lava_has_results_and_a_wrong_word_is_seen(tmp_path):
     assert "samples-unknown" in marks(record)
     wrong = "".join(f"t{thread}-max-latency pass {thread} us\n" for thread in range(4))
     assert "thread-number" in marks(imported("lava.txt", tmp_path, wrong))
-    assert "figures-contradict" in marks(imported("lava.txt", tmp_path, "t0-min-latency pass 9 us\nt0-max-latency pass 5 us\n"))
+    assert "figures-contradict" in marks(
+        imported("lava.txt", tmp_path, "t0-min-latency pass 9 us\nt0-max-latency pass 5 us\n")
+    )
 
 
 def test_rteval_mixes_the_quantities_of_timerlat(tmp_path):
     record = imported("rteval.xml", tmp_path)
     assert [step.key.tool for step in record.steps] == ["rteval cyclictest", "rteval timerlat"]
-    assert figures(record) == [({"cpu": 0}, "latency", 100, 2000, 20_000), ({"cpu": 1}, "latency", 50, 3000, 3000)]
+    assert figures(record) == [
+        ({"cpu": 0}, "latency", 100, 2000, 20_000),
+        ({"cpu": 1}, "latency", 50, 3000, 3000),
+    ]
     assert "quantities-mixed" not in marks(record)
     assert figures(record, 1) == [({"cpu": 0}, "latency", 30, 1000, 9000)]
     assert {"quantities-mixed", "overflow-unknown"} <= marks(record, 1)
@@ -196,7 +262,13 @@ def test_rteval_mixes_the_quantities_of_timerlat(tmp_path):
 def test_oslat_counts_its_own_loop_and_clips(tmp_path):
     record = imported("rt-tests+oslat.json", tmp_path)
     series = record.steps[0].series[0]
-    assert (record.steps[0].key.probe, series.metric, series.count, series.min_ns, series.max_ns) == ("noise", "gap", 1_000_109, 1000, 45_000)
+    assert (record.steps[0].key.probe, series.metric, series.count, series.min_ns, series.max_ns) == (
+        "noise",
+        "gap",
+        1_000_109,
+        1000,
+        45_000,
+    )
     assert {"loop-in-first-bin", "last-bin-clipped"} <= marks(record)
 
 
@@ -211,25 +283,40 @@ def test_pairs_of_sender_and_receiver(tool, tmp_path):
 def test_results_that_are_no_distribution(tmp_path):
     assert imported("rt-tests+pi_stress.json", tmp_path).steps[0].results[0].values == {"inversions": 0}
     migrate = imported("rt-tests+migrate.json", tmp_path).steps[0]
-    assert (migrate.key.probe, migrate.results[0].labels, migrate.results[0].values["max_us"]) == ("rt-migrate-test", {"thread": 0, "priority": 2}, 60.0)
+    assert (migrate.key.probe, migrate.results[0].labels, migrate.results[0].values["max_us"]) == (
+        "rt-migrate-test",
+        {"thread": 0, "priority": 2},
+        60.0,
+    )
 
 
 def test_signaltest(tmp_path):
-    assert figures(imported("rt-tests+signaltest.json", tmp_path)) == [({"cpu": 0}, "latency", 300, 4000, 70_000)]
+    assert figures(imported("rt-tests+signaltest.json", tmp_path)) == [
+        ({"cpu": 0}, "latency", 300, 4000, 70_000)
+    ]
 
 
 def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
-    for name, at, line in (("lava.txt", 0, "latency, thread 0: min us 3.0, avg us 6.0, max us 54.0"), ("rteval.xml", 1, "explanation, cpu 0: worker")):
+    for name, at, line in (
+        ("lava.txt", 0, "latency, thread 0: min us 3.0, avg us 6.0, max us 54.0"),
+        ("rteval.xml", 1, "explanation, cpu 0: worker"),
+    ):
         step = imported(name, tmp_path).steps[at]
         assert f"x, {line}" in step_lines([step], {step.id: "x"})
 
 
 def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
     first = imported("xenomai-gnuplot.txt", tmp_path)
-    slower = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("100 us period", "200 us period"))
+    slower = imported(
+        "xenomai-gnuplot.txt",
+        tmp_path,
+        FILES["xenomai-gnuplot.txt"].replace("100 us period", "200 us period"),
+    )
     with pytest.raises(InputError, match="interval"):
         sides_of([first, slower])
-    lower = imported("xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("priority 99", "priority 20"))
+    lower = imported(
+        "xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("priority 99", "priority 20")
+    )
     sides = sides_of([first, lower])
     result = compare(sides, pairs(sides, None), Options(intervals=False, tails=False))
     told = any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
@@ -239,16 +326,32 @@ def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
 def test_the_space_of_another_tool_is_that_of_rtgauge(tmp_path):
     """latency's three tasks, and user beside kernel space as sides of their own."""
     text = FILES["xenomai-gnuplot.txt"]
-    words = {"periodic user-mode task": ("user", None), "in-kernel periodic task": ("kernel", "thread"), "in-kernel timer handler": ("kernel", "irq")}
-    records = [imported("xenomai-gnuplot.txt", tmp_path, text.replace("periodic user-mode task", word)) for word in words]
+    words = {
+        "periodic user-mode task": ("user", None),
+        "in-kernel periodic task": ("kernel", "thread"),
+        "in-kernel timer handler": ("kernel", "irq"),
+    }
+    records = [
+        imported("xenomai-gnuplot.txt", tmp_path, text.replace("periodic user-mode task", word))
+        for word in words
+    ]
     keys = [record.steps[0].key for record in records]
     assert [(key.space, key.parameters.get("context")) for key in keys] == list(words.values())
-    assert [side.traits["space"] for side in sides_of(records)] == ["user space", "kernel space", "kernel space"]
+    assert [side.traits["space"] for side in sides_of(records)] == [
+        "user space",
+        "kernel space",
+        "kernel space",
+    ]
     assert [side.traits["parameters"] for side in sides_of(records[:2])] == ["default parameters"] * 2
 
 
 @pytest.mark.parametrize(
-    ("context", "space"), [("user", {"space": "user"}), ("kernel", {"space": "kernel", "context": "thread"}), ("irq", {"space": "kernel", "context": "irq"})]
+    ("context", "space"),
+    [
+        ("user", {"space": "user"}),
+        ("kernel", {"space": "kernel", "context": "thread"}),
+        ("irq", {"space": "kernel", "context": "irq"}),
+    ],
 )
 def test_an_earlier_record_had_the_space_under_context(context, space, tmp_path):
     record = imported("xenomai-gnuplot.txt", tmp_path)
@@ -293,12 +396,17 @@ def test_an_unknown_format_names_the_nearest(tmp_path):
         imported("rteval.xml", tmp_path, form="rtevall")
 
 
-ALL = [(name.split(".")[0].split("+")[0], data if isinstance(data, bytes) else data.encode()) for name, data in FILES.items()]
+ALL = [
+    (name.split(".")[0].split("+")[0], data if isinstance(data, bytes) else data.encode())
+    for name, data in FILES.items()
+]
 SPOILERS = (b"-", b"9" * 18, b"1e999", b"\x1b[2J", b"{", b"\n", b"0", b"")
 EDITS = st.tuples(st.floats(0, 1), st.integers(0, 40), st.binary(max_size=6) | st.sampled_from(SPOILERS))
 KEYS = st.sampled_from(["cpu", "thread", "0", "histogram", "file_version", "min"])
 DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
 )
 EXAMPLES = 3000 if os.environ.get("RTGAUGE_NIGHTLY") else 150
 
@@ -325,6 +433,9 @@ def test_damaged_files_are_a_record_or_one_line(which, edits, forced, tmp_path_f
 
 
 @settings(max_examples=EXAMPLES // 2)
-@given(name=st.sampled_from(sorted(BY_NAME)), data=st.binary(max_size=300) | DOCUMENTS.map(lambda value: json.dumps(value).encode()))
+@given(
+    name=st.sampled_from(sorted(BY_NAME)),
+    data=st.binary(max_size=300) | DOCUMENTS.map(lambda value: json.dumps(value).encode()),
+)
 def test_any_bytes_forced_to_any_format(name, data, tmp_path_factory):
     read_or_refused(tmp_path_factory.mktemp("forced"), data, name)

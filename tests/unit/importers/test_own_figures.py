@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a tool says of the whole wins where the rows of its file do not cover it, and what they contradict is said."""
+"""What a tool says of the whole wins where the rows of its file do not cover it, and what they contradict is
+said.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ ROW = "RTD|      0.310|      2.000|      4.930|       0|     0|      0.310|     
 WHOLE = "RTS|      0.200|      2.500|    900.000|       3|     1|    00:10:00/00:10:00\n"
 
 
-@pytest.mark.parametrize("text", [RTT + ROW * 3 + WHOLE, HEAD + WHOLE], ids=["seconds missing", "the last line alone"])
+@pytest.mark.parametrize(
+    "text", [RTT + ROW * 3 + WHOLE, HEAD + WHOLE], ids=["seconds missing", "the last line alone"]
+)
 def test_the_last_line_of_latency_is_the_whole(text, tmp_path):
     record = imported(tmp_path, text)
     step, series = only(record)
@@ -83,13 +87,26 @@ def test_the_last_line_alone_needs_a_period(tmp_path):
 
 
 def test_the_screen_of_latmus_is_known_by_its_table(tmp_path):
-    text = RTT.replace("periodic user-mode task, 100 us period, priority 99", "user, 1000 us period, priority 98, CPU1-noisol")
+    text = RTT.replace(
+        "periodic user-mode task, 100 us period, priority 99",
+        "user, 1000 us period, priority 98, CPU1-noisol",
+    )
     step, series = only(imported(tmp_path, "warming up on CPU1 (not isolated)...\n" + text + ROW * 3 + WHOLE))
-    assert (step.key.tool, series.labels, series.max_ns, series.count) == ("evl latmus", {"cpu": 1}, 900_000, 600_000)
+    assert (step.key.tool, series.labels, series.max_ns, series.count) == (
+        "evl latmus",
+        {"cpu": 1},
+        900_000,
+        600_000,
+    )
 
 
 def test_latency_with_a_histogram_has_its_own_average(tmp_path):
-    _, series = only(imported(tmp_path, FILES["xenomai+h.txt"].replace("RTS|      0.300|      2.100", "RTS|      0.300|      2.345")))
+    _, series = only(
+        imported(
+            tmp_path,
+            FILES["xenomai+h.txt"].replace("RTS|      0.300|      2.100", "RTS|      0.300|      2.345"),
+        )
+    )
     assert series.mean_ns == 2_345
     _, series = only(imported(tmp_path, FILES["xenomai-gnuplot.txt"]))
     assert (series.mean_ns, series.min_ns, series.p50_ns) == (1_300, 850, 1_000)
@@ -97,7 +114,11 @@ def test_latency_with_a_histogram_has_its_own_average(tmp_path):
 
 def test_latmus_for_gnuplot(tmp_path):
     """The average is latmus' own; the least cell begins below the minimum; newer versions count one more."""
-    text = FILES["latmus-gnuplot.txt"].replace("1 100\n2 890\n", "1 890\n2 100\n").replace("avg latency: 2.801", "avg latency: 4.801")
+    text = (
+        FILES["latmus-gnuplot.txt"]
+        .replace("1 100\n2 890\n", "1 890\n2 100\n")
+        .replace("avg latency: 2.801", "avg latency: 4.801")
+    )
     _, series = only(imported(tmp_path, text))
     assert (series.min_ns, series.p50_ns, series.mean_ns) == (1_443, 1_443, 4_801)
     newer = text.replace("1 890\n2 100\n3 0\n", "1 891\n2 101\n3 1\n")
@@ -128,12 +149,21 @@ def test_rtla_with_wide_bins_has_its_own_average_and_no_quantile_below_the_minim
 
 
 def cyclic(**thread: object) -> str:
-    return rt_tests("cyclictest -m -p95 -i500 -h400 -q --json=x", num_threads=1, resolution_in_ns=0, thread={"0": {"cpu": 2, "node": 0, **thread}})
+    return rt_tests(
+        "cyclictest -m -p95 -i500 -h400 -q --json=x",
+        num_threads=1,
+        resolution_in_ns=0,
+        thread={"0": {"cpu": 2, "node": 0, **thread}},
+    )
 
 
 def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
-    """Of 40,000 cycles 16,000 are in the histogram: were the others above its end, the average would be 240 us or more."""
-    record = imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))
+    """Of 40,000 cycles 16,000 are in the histogram: were the others above its end, the average would be 240
+    us or more.
+    """
+    record = imported(
+        tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0)
+    )
     step, series = only(record)
     assert marks(step)["average-contradicts"] == "doubtful"
     assert series.p50_ns is not None
@@ -147,8 +177,12 @@ def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
 
 
 def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
-    """Of 40,000 samples 16,000 lie at 1 and 3 us, the others anywhere: the median and 95 % of all may be anything from 1 to 450 us."""
-    (found,) = gather([imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))])
+    """Of 40,000 samples 16,000 lie at 1 and 3 us, the others anywhere: the median and 95 % of all may be
+    anything from 1 to 450 us.
+    """
+    (found,) = gather(
+        [imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))]
+    )
     lateness, frequency = grids([found.table])
     assert lateness.rows[0][-3:] == ["≤450.0", "≤450.0", "450.0"]
     assert frequency.rows[0][1:] == ["≥1.11 kHz", "1.11 kHz to 167 kHz", "1.11 kHz"]
@@ -158,20 +192,35 @@ def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
 
 @pytest.mark.parametrize("average", [1.0, 2.0, 2.9, 3.0])
 def test_an_average_within_what_the_histogram_allows_is_none(average, tmp_path):
-    step, _ = only(imported(tmp_path, cyclic(histogram={"1": 200, "3": 200}, cycles=400, min=1, max=3, avg=average)))
+    step, _ = only(
+        imported(tmp_path, cyclic(histogram={"1": 200, "3": 200}, cycles=400, min=1, max=3, avg=average))
+    )
     # Of whole us each may be up to 999 ns more.
     assert ("average-contradicts" in marks(step)) == (average == 1.0)
 
 
 def test_cyclictest_that_stopped_at_its_limit_and_counted_smis(tmp_path):
-    text = cyclic(histogram={"1": 200}, cycles=201, min=1, max=450, avg=3.23, smi_count=7).replace("-h400", "-h400 -b 300 --smi")
+    text = cyclic(histogram={"1": 200}, cycles=201, min=1, max=450, avg=3.23, smi_count=7).replace(
+        "-h400", "-h400 -b 300 --smi"
+    )
     step, _ = only(imported(tmp_path, text))
     assert "stopped-at-threshold" in marks(step)
-    assert [(result.name, result.labels, result.values) for result in step.results] == [("smi", {"thread": 0}, {"smi": 7})]
+    assert [(result.name, result.labels, result.values) for result in step.results] == [
+        ("smi", {"thread": 0}, {"smi": 7})
+    ]
     step, _ = only(imported(tmp_path, text.replace("-b 300", "-b 900")))
     assert "stopped-at-threshold" not in marks(step)
-    rows = "000004 000010\n# Total: 000000010\n# Min Latencies: 00004\n# Avg Latencies: 00004\n# Max Latencies: 00004\n# Histogram Overflows: 00000\n"
-    step, _ = only(imported(tmp_path, f"# Histogram\n{rows}# SMIs: 00012\n# Thread Ids: 05123\n# Break thread: 5123\n# Break value: 310\n"))
+    rows = (
+        "000004 000010\n# Total: 000000010\n# Min Latencies: 00004\n# Avg Latencies: 00004\n# Max "
+        "Latencies: 00004\n# Histogram Overflows: 00000\n"
+    )
+    step, _ = only(
+        imported(
+            tmp_path,
+            f"# Histogram\n{rows}# SMIs: 00012\n# Thread Ids: 05123\n# Break thread: 5123\n# Break "
+            "value: 310\n",
+        )
+    )
     assert "310 us" in next(mark.detail for mark in step.marks if mark.name == "stopped-at-threshold")
     assert [result.values for result in step.results if result.name == "smi"] == [{"smi": 12}]
     line = "T: 0 ( 5123) P:80 I:1000 C:    200 Min:     12 Act:   15 Avg:   16 Max:      38 SMI:       9\n"
@@ -208,13 +257,24 @@ def test_hwlatdetect_says_its_largest_itself(tmp_path):
 
 def test_a_log_of_lava_tells_the_samples(tmp_path):
     text = "".join(
-        f"T: {thread} (  614) P:98 I:1000 C:{count:7d} Min:      3 Act:    5 Avg:    6 Max:      54\n" for count in (10, 60_000) for thread in (0, 1)
+        f"T: {thread} (  614) P:98 I:1000 C:{count:7d} Min:      3 Act:    5 Avg:    6 Max:      54\n"
+        for count in (10, 60_000)
+        for thread in (0, 1)
     )
-    text += "".join(f"t{thread}-{name}-latency pass {value} us\n" for thread in (0, 1) for name, value in (("min", 3), ("avg", 6), ("max", 54)))
+    text += "".join(
+        f"t{thread}-{name}-latency pass {value} us\n"
+        for thread in (0, 1)
+        for name, value in (("min", 3), ("avg", 6), ("max", 54))
+    )
     record = imported(tmp_path, text)
     (step,) = record.steps
-    assert [(series.count, series.min_ns, series.mean_ns, series.max_ns) for series in step.series] == [(60_000, 3_000, 6_000, 54_000)] * 2
-    assert (step.key.parameters, "samples-unknown" in marks(step)) == ({"interval_ns": 1_000_000, "priority": 98}, False)
+    assert [(series.count, series.min_ns, series.mean_ns, series.max_ns) for series in step.series] == [
+        (60_000, 3_000, 6_000, 54_000)
+    ] * 2
+    assert (step.key.parameters, "samples-unknown" in marks(step)) == (
+        {"interval_ns": 1_000_000, "priority": 98},
+        False,
+    )
     assert verdict(record, "latency<=50us").word is VerdictWord.FAILS
     (step,) = imported(tmp_path, text.replace("t1-max-latency pass 54", "t1-max-latency pass 45")).steps
     assert marks(step)["figures-contradict"] == "doubtful"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The histogram of rtla timerlat, in the form that the kernel's documentation shows (tools/rtla, rtla-timerlat-hist)."""
+"""The histogram of rtla timerlat, in the form that the kernel's documentation shows (tools/rtla,
+rtla-timerlat-hist).
+"""
 
 from __future__ import annotations
 
@@ -51,9 +53,9 @@ def test_every_column_is_a_series_and_threads_are_the_whole():
 
 
 def test_a_newer_rtla_adds_a_table_of_all_cpus_and_decimals():
-    newer = OUTPUT.replace("avg:          0        12         0         7", "avg:          0.1     12.25      0.2       7.5") + (
-        "ALL:          IRQ       Thr\ncount:      24000     24000\nmin:            0         1\n"
-    )
+    newer = OUTPUT.replace(
+        "avg:          0        12         0         7", "avg:          0.1     12.25      0.2       7.5"
+    ) + ("ALL:          IRQ       Thr\ncount:      24000     24000\nmin:            0         1\n")
     assert [float(series.average_ns or 0) for series in threads(newer)] == [12_250, 7_500]
     assert [series.count for series in threads(newer)] == [12000, 12000]
 
@@ -92,8 +94,15 @@ avg:          0        10
 max:         40        90
 """
     measurement = rtla(text)
-    assert (measurement.probe, measurement.resolution_ns, [mark.name for mark in measurement.marks]) == ("noise", 10_000, ["bins-assumed"])
-    assert [(series.metric, series.overflow, series.limit_ns) for series in measurement.series] == [("gap", 0, None), ("gap", 2, 50_000)]
+    assert (measurement.probe, measurement.resolution_ns, [mark.name for mark in measurement.marks]) == (
+        "noise",
+        10_000,
+        ["bins-assumed"],
+    )
+    assert [(series.metric, series.overflow, series.limit_ns) for series in measurement.series] == [
+        ("gap", 0, None),
+        ("gap", 2, 50_000),
+    ]
 
 
 TOP = """                                     Timer Latency
@@ -110,10 +119,14 @@ def test_the_last_of_repeated_tables_counts_and_the_analysis_is_kept():
         "\x1bc"
         + TOP.format(count=6000)
         + TOP.format(count=12322)
-        + "rtla timerlat hit stop tracing\n## CPU 7 hit stop tracing, analyzing it ##\n  Blocking thread: 3 us\n"
+        + "rtla timerlat hit stop tracing\n## CPU 7 hit stop tracing, analyzing it ##\n  Blocking "
+        "thread: 3 us\n"
     )
     measurement = rtla(text)
-    assert [(series.metric, series.labels["cpu"], series.count, series.minimum_ns, series.maximum_ns) for series in measurement.series] == [
+    assert [
+        (series.metric, series.labels["cpu"], series.count, series.minimum_ns, series.maximum_ns)
+        for series in measurement.series
+    ] == [
         ("irq-latency", 1, 12322, 0, 15_000),
         ("latency", 1, 12322, 3000, 31_000),
         ("latency", 7, 12322, 3000, 23_000),
@@ -132,12 +145,19 @@ CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single      
     measurement = rtla(text)
     assert measurement.series == []
     first, second = measurement.results
-    assert (first.labels, first.values["noise_us"], first.values["available_percent"], first.values["irq"]) == ({"cpu": 0}, 300_000, 99.45355, 53_000)
+    assert (
+        first.labels,
+        first.values["noise_us"],
+        first.values["available_percent"],
+        first.values["irq"],
+    ) == ({"cpu": 0}, 300_000, 99.45355, 53_000)
     assert second.values["noise_us"] is None
 
 
 def test_without_a_summary_what_lies_above_the_bins_is_unknown_and_said():
-    text = "\n".join(line for line in OUTPUT.splitlines() if not line.startswith(("over", "count", "min", "avg", "max")))
+    text = "\n".join(
+        line for line in OUTPUT.splitlines() if not line.startswith(("over", "count", "min", "avg", "max"))
+    )
     measurement = rtla(text)
     assert [mark.name for mark in measurement.marks] == ["no-summary"]
     assert [series.overflow for series in measurement.series] == [0] * 4
@@ -177,7 +197,17 @@ def key(**written: object):
 def test_the_other_tools_get_the_same_settings(tmp_path: Path):
     step = key(interval="200us", duration="3s", priority=77, policy="rr")
     words = " ".join(cyclictest_argv(step, [0, 2, 3], tmp_path / "x.json"))
-    for part in ("-t 3", "-a 0,2-3", "-i 200", "-l 15000", "-p 77", "--policy rr", "-m", "--latency=0", "-d 0"):
+    for part in (
+        "-t 3",
+        "-a 0,2-3",
+        "-i 200",
+        "-l 15000",
+        "-p 77",
+        "--policy rr",
+        "-m",
+        "--latency=0",
+        "-d 0",
+    ):
         assert part in words
     words = " ".join(rtla_argv(step, [0, 2, 3]))
     for part in ("timerlat hist", "-c 0,2-3", "-p 200", "-P r:77", "-d 3s", "--no-irq", "--dma-latency 0"):
@@ -186,12 +216,22 @@ def test_the_other_tools_get_the_same_settings(tmp_path: Path):
 
 
 def test_kernel_space_is_not_checked_by_cyclictest():
-    steps = make_plan({"step": [{"probe": "wakeup", "space": space} for space in ("user", "kernel")]}, "plan", Overrides(cross_check="cyclictest")).steps
-    assert sorted((step.space, step.tool) for step in steps) == [("kernel", "rtgauge"), ("user", "cyclictest"), ("user", "rtgauge")]
+    steps = make_plan(
+        {"step": [{"probe": "wakeup", "space": space} for space in ("user", "kernel")]},
+        "plan",
+        Overrides(cross_check="cyclictest"),
+    ).steps
+    assert sorted((step.space, step.tool) for step in steps) == [
+        ("kernel", "rtgauge"),
+        ("user", "cyclictest"),
+        ("user", "rtgauge"),
+    ]
 
 
 def test_cyclictest_leaves_c_states_alone_where_the_step_does(tmp_path: Path):
-    words = cyclictest_argv(key(**{"dma-latency": "off", "policy": "other", "memory-lock": "off"}), [0], tmp_path / "x.json")
+    words = cyclictest_argv(
+        key(**{"dma-latency": "off", "policy": "other", "memory-lock": "off"}), [0], tmp_path / "x.json"
+    )
     assert "--laptop" in words
     assert "-m" not in words
     assert "-p" not in words

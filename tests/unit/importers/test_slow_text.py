@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""No text makes a reader take for ever, and none waits for a pipe. The whole of it, on 1 MB each: bench/slow_text.py."""
+"""No text makes a reader take for ever, and none waits for a pipe.
+
+The whole of it, on 1 MB each: bench/slow_text.py.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.importers.import_edges import EdgeOptions, import_edges
 from rtgauge.instrument.edge_file import EdgeFile
-from tests.support.hostile_text import TOKENS, TooSlowError, alone, cpu_seconds, filled, mixtures, read_all, valid_with
+from tests.support.hostile_text import (
+    TOKENS,
+    TooSlowError,
+    alone,
+    cpu_seconds,
+    filled,
+    mixtures,
+    read_all,
+    valid_with,
+)
 
 SIZE = 40_000
 """Of a text, which may be one line: a time in its square would be some 10^9 steps."""
@@ -55,7 +67,14 @@ def test_the_limit_of_these_tests_is_one():
         b"0,1\n2,3\n4,5\nx\n" * 20_000 + b"0,1\n",
         b"$date " + filled("$a ", 2_000_000),
     ],
-    ids=["a number without end", "a setting without end", "a unit without end", "a maker's words", "rows that fit here and there", "words without $end"],
+    ids=[
+        "a number without end",
+        "a setting without end",
+        "a unit without end",
+        "a maker's words",
+        "rows that fit here and there",
+        "words without $end",
+    ],
 )
 def test_files_of_edges_that_took_minutes(content, tmp_path):
     path = tmp_path / "scope.csv"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A latency monitor for tests: speaks latmon's protocol byte by byte to one client, from a script of latencies."""
+"""A latency monitor for tests: speaks latmon's protocol byte by byte to one client, from a script of
+latencies.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,27 @@ if TYPE_CHECKING:
 def _bulk(latencies_ns: Sequence[int], period_us: int) -> bytes:
     total = sum(latencies_ns)
     overruns = sum(max(0, -(-(latency // 1000) // period_us) - 1) for latency in latencies_ns)
-    return struct.pack(">IIIIII", total >> 32, total & 0xFFFFFFFF, min(latencies_ns), max(latencies_ns), overruns, len(latencies_ns))
+    return struct.pack(
+        ">IIIIII",
+        total >> 32,
+        total & 0xFFFFFFFF,
+        min(latencies_ns),
+        max(latencies_ns),
+        overruns,
+        len(latencies_ns),
+    )
 
 
 @contextlib.contextmanager
-def latmon(seconds: Sequence[Sequence[int]], *, piece: int = 1 << 20, raw: bytes | None = None) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yields its address, and the requests that came. Each of `seconds` is a bulk of latencies in ns; the last one is sent after the stop.
+def latmon(
+    seconds: Sequence[Sequence[int]], *, piece: int = 1 << 20, raw: bytes | None = None
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Yields its address, and the requests that came.
 
-    `piece`: bytes a send, so that numbers come in parts; `raw`: these bytes and a closed connection in place of all that.
+    Each of `seconds` is a bulk of latencies in ns; the last one is sent after the stop.
+
+    `piece`: bytes a send, so that numbers come in parts; `raw`: these bytes and a closed connection in place
+    of all that.
     """
     requests: list[tuple[int, int]] = []
     listener = socket.create_server(("127.0.0.1", 0))
@@ -66,7 +81,11 @@ def latmon(seconds: Sequence[Sequence[int]], *, piece: int = 1 << 20, raw: bytes
                         if cells:
                             counts[min(latency // 1000, cells - 1)] += 1
                 # What was under way, the empty bulk (of a monitor whose minimum was reset), the cells.
-                send(_bulk(seconds[-1], period_us) + struct.pack(">IIIIII", 0, 0, 0xFFFFFFFF, 0, 0, 0) + struct.pack(f">{cells}I", *counts))
+                send(
+                    _bulk(seconds[-1], period_us)
+                    + struct.pack(">IIIIII", 0, 0, 0xFFFFFFFF, 0, 0, 0)
+                    + struct.pack(f">{cells}I", *counts)
+                )
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

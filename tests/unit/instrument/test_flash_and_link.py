@@ -14,7 +14,10 @@ from rtgauge.instrument.session import Session
 
 def _uf2(blocks: int = 2, family: int = 0xE48BFF56) -> bytes:
     return b"".join(
-        struct.pack("<8I", 0x0A324655, 0x9E5D5157, 0x2000, 0x10000000, 256, i, blocks, family).ljust(508, b"\0") + struct.pack("<I", 0x0AB16F30)
+        struct.pack("<8I", 0x0A324655, 0x9E5D5157, 0x2000, 0x10000000, 256, i, blocks, family).ljust(
+            508, b"\0"
+        )
+        + struct.pack("<I", 0x0AB16F30)
         for i in range(blocks)
     )
 
@@ -54,7 +57,11 @@ def test_instruments_by_path_and_id(monkeypatch):
     assert [entry.path for entry in link.list_instruments()] == ["/dev/ttyACM0", "/dev/ttyACM1"]
     assert link.resolve("serial:/dev/ttyACM7") == "/dev/ttyACM7"
     assert link.resolve("serial:e660aa") == "/dev/ttyACM1"
-    for wrong, why in (("serial:", "more than one"), ("serial:E66F", "no such instrument"), ("serial:pico", "write it like")):
+    for wrong, why in (
+        ("serial:", "more than one"),
+        ("serial:E66F", "no such instrument"),
+        ("serial:pico", "write it like"),
+    ):
         with pytest.raises(InputError, match=why):
             link.resolve(wrong)
     monkeypatch.setattr(link.list_ports, "comports", list)

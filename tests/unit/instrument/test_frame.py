@@ -10,9 +10,23 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.frame import Frame, FrameParser, cobs_decode, cobs_encode, decode, encode
-from rtgauge.instrument.messages import BINS, EVENTS, OUTLIERS, SUMMARY, Configuration, Histogram, Identity, Mode, State, bin_edges, decode_events
+from rtgauge.instrument.messages import (
+    BINS,
+    EVENTS,
+    OUTLIERS,
+    SUMMARY,
+    Configuration,
+    Histogram,
+    Identity,
+    Mode,
+    State,
+    bin_edges,
+    decode_events,
+)
 
-FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535), st.binary(max_size=246))
+FRAMES = st.builds(
+    Frame, st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535), st.binary(max_size=246)
+)
 
 
 def test_a_frame_byte_by_byte():
@@ -59,9 +73,15 @@ def test_missing_frames_are_counted_across_the_wrap():
     assert parser.missing == 1 + 2
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 2**60), st.lists(st.tuples(st.integers(0, 2**28 - 1), st.integers(0, 15)), min_size=1, max_size=56))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**60),
+    st.lists(st.tuples(st.integers(0, 2**28 - 1), st.integers(0, 15)), min_size=1, max_size=56),
+)
 def test_events(first, base, deltas):
-    body = struct.pack("<IQ", first, base) + b"".join(struct.pack("<I", delta << 4 | flags) for delta, flags in deltas)
+    body = struct.pack("<IQ", first, base) + b"".join(
+        struct.pack("<I", delta << 4 | flags) for delta, flags in deltas
+    )
     events, following = decode_events(body, (first - 3) % 2**32)
     assert events.missing == 3
     assert following == (first + len(deltas)) % 2**32
@@ -69,7 +89,9 @@ def test_events(first, base, deltas):
     for i, (delta, flags) in enumerate(deltas):
         expected += delta
         assert int(events.ticks[i]) == expected
-        assert (events.answer_line[i], events.high[i], events.single[i], events.accepted[i]) == tuple(bool(flags & bit) for bit in (1, 2, 4, 8))
+        assert (events.answer_line[i], events.high[i], events.single[i], events.accepted[i]) == tuple(
+            bool(flags & bit) for bit in (1, 2, 4, 8)
+        )
 
 
 @given(st.binary(max_size=250))
@@ -100,7 +122,9 @@ def test_histogram_statistics_are_exact():
     values = np.asarray([3, -4, 10**9, 10**9 + 1])
     histogram = Histogram()
     squares = sum(int(value) ** 2 for value in values)
-    histogram.take(SUMMARY, struct.pack("<QqqqQQ", 4, -4, 10**9 + 1, int(values.sum()), squares % 2**64, squares >> 64))
+    histogram.take(
+        SUMMARY, struct.pack("<QqqqQQ", 4, -4, 10**9 + 1, int(values.sum()), squares % 2**64, squares >> 64)
+    )
     assert histogram.mean == values.mean()
     assert histogram.standard_deviation == pytest.approx(values.std(ddof=1))
     assert (Histogram().mean, Histogram().standard_deviation) == (None, None)

@@ -21,11 +21,16 @@ SECONDS = [[1_500, 2_700, 999], [40_000, 1_000], [5_000_000_000 // 2, 3_000]]
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
 def test_bulks_then_cells(piece):
-    with latmon(SECONDS, piece=piece) as (address, requests), LatmonSession.open(address, 1_000, 20) as session:
+    with (
+        latmon(SECONDS, piece=piece) as (address, requests),
+        LatmonSession.open(address, 1_000, 20) as session,
+    ):
         bulks = list(itertools.islice(session.bulks(), 2))
         last, cells = session.stop()
     assert requests == [(1_000, 20), (0, 0)]
-    assert [(bulk.sum_ns, bulk.min_ns, bulk.max_ns, bulk.samples, bulk.overruns) for bulk in [*bulks, *last]] == [
+    assert [
+        (bulk.sum_ns, bulk.min_ns, bulk.max_ns, bulk.samples, bulk.overruns) for bulk in [*bulks, *last]
+    ] == [
         (5_199, 999, 2_700, 3, 0),
         (41_000, 1_000, 40_000, 2, 0),
         (2_500_003_000, 3_000, 2_500_000_000, 2, 2_499),
@@ -72,7 +77,11 @@ def test_a_latmon_that_is_not_there_goes_away_or_is_silent():
             session.stop()
     with pytest.raises(MeasureError, match="no latmon answers"):
         LatmonSession.open(f"latmon:127.0.0.1:{port}", 1_000)
-    with latmon([], raw=b"\0" * 10) as (address, _), LatmonSession.open(address, 1_000) as session, pytest.raises(MeasureError, match=r"closed|broke"):
+    with (
+        latmon([], raw=b"\0" * 10) as (address, _),
+        LatmonSession.open(address, 1_000) as session,
+        pytest.raises(MeasureError, match=r"closed|broke"),
+    ):
         session.stop()
 
 
@@ -90,7 +99,9 @@ def test_a_bulk_that_comes_byte_by_byte_is_not_waited_for():
     here, there = socket.socketpair()
     with here, there:
         session = LatmonSession(here, 1_000, 10, silence_s=0.3)
-        thread = threading.Thread(target=lambda: [(there.send(b"\0"), time.sleep(0.1)) for _ in range(20)], daemon=True)
+        thread = threading.Thread(
+            target=lambda: [(there.send(b"\0"), time.sleep(0.1)) for _ in range(20)], daemon=True
+        )
         thread.start()
         with pytest.raises(MeasureError, match="silent"):
             next(session.bulks())
@@ -99,7 +110,11 @@ def test_a_bulk_that_comes_byte_by_byte_is_not_waited_for():
 
 def test_numbers_that_contradict_each_other():
     raw = struct.pack(">6I", 0, 10, 50, 40, 0, 1)
-    with latmon([], raw=raw) as (address, _), LatmonSession.open(address, 1_000) as session, pytest.raises(MeasureError, match="contradict"):
+    with (
+        latmon([], raw=raw) as (address, _),
+        LatmonSession.open(address, 1_000) as session,
+        pytest.raises(MeasureError, match="contradict"),
+    ):
         list(session.bulks())
 
 

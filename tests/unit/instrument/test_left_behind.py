@@ -20,7 +20,10 @@ class LeftBehind:
 
     def write(self, data: bytes) -> None:
         state = struct.pack("<BBH11QII", RunState.RUNNING, 1, 0, *range(1, 12), 0, 0)
-        identity = struct.pack("<HHI8s", messages.PROTOCOL_VERSION, 36, 125_000_000, bytes(range(8))) + b"rtgauge instrument"
+        identity = (
+            struct.pack("<HHI8s", messages.PROTOCOL_VERSION, 36, 125_000_000, bytes(range(8)))
+            + b"rtgauge instrument"
+        )
         for frame in self._parser.feed(data):
             self._waiting += encode(Frame(messages.STATE, 0, 0, state))
             body = identity if frame.kind == messages.IDENTIFY else b""

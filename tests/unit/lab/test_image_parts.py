@@ -23,7 +23,9 @@ from rtgauge.lab.userland import needed_libraries, resolve
 
 
 def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
-    """Name -> (mode, content), read as the kernel does: fixed fields in hexadecimal, everything padded to 4 bytes."""
+    """Name -> (mode, content), read as the kernel does: fixed fields in hexadecimal, everything padded to 4
+    bytes.
+    """
     found: dict[str, tuple[int, bytes]] = {}
     at = 0
     while at < len(archive):
@@ -91,14 +93,36 @@ def module(folder: Path, name: str, needs: str) -> None:
     (folder / "info").write_bytes(b"license=GPL\0depends=" + needs.encode() + b"\0")
     (folder / "empty.c").write_text("int x;\n")
     subprocess.run(["gcc", "-c", folder / "empty.c", "-o", folder / "empty.o"], check=True)
-    subprocess.run(["objcopy", "--add-section", f".modinfo={folder / 'info'}", folder / "empty.o", folder / f"{name}.ko"], check=True)
+    subprocess.run(
+        [
+            "objcopy",
+            "--add-section",
+            f".modinfo={folder / 'info'}",
+            folder / "empty.o",
+            folder / f"{name}.ko",
+        ],
+        check=True,
+    )
 
 
 def test_modules_come_after_those_that_they_need(tmp_path: Path) -> None:
-    for name, needs in (("ext4", "jbd2,mbcache"), ("jbd2", ""), ("mbcache", ""), ("virtio-net", "net_failover"), ("net_failover", ""), ("unwanted", "")):
+    for name, needs in (
+        ("ext4", "jbd2,mbcache"),
+        ("jbd2", ""),
+        ("mbcache", ""),
+        ("virtio-net", "net_failover"),
+        ("net_failover", ""),
+        ("unwanted", ""),
+    ):
         module(tmp_path, name, needs)
     found = find_modules(tmp_path)
-    assert list(with_needs(found, ["ext4", "missing", "virtio_net"])) == ["jbd2", "mbcache", "ext4", "net_failover", "virtio_net"]
+    assert list(with_needs(found, ["ext4", "missing", "virtio_net"])) == [
+        "jbd2",
+        "mbcache",
+        "ext4",
+        "net_failover",
+        "virtio_net",
+    ]
     assert module_needs((tmp_path / "ext4.ko").read_bytes()) == ["jbd2", "mbcache"]
     del found["jbd2"]
     with pytest.raises(MeasureError, match="jbd2, needed by ext4"):
@@ -121,7 +145,9 @@ def test_packed_modules_are_unpacked(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=2000))
-def test_what_is_no_known_kernel_is_left_as_it_is(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_what_is_no_known_kernel_is_left_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     folder = tmp_path_factory.getbasetemp()
     for start in (b"", b"MZ\0\0zimg", b"\0" * 0x202 + b"HdrS", b"\x7fELF"):
         (folder / "kernel").write_bytes(start + content)
@@ -150,7 +176,9 @@ def test_a_kernel_is_known_by_how_it_begins(tmp_path: Path, head: bytes, found: 
 
 def test_a_packed_arm_kernel_is_unpacked(tmp_path: Path) -> None:
     packed = gzip.compress(b"kernel", mtime=0)
-    (tmp_path / "kernel").write_bytes(b"MZ\0\0zimg" + (64).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + bytes(48) + packed)
+    (tmp_path / "kernel").write_bytes(
+        b"MZ\0\0zimg" + (64).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + bytes(48) + packed
+    )
     bootable(tmp_path / "kernel", "aarch64", tmp_path / "booted")
     assert (tmp_path / "booted").read_bytes() == b"kernel"
 

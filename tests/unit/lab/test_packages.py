@@ -26,7 +26,12 @@ def test_the_keyring_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("guest", "headers_have", "newest", "fetched", "rebuilt"),
-    [("6.1", ["6.1"], "6.3", False, 0), ("6.2", ["6.1"], "6.2", True, 0), ("6.1", ["6.2"], "6.2", True, 2), ("6.1", ["6.2"], "6.3", True, 2)],
+    [
+        ("6.1", ["6.1"], "6.3", False, 0),
+        ("6.2", ["6.1"], "6.2", True, 0),
+        ("6.1", ["6.2"], "6.2", True, 2),
+        ("6.1", ["6.2"], "6.3", True, 2),
+    ],
 )
 def test_headers_are_those_of_the_guests_kernels(monkeypatch, guest, headers_have, newest, fetched, rebuilt):
     """Whichever of the two is older than Debian's newest is fetched again."""

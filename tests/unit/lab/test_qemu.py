@@ -23,7 +23,9 @@ def line(guest: Guest, options: BootOptions, folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-arm64"])
-def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_the_guest(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_the_guest(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = line(built_in()[name], BootOptions(icount=True), tmp_path, monkeypatch)
     after = dict(itertools.pairwise(words))
     assert (after["-icount"], after["-smp"], after["-accel"]) == ("shift=2", "1", "tcg,thread=single")
@@ -33,7 +35,9 @@ def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_
     assert not any("icount" in word for word in line(built_in()[name], BootOptions(), tmp_path, monkeypatch))
 
 
-def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "image").mkdir()
     image = tmp_path / "image" / "initrd"
     image.write_bytes(b"cpio")
@@ -43,7 +47,10 @@ def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memo
     write_initrd_with(Image(tmp_path, "6.12"), [engine], tmp_path / "initrd")
     words = line(SERIAL, BootOptions(engines=(engine,)), tmp_path, monkeypatch)
     assert not any("virtio" in word or "-drive" in word or "-netdev" in word for word in words)
-    assert [words[at + 1] for at, word in enumerate(words) if word == "-serial"] == ["chardev:console", "chardev:line"]
+    assert [words[at + 1] for at, word in enumerate(words) if word == "-serial"] == [
+        "chardev:console",
+        "chardev:line",
+    ]
     assert "socket,id=line,host=127.0.0.1,port=2222,server=on,wait=off" in words
     assert words[words.index("-initrd") + 1] == str(tmp_path / "initrd")
     assert line(SERIAL, BootOptions(), tmp_path, monkeypatch)[words.index("-initrd") + 1] == str(image)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How ssh's client and the server of a guest with only serial lines find each other. The guest's end is a thread that does what `serve-line` does."""
+"""How ssh's client and the server of a guest with only serial lines find each other.
+
+The guest's end is a thread that does what `serve-line` does.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ BANNER = b"SSH-2.0-server\r\n"
 
 
 def guest(line: socket.socket, before: bytes, ignored: int) -> None:
-    """Send what an earlier server left, do not hear the first words, then answer as `serve-line` does and send a server's first line.
+    """Send what an earlier server left, do not hear the first words, then answer as `serve-line` does and
+    send a server's first line.
 
     Where words were not heard, they are answered late, so that the client has sent more than one.
     """

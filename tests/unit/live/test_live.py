@@ -43,7 +43,9 @@ LOOPBACK = Address("127.0.0.1", 0)
 
 
 def key(load: str) -> StepKey:
-    return StepKey(probe="wakeup", parameters={}, load=load, deployment="as-is", targets={"self": "local"}, repeat=1)
+    return StepKey(
+        probe="wakeup", parameters={}, load=load, deployment="as-is", targets={"self": "local"}, repeat=1
+    )
 
 
 def window(series: int, index: int, *values_ns: int, phase: str = "measure") -> Window:
@@ -51,8 +53,10 @@ def window(series: int, index: int, *values_ns: int, phase: str = "measure") -> 
     for value in values_ns:
         bins[int(bin_of(value))] = bins.get(int(bin_of(value)), 0) + 1
     return Window(
-        type="window", series=series, phase=phase, index=index, start_ns=index * 10**9, end_ns=(index + 1) * 10**9, count=len(values_ns), missed=index,
-        min_ns=min(values_ns), max_ns=max(values_ns), sum_ns=sum(values_ns), m2_ns2=0.0, bins=sorted(bins.items()), missed_bins=[],
+        type="window", series=series, phase=phase, index=index, start_ns=index * 10**9,
+        end_ns=(index + 1) * 10**9, count=len(values_ns), missed=index,
+        min_ns=min(values_ns), max_ns=max(values_ns), sum_ns=sum(values_ns), m2_ns2=0.0,
+        bins=sorted(bins.items()), missed_bins=[],
     )  # fmt: skip
 
 
@@ -74,7 +78,9 @@ def test_windows_become_columns_figures_and_a_course(state):
     state.window(window(0, 0, 1_500, 1_501, 30_000))
     state.window(window(0, 1, 1_500, 2_000_000))
     shown = document(state)
-    assert shown["series"] == [{"name": "CPU 3", "unit": "ns", "count": 5, "missed": 1, "min_ns": 1_500, "max_ns": 2_000_000}]
+    assert shown["series"] == [
+        {"name": "CPU 3", "unit": "ns", "count": 5, "missed": 1, "min_ns": 1_500, "max_ns": 2_000_000}
+    ]
     assert sum(shown["histogram"]["counts"]) == 5
     assert shown["histogram"]["edges_ns"][0] <= 1_500
     assert shown["maxima"] == [[0, 30_000], [1, 2_000_000]]
@@ -84,12 +90,25 @@ def test_windows_become_columns_figures_and_a_course(state):
 
 def test_only_the_first_metric_is_drawn(state):
     lines = [("latency", 0), ("latency", 1), ("response", 1)]
-    state.series([SeriesLine(type="series", series=at, metric=metric, unit="ns", labels={"cpu": cpu}) for at, (metric, cpu) in enumerate(lines)])
+    state.series(
+        [
+            SeriesLine(type="series", series=at, metric=metric, unit="ns", labels={"cpu": cpu})
+            for at, (metric, cpu) in enumerate(lines)
+        ]
+    )
     for series, value in enumerate((1_500, 2_000, 5_000_000)):
         state.window(window(series, 0, value))
     shown = document(state)
-    assert [series["name"] for series in shown["series"]] == ["latency, CPU 0", "latency, CPU 1", "response, CPU 1"]
-    assert (shown["metric"], sum(shown["histogram"]["counts"]), shown["maxima"]) == ("latency", 2, [[0, 2_000]])
+    assert [series["name"] for series in shown["series"]] == [
+        "latency, CPU 0",
+        "latency, CPU 1",
+        "response, CPU 1",
+    ]
+    assert (shown["metric"], sum(shown["histogram"]["counts"]), shown["maxima"]) == (
+        "latency",
+        2,
+        [[0, 2_000]],
+    )
 
 
 def test_each_step_begins_anew(state):
@@ -97,7 +116,12 @@ def test_each_step_begins_anew(state):
     state.step_begins(1, key("cpu"))
     state.left_out(LeftOut(what="cross-check", reason="not installed", remedy="install it"))
     shown = document(state)
-    assert (shown["number"], shown["series"], shown["histogram"]["counts"], shown["maxima"]) == (1, [], [], [])
+    assert (shown["number"], shown["series"], shown["histogram"]["counts"], shown["maxima"]) == (
+        1,
+        [],
+        [],
+        [],
+    )
     assert shown["left_out"] == ["cross-check: not installed"]
     assert 0 < shown["left_s"] <= 10
     state.run_ends()
@@ -112,7 +136,9 @@ def test_the_largest_of_all_is_in_the_course(windows):
     for index, value in windows:
         state.window(window(0, index, value))
     shown = document(state)["maxima"]
-    assert max((value for _, value in shown), default=None) == max((value for _, value in windows), default=None)
+    assert max((value for _, value in shown), default=None) == max(
+        (value for _, value in windows), default=None
+    )
 
 
 def test_a_long_course_keeps_its_maxima_in_bounded_room(state):
@@ -140,7 +166,9 @@ def test_addresses(text, host, port):
     assert parse_address(text) == Address(host, port)
 
 
-@pytest.mark.parametrize("text", ["nowhere", "1.2.3:80", "1.2.3.4:x", "1.2.3.4:70000", "[::1", "-1", "1.2.3.4:-1"])
+@pytest.mark.parametrize(
+    "text", ["nowhere", "1.2.3:80", "1.2.3.4:x", "1.2.3.4:70000", "[::1", "-1", "1.2.3.4:-1"]
+)
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(InputError, match="ADDRESS:PORT"):
         parse_address(text)
@@ -148,7 +176,12 @@ def test_what_is_no_address_is_refused(text):
 
 def test_an_address_may_follow_the_option_and_a_plan_too():
     assert with_addresses(["run", "--live", "quick"]) == ["run", "--live", "quick"]
-    assert with_addresses(["run", "--live", "0.0.0.0:80", "quick"]) == ["run", "--live-at", "0.0.0.0:80", "quick"]
+    assert with_addresses(["run", "--live", "0.0.0.0:80", "quick"]) == [
+        "run",
+        "--live-at",
+        "0.0.0.0:80",
+        "quick",
+    ]
     assert with_addresses(["run", "--live", "8080"]) == ["run", "--live-at", "8080"]
     assert with_addresses(["run", "--live"]) == ["run", "--live"]
     assert with_addresses(["run", "--live", "plans/quick.toml"]) == ["run", "--live", "plans/quick.toml"]
@@ -169,7 +202,10 @@ def get(url: str, **headers: str) -> tuple[int, str]:
 def documents(url: str, **options: object) -> Iterator[dict]:
     """What the server sends to a browser at this address, until it closes."""
     address = url.replace("http://", "ws://").partition("?")
-    with connect(f"{address[0]}live{address[1]}{address[2]}", open_timeout=60, **options) as socket, suppress(ConnectionClosed):
+    with (
+        connect(f"{address[0]}live{address[1]}{address[2]}", open_timeout=60, **options) as socket,
+        suppress(ConnectionClosed),
+    ):
         for message in socket:
             yield json.loads(message)
 
@@ -215,7 +251,10 @@ def test_other_addresses_need_the_token(state):
 def test_a_taken_address_is_said_and_the_port_is_free_afterwards(state):
     with LiveServer(state, LOOPBACK) as server:
         port = int(server.url.rsplit(":", 1)[1].strip("/"))
-        with pytest.raises(InputError, match=r"cannot be listened on .*--live 0"), LiveServer(state, Address("127.0.0.1", port)):
+        with (
+            pytest.raises(InputError, match=r"cannot be listened on .*--live 0"),
+            LiveServer(state, Address("127.0.0.1", port)),
+        ):
             pass
     with LiveServer(state, Address("127.0.0.1", port)):
         pass
@@ -225,7 +264,8 @@ def frame(step: int, *positions: tuple[int, int]) -> Frame:
     """With positions in units of 0.5 m."""
     differences = np.diff(np.array(positions), axis=0, prepend=[(0, 0)]).ravel().tolist()
     return Frame(
-        type="frame", step=step, time_ns=step * 10**7, every=3, copy_ns=1500, dropped=2, late=1, unit_m=0.5, positions=encode(differences)
+        type="frame", step=step, time_ns=step * 10**7, every=3, copy_ns=1500, dropped=2, late=1, unit_m=0.5,
+        positions=encode(differences)
     )  # fmt: skip
 
 
@@ -255,7 +295,11 @@ def a_tire() -> LiveState:
 
 
 def watch(url: str) -> ClientConnection:
-    return connect(url.replace("http://", "ws://").replace("/?", "/frames?").removesuffix("/") + ("" if "?" in url else "/frames"), open_timeout=60)
+    return connect(
+        url.replace("http://", "ws://").replace("/?", "/frames?").removesuffix("/")
+        + ("" if "?" in url else "/frames"),
+        open_timeout=60,
+    )
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -317,7 +361,9 @@ def test_frames_need_the_token_too(moving):
 def has(process: int) -> tuple[int, int]:
     """Its descriptors and its memory (bytes)."""
     status = Path(f"/proc/{process}/status").read_text()
-    return len(list(Path(f"/proc/{process}/fd").iterdir())), int(re.search(r"VmRSS:\s+([0-9]+) kB", status)[1]) << 10
+    return len(list(Path(f"/proc/{process}/fd").iterdir())), int(
+        re.search(r"VmRSS:\s+([0-9]+) kB", status)[1]
+    ) << 10
 
 
 @pytest.fixture
@@ -330,8 +376,12 @@ def few_descriptors_for_others() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "0.0.0.0:0"])
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "], ids=["silent", "slow"])
-def test_two_thousand_connections_take_nothing_from_the_run(state, few_descriptors_for_others, address, begun):
+@pytest.mark.parametrize(
+    "begun", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "], ids=["silent", "slow"]
+)
+def test_two_thousand_connections_take_nothing_from_the_run(
+    state, few_descriptors_for_others, address, begun
+):
     with LiveServer(state, parse_address(address)) as server:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
@@ -367,15 +417,24 @@ def test_a_page_that_is_held_up_or_ends_holds_up_no_run(state):
 
 def test_the_page_ends_with_a_run_that_is_killed():
     code = (
-        "import os; from types import SimpleNamespace as State; from rtgauge.live.live_server import Address, LiveServer\n"
-        "print(LiveServer(State(ended=False), Address('127.0.0.1', 0)).__enter__().process.pid, flush=True); os.kill(os.getpid(), 9)"
+        "import os; from types import SimpleNamespace as State; from rtgauge.live.live_server "
+        "import Address, LiveServer\n"
+        "print(LiveServer(State(ended=False), Address('127.0.0.1', 0)).__enter__().process.pid, "
+        "flush=True); os.kill(os.getpid(), 9)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
         page = int(run.communicate()[0])
     wait_for(lambda: not Path(f"/proc/{page}").exists())
 
 
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx"])
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nX-Slow: ",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx",
+    ],
+)
 def test_a_connection_that_becomes_no_page_is_closed(state, begun):
     with (
         LiveServer(state, LOOPBACK, request_s=0.2) as server,
@@ -399,7 +458,11 @@ def test_a_place_is_free_again_after_each_connection(state):
             assert get(server.url)[0] == 200
 
 
-@pytest.mark.parametrize("sent", ["x" * (MOST_MESSAGE_BYTES + 1), [b"x" * 1000] * 100], ids=["a large message", "one in many parts"])
+@pytest.mark.parametrize(
+    "sent",
+    ["x" * (MOST_MESSAGE_BYTES + 1), [b"x" * 1000] * 100],
+    ids=["a large message", "one in many parts"],
+)
 def test_a_browser_that_sends_much_is_closed(moving, sent):
     with LiveServer(moving, LOOPBACK) as server, watch(server.url) as browser:
         with pytest.raises(ConnectionClosed):

@@ -12,7 +12,9 @@ from tests.support.local_target import LocalTarget
 GIB = 1 << 30
 
 
-def context(total: int | None = 16 * GIB, available: int | None = 15 * GIB, peer: str | None = None) -> LoadContext:
+def context(
+    total: int | None = 16 * GIB, available: int | None = 15 * GIB, peer: str | None = None
+) -> LoadContext:
     return LoadContext(LocalTarget(hidden=["unshare"]), 4, total, available, bound_s=100, peer=peer)
 
 
@@ -21,11 +23,30 @@ def option(argv: list[str], name: str) -> str:
 
 
 def test_the_names() -> None:
-    assert registry.names() == ["idle", "cpu", "memory", "network", "scheduler", "copy", "read", "swarm", "papers", "brown2010", "stall"]
+    assert registry.names() == [
+        "idle",
+        "cpu",
+        "memory",
+        "network",
+        "scheduler",
+        "copy",
+        "read",
+        "swarm",
+        "papers",
+        "brown2010",
+        "stall",
+    ]
     assert all(registry.get(name).name == name for name in registry.names())
 
 
-@pytest.mark.parametrize(("wrong", "said"), [("memroy", "did you mean 'memory'"), ("zzz", "there are: brown2010, copy"), ("", "there are: brown2010")])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("memroy", "did you mean 'memory'"),
+        ("zzz", "there are: brown2010, copy"),
+        ("", "there are: brown2010"),
+    ],
+)
 def test_unknown_name(wrong: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         registry.get(wrong)
@@ -35,7 +56,11 @@ def test_left_out_says_what_to_install() -> None:
     assert registry.get("idle").left_out(LocalTarget()) is None
     out = registry.get("papers").left_out(LocalTarget(hidden=["iperf3", "stress-ng"]))
     assert out is not None
-    assert (out.what, out.reason, out.remedy) == ("load papers", "stress-ng and iperf3 are not installed", "apt-get install iperf3 stress-ng")
+    assert (out.what, out.reason, out.remedy) == (
+        "load papers",
+        "stress-ng and iperf3 are not installed",
+        "apt-get install iperf3 stress-ng",
+    )
     out = registry.get("scheduler").left_out(LocalTarget(hidden=["hackbench"]))
     assert out is not None
     assert (out.reason, out.remedy) == ("hackbench is not installed", "apt-get install rt-tests")
@@ -43,7 +68,11 @@ def test_left_out_says_what_to_install() -> None:
 
 def test_cpu_takes_every_cpu_and_every_method() -> None:
     (part,) = registry.get("cpu").parts(context())
-    assert (option(part.argv, "--cpu"), option(part.argv, "--cpu-method"), option(part.argv, "--timeout")) == ("4", "all", "100s")
+    assert (
+        option(part.argv, "--cpu"),
+        option(part.argv, "--cpu-method"),
+        option(part.argv, "--timeout"),
+    ) == ("4", "all", "100s")
 
 
 def test_memory_takes_seventy_percent_in_all() -> None:
@@ -113,12 +142,20 @@ def test_read_needs_something_that_can_be_read() -> None:
 
 
 def test_papers_is_the_three_together() -> None:
-    assert [part.program for part in registry.get("papers").parts(context())] == ["iperf3", "stress-ng", "stress-ng"]
+    assert [part.program for part in registry.get("papers").parts(context())] == [
+        "iperf3",
+        "stress-ng",
+        "stress-ng",
+    ]
 
 
 def test_network_asks_what_the_paper_asked() -> None:
     (part,) = registry.get("network").parts(context())
-    assert (option(part.argv, "--parallel"), option(part.argv, "--length"), option(part.argv, "--bitrate")) == ("100", "65536", "1000000")
+    assert (
+        option(part.argv, "--parallel"),
+        option(part.argv, "--length"),
+        option(part.argv, "--bitrate"),
+    ) == ("100", "65536", "1000000")
     assert "--reverse" in part.argv
     assert option(part.argv, "--client") == "127.0.0.1"
     assert part.wanted["over"] == "loopback"
@@ -127,7 +164,12 @@ def test_network_asks_what_the_paper_asked() -> None:
 
 @pytest.mark.parametrize(
     ("peer", "host", "port"),
-    [("box:7000", "box", "7000"), ("10.0.0.2", "10.0.0.2", "5201"), ("[fd00::2]:5201", "fd00::2", "5201"), ("[fe80::1%eth0]", "fe80::1%eth0", "5201")],
+    [
+        ("box:7000", "box", "7000"),
+        ("10.0.0.2", "10.0.0.2", "5201"),
+        ("[fd00::2]:5201", "fd00::2", "5201"),
+        ("[fe80::1%eth0]", "fe80::1%eth0", "5201"),
+    ],
 )
 def test_network_with_a_peer(peer: str, host: str, port: str) -> None:
     (part,) = registry.get("network").parts(context(peer=peer))
@@ -136,7 +178,10 @@ def test_network_with_a_peer(peer: str, host: str, port: str) -> None:
     assert "--reverse" not in part.argv
 
 
-@pytest.mark.parametrize("peer", ["", "-R", "box:0", "box:65536", "box:x", "a b", "box;reboot", "fd00::2:5201:", "box:5201\n", "[box]:1"])
+@pytest.mark.parametrize(
+    "peer",
+    ["", "-R", "box:0", "box:65536", "box:x", "a b", "box;reboot", "fd00::2:5201:", "box:5201\n", "[box]:1"],
+)
 def test_a_peer_that_is_none(peer: str) -> None:
     with pytest.raises(InputError, match="is not HOST:PORT"):
         registry.get("network").parts(context(peer=peer))

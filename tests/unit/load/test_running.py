@@ -59,7 +59,11 @@ def ours(before: set[int]) -> list[str]:
     mine = descendants(parse_all(read_local([STAT_GLOB])), os.getpid())
     orphans = [process for process in parse_all(read_local([STAT_GLOB])).values() if process.parent == 1]
     return [
-        p.name for p in [*mine, *orphans] if p.pid not in before and p.state not in "ZX" and p.name.startswith(("stress-ng", "iperf3", "hackbench", "sleep"))
+        p.name
+        for p in [*mine, *orphans]
+        if p.pid not in before
+        and p.state not in "ZX"
+        and p.name.startswith(("stress-ng", "iperf3", "hackbench", "sleep"))
     ]
 
 
@@ -124,7 +128,10 @@ def test_network_over_loopback(log: Path) -> None:
 def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     needs("iperf3", "ip", "unshare", "nsenter")
     target = LocalTarget()
-    if os.geteuid() != 0 or target.run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0:
+    if (
+        os.geteuid() != 0
+        or target.run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0
+    ):
         pytest.skip("network namespaces are not allowed here")
     namespaces = target.run(["ip", "netns", "list"], 5).stdout
     (part,) = run(registry.get("network"), log, target).parts
@@ -136,9 +143,14 @@ def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize(("busybox", "over"), [(("sh",), "veth"), (("sh", "ip"), "loopback")])
-def test_network_where_programs_are_busyboxs(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busybox: tuple[str, ...], over: str) -> None:
+def test_network_where_programs_are_busyboxs(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busybox: tuple[str, ...], over: str
+) -> None:
     needs("iperf3", "ip", "unshare", "nsenter", "busybox")
-    if os.geteuid() != 0 or LocalTarget().run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0:
+    if (
+        os.geteuid() != 0
+        or LocalTarget().run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0
+    ):
         pytest.skip("network namespaces are not allowed here")
     found = shutil.which("busybox")
     assert found is not None
@@ -173,20 +185,27 @@ def test_scheduler(log: Path) -> None:
 
 
 def test_a_program_that_fails_at_once(log: Path) -> None:
-    with pytest.raises(MeasureError, match="load shell could not be started: sh: ended with status 3: no such thing"):
+    with pytest.raises(
+        MeasureError, match="load shell could not be started: sh: ended with status 3: no such thing"
+    ):
         run(Shell("echo no such thing; exit 3", ready=("sleep", 1)), log)
     assert b"no such thing" in log.read_bytes()
 
 
 def test_a_program_that_is_never_ready(log: Path) -> None:
     load = Shell("sleep 20", ready=("never", 1))
-    with RunningLoad.start(LocalTarget(), load, log, expected_s=5) as running, pytest.raises(MeasureError, match="did not run within"):
+    with (
+        RunningLoad.start(LocalTarget(), load, log, expected_s=5) as running,
+        pytest.raises(MeasureError, match="did not run within"),
+    ):
         running.wait_warm(0, ready_s=0.3)
 
 
 def test_a_load_that_dies_early_is_said_to(log: Path) -> None:
     target = LocalTarget()
-    with RunningLoad.start(target, Shell("sleep 60 & wait $!; echo gone; exit 9", ready=("sleep", 1)), log, expected_s=5) as running:
+    with RunningLoad.start(
+        target, Shell("sleep 60 & wait $!; echo gone; exit 9", ready=("sleep", 1)), log, expected_s=5
+    ) as running:
         running.wait_warm(0)
         assert running.check() == []
         for process in descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid):
@@ -204,19 +223,31 @@ def test_a_load_that_dies_early_is_said_to(log: Path) -> None:
 
 def test_a_worker_that_dies_alone_is_seen(log: Path) -> None:
     target = LocalTarget()
-    with RunningLoad.start(target, Shell("sleep 61 & sleep 62 & wait", ready=("sleep", 2)), log, expected_s=5) as running:
+    with RunningLoad.start(
+        target, Shell("sleep 61 & sleep 62 & wait", ready=("sleep", 2)), log, expected_s=5
+    ) as running:
         running.wait_warm(0)
-        worker = next(p for p in descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid) if p.name == "sleep")
+        worker = next(
+            p
+            for p in descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid)
+            if p.name == "sleep"
+        )
         os.kill(worker.pid, signal.SIGKILL)
         deadline = time.monotonic() + 60
-        while count_alive(descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid), "sleep") > 1 and time.monotonic() < deadline:
+        while (
+            count_alive(descendants(parse_all(read_local([STAT_GLOB])), target.handles[0].pid), "sleep") > 1
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.02)
         assert running.stop().parts[0].ended_early == "1 of its 2 processes ended while they were needed"
 
 
 def test_an_interrupt_ends_the_load(log: Path) -> None:
     target = LocalTarget()
-    with pytest.raises(KeyboardInterrupt), RunningLoad.start(target, Shell("sleep 60 & wait"), log, expected_s=5) as running:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        RunningLoad.start(target, Shell("sleep 60 & wait"), log, expected_s=5) as running,
+    ):
         running.wait_warm(0)
         raise KeyboardInterrupt
     assert target.handles[0].poll() is not None
@@ -228,7 +259,10 @@ def test_when_the_second_part_cannot_start_the_first_is_ended(log: Path) -> None
         programs: ClassVar[tuple[str, ...]] = ()
 
         def parts(self, context: LoadContext) -> list[PartSpec]:
-            return [PartSpec("sleep", ["sleep", "60"], {}, ready=("sleep", 1)), PartSpec("x", ["/does/not/exist"], {}, ready=("x", 1))]
+            return [
+                PartSpec("sleep", ["sleep", "60"], {}, ready=("sleep", 1)),
+                PartSpec("x", ["/does/not/exist"], {}, ready=("x", 1)),
+            ]
 
     target = LocalTarget()
     with pytest.raises(FileNotFoundError):
@@ -271,12 +305,16 @@ def test_when_one_part_cannot_be_ended_the_others_are(log: Path) -> None:
 
 
 @pytest.mark.parametrize("hidden", [[], ["sshd", "/usr/sbin/sshd"]], ids=["scp", "dd"])
-def test_copy_copies_and_leaves_nothing(log: Path, hidden: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_copies_and_leaves_nothing(
+    log: Path, hidden: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     report = measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
     assert report.parts[0].reached["bytes"] == report.parts[0].reached["copies"] << 25
     assert report.parts[0].ended_early is None
-    killed = list(tmp_path.glob("rtgauge-copy*"))  # on a busy machine it may not end within its time: then the next one removes what it left
+    killed = list(
+        tmp_path.glob("rtgauge-copy*")
+    )  # on a busy machine it may not end within its time: then the next one removes what it left
     left = tmp_path / "rtgauge-copy.4194305.abc"  # of a process that never was
     left.mkdir()
     measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Damaged and hostile records: bits that flipped, values that do not fit together, links, devices, and files that grow when they are read."""
+"""Damaged and hostile records: bits that flipped, values that do not fit together, links, devices, and files
+that grow when they are read.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,11 @@ def change(path: Path, file: str, **values: Any) -> None:
 def replace_windows(path: Path, frame: pl.DataFrame, *, with_checksum: bool) -> None:
     """As somebody would who made the record; without a checksum as earlier versions wrote it."""
     frame.write_parquet(table(path))
-    change(path, "steps/01-wakeup-idle/step.json", checksums={"windows.parquet": checksum(table(path))} if with_checksum else {})
+    change(
+        path,
+        "steps/01-wakeup-idle/step.json",
+        checksums={"windows.parquet": checksum(table(path))} if with_checksum else {},
+    )
 
 
 def test_every_file_of_a_step_has_its_checksum(path):
@@ -108,8 +114,10 @@ def test_a_bit_that_flips_without_a_checksum_is_an_error_or_a_table_that_fits_to
 
 BINS = signed_bin_of([1_000, 2_000, 3_000, 50_000]).tolist()
 ROW = {
-    "series": 0, "phase": "measure", "index": 0, "start_ns": 0, "end_ns": 10**9, "count": 4, "missed": 0, "min_ns": 1_000, "max_ns": 50_000,
-    "sum_ns": 56_000, "m2_ns2": 1e9, "bins": BINS, "counts": [1, 1, 1, 1], "missed_bins": [], "missed_counts": [],
+    "series": 0, "phase": "measure", "index": 0, "start_ns": 0, "end_ns": 10**9, "count": 4, "missed": 0,
+    "min_ns": 1_000, "max_ns": 50_000,
+    "sum_ns": 56_000, "m2_ns2": 1e9, "bins": BINS, "counts": [1, 1, 1, 1], "missed_bins": [],
+    "missed_counts": [],
 }  # fmt: skip
 
 
@@ -164,8 +172,15 @@ def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(
     """Values that are all the same take no room in Parquet."""
     many = 30_000_000
     counts = {"bins": "counts", "missed_bins": "missed_counts"}[column]
-    lists = {column: pl.zeros(many, dtype=pl.Int32, eager=True).implode(), counts: pl.zeros(many, dtype=pl.UInt64, eager=True).implode()}
-    bomb = frame().with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()}).select(list(SCHEMA))
+    lists = {
+        column: pl.zeros(many, dtype=pl.Int32, eager=True).implode(),
+        counts: pl.zeros(many, dtype=pl.UInt64, eager=True).implode(),
+    }
+    bomb = (
+        frame()
+        .with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()})
+        .select(list(SCHEMA))
+    )
     replace_windows(path, bomb, with_checksum=with_checksum)
     assert table(path).stat().st_size < 200_000
     started = time.process_time()
@@ -177,8 +192,15 @@ def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(
 def test_padding_and_holes_allow_no_more_values(path):
     """The bound was by the file's size: 16 MiB of holes took 2.4 GiB."""
     many = 3_000_000
-    lists = {"bins": pl.zeros(many, dtype=pl.Int32, eager=True).implode(), "counts": pl.zeros(many, dtype=pl.UInt64, eager=True).implode()}
-    bomb = frame().with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()}).select(list(SCHEMA))
+    lists = {
+        "bins": pl.zeros(many, dtype=pl.Int32, eager=True).implode(),
+        "counts": pl.zeros(many, dtype=pl.UInt64, eager=True).implode(),
+    }
+    bomb = (
+        frame()
+        .with_columns(**{name: values.cast(SCHEMA[name]) for name, values in lists.items()})
+        .select(list(SCHEMA))
+    )
     replace_windows(path, bomb, with_checksum=False)
     content = table(path).read_bytes()
     length = int.from_bytes(content[-8:-4], "little") + 8
@@ -193,7 +215,9 @@ def test_padding_and_holes_allow_no_more_values(path):
 def test_twenty_thousand_series_are_read_soon(path):
     file = path / "steps/01-wakeup-idle/step.json"
     step = json.loads(file.read_text())
-    file.write_text(json.dumps(step | {"series": [step["series"][0] | {"series": number} for number in range(20_000)]}))
+    file.write_text(
+        json.dumps(step | {"series": [step["series"][0] | {"series": number} for number in range(20_000)]})
+    )
     started = time.process_time()
     assert len(Record.open(path).steps[0].series) == 20_000
     assert time.process_time() - started < 10
@@ -257,19 +281,38 @@ def test_the_least_integer_is_beyond_every_time():
 
 
 def test_other_columns_and_no_parquet(path):
-    for frame_ in (frame().drop("bins"), frame().with_columns(more=pl.lit(1)), frame().with_columns(pl.col("bins").cast(pl.List(pl.Float64)))):
+    for frame_ in (
+        frame().drop("bins"),
+        frame().with_columns(more=pl.lit(1)),
+        frame().with_columns(pl.col("bins").cast(pl.List(pl.Float64))),
+    ):
         replace_windows(path, frame_, with_checksum=True)
         with pytest.raises(RecordError):
             windows_of(path)
-    for data in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"PAR1" + (2**31).to_bytes(4, "little") + b"PAR1"):
+    for data in (
+        b"",
+        b"PAR1",
+        b"PAR1" + b"\xff" * 100 + b"PAR1",
+        b"PAR1" + (2**31).to_bytes(4, "little") + b"PAR1",
+    ):
         table(path).write_bytes(data)
         change(path, "steps/01-wakeup-idle/step.json", checksums={})
         with pytest.raises(RecordError):
             windows_of(path)
 
 
-@pytest.mark.parametrize("name", ["run.json", "steps/01-wakeup-idle/step.json", "steps/01-wakeup-idle/windows.parquet", "targets/local/system.json"])
-@pytest.mark.parametrize("kind", ["pipe", pytest.param("device", marks=pytest.mark.root), "folder", "link", "link to a device"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run.json",
+        "steps/01-wakeup-idle/step.json",
+        "steps/01-wakeup-idle/windows.parquet",
+        "targets/local/system.json",
+    ],
+)
+@pytest.mark.parametrize(
+    "kind", ["pipe", pytest.param("device", marks=pytest.mark.root), "folder", "link", "link to a device"]
+)
 def test_a_file_that_is_none(path, tmp_path, name, kind):
     """A pipe would be waited for, a device has no end, a link shows a file of this machine."""
     place = path / name

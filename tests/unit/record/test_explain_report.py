@@ -31,7 +31,8 @@ FORMATS = {
     "cpus": 2,
 }
 MOMENT = {
-    "type": "moment", "number": 1, "cpu": 0, "series": 0, "thread": 7, "kind": "maximum", "release_ns": 1, "end_ns": 10, "latency_ns": 9,
+    "type": "moment", "number": 1, "cpu": 0, "series": 0, "thread": 7, "kind": "maximum", "release_ns": 1,
+    "end_ns": 10, "latency_ns": 9,
     "copy_ns": 5, "lost": {}, "pages": {"0": ["AAAA"]}, "left_out": [],
 }  # fmt: skip
 
@@ -42,10 +43,16 @@ def stretch(values_ns: list[int], *, events: bool) -> StretchLine:
     return StretchLine(type="stretch", events=events, start_ns=0, end_ns=1, count=len(values_ns), bins=text)
 
 
-def stretches(cost_ns: float, *, count: int = 200, pairs: int = 8, noise_ns: float = 300) -> tuple[list[StretchLine], list[list[int]]]:
+def stretches(
+    cost_ns: float, *, count: int = 200, pairs: int = 8, noise_ns: float = 300
+) -> tuple[list[StretchLine], list[list[int]]]:
     rng = np.random.default_rng(5)
     values = [
-        np.maximum(0, rng.normal(20_000 + 50 * number + (cost_ns if number % 4 in (1, 2) else 0), noise_ns, count)).astype(int).tolist()
+        np.maximum(
+            0, rng.normal(20_000 + 50 * number + (cost_ns if number % 4 in (1, 2) else 0), noise_ns, count)
+        )
+        .astype(int)
+        .tolist()
         for number in range(2 * pairs)
     ]
     return [stretch(drawn, events=number % 4 in (1, 2)) for number, drawn in enumerate(values)], values
@@ -59,7 +66,9 @@ def test_the_cost_is_the_difference_of_the_medians_with_its_interval(cost_ns: in
     assert cost.pairs == 8
     medians = [float(np.median(drawn)) for drawn in values]
     differences = [
-        (b - a) * (1 if first % 4 == 0 else -1) for first, (a, b) in enumerate(zip(medians[::2], medians[1::2], strict=True)) for first in [2 * first]
+        (b - a) * (1 if first % 4 == 0 else -1)
+        for first, (a, b) in enumerate(zip(medians[::2], medians[1::2], strict=True))
+        for first in [2 * first]
     ]
     expected = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
     # A bin at 20 us is 1 us wide at the most.
@@ -79,8 +88,21 @@ def told(**values: int) -> StreamResult:
     result.take(parse_line(json.dumps(FORMATS)))
     for line in stretches(5_000)[0]:
         result.take(line)
-    numbers = {"moments": 3, "bytes": 9, "overwritten": 0, "over_budget": 0, "too_many_at_once": 0, "no_room": 0, "copy_max_ns": 5, "buffer_kb": 512}
-    result.take(parse_line(json.dumps({"type": "result", "name": "explain", "labels": {}, "values": numbers | values})))
+    numbers = {
+        "moments": 3,
+        "bytes": 9,
+        "overwritten": 0,
+        "over_budget": 0,
+        "too_many_at_once": 0,
+        "no_room": 0,
+        "copy_max_ns": 5,
+        "buffer_kb": 512,
+    }
+    result.take(
+        parse_line(
+            json.dumps({"type": "result", "name": "explain", "labels": {}, "values": numbers | values})
+        )
+    )
     return result
 
 
@@ -89,7 +111,11 @@ def test_what_was_not_captured_and_what_costs_too_much_is_marked() -> None:
     report = explain_report(result)
     assert report is not None
     assert result.results == []
-    assert (report.events, report.moments, report.not_captured) == (["sched/sched_switch"], 3, {"overwritten": 2, "over_budget": 1})
+    assert (report.events, report.moments, report.not_captured) == (
+        ["sched/sched_switch"],
+        3,
+        {"overwritten": 2, "over_budget": 1},
+    )
     marks = {mark.name: mark.detail for mark in explain_marks(report)}
     assert set(marks) == {"explain-cost", "not-explained"}
     assert "5.0" in marks["explain-cost"]
@@ -115,7 +141,9 @@ def test_moments_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert list(file.moments()) == [MOMENT, MOMENT | {"number": 2}]
 
 
-def test_a_target_that_sends_moments_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_sends_moments_without_end_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     formats = parse_line(json.dumps(FORMATS))
     assert isinstance(formats, TraceFormatsLine)
     monkeypatch.setattr(moment_writer, "MOST_BYTES", 1_000)
@@ -147,7 +175,9 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -
     assert str(file) in str(error.value)
 
 
-@pytest.mark.parametrize("wrong", [{"pages": {"0": [1]}}, {"kind": "x"}, {"number": 0}, {"lost": {"0": "x"}}, {"release_ns": None}])
+@pytest.mark.parametrize(
+    "wrong", [{"pages": {"0": [1]}}, {"kind": "x"}, {"number": 0}, {"lost": {"0": "x"}}, {"release_ns": None}]
+)
 def test_a_wrong_moment_is_no_line_of_a_stream(wrong: dict[str, Any]) -> None:
     with pytest.raises(RecordError, match="not a line of the engine's stream"):
         parse_line(json.dumps(MOMENT | wrong))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writing: never through a link, into the folder that was opened, whole or absent, and the same error for a full disk everywhere."""
+"""Writing: never through a link, into the folder that was opened, whole or absent, and the same error for a
+full disk everywhere.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,18 @@ def state_file(folder: Path) -> Path:
     return path
 
 
-RUNNING = Running(name="g", pid=1, port=1, accelerator="tcg", append="", smp="1", release="6", boot_s=1.0, memory_mib=64, asked_port=None)
+RUNNING = Running(
+    name="g",
+    pid=1,
+    port=1,
+    accelerator="tcg",
+    append="",
+    smp="1",
+    release="6",
+    boot_s=1.0,
+    memory_mib=64,
+    asked_port=None,
+)
 
 WRITERS = {
     "page.html": render,
@@ -161,7 +174,11 @@ def test_devices_pipes_and_folders_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
-    for name, says in (("pipe", "not a regular file"), ("stdout", "not a regular file"), ("folder", "is a folder")):
+    for name, says in (
+        ("pipe", "not a regular file"),
+        ("stdout", "not a regular file"),
+        ("folder", "is a folder"),
+    ):
         with pytest.raises(InputError, match=says), clear_errors(tmp_path / name, option="-o", kind="file"):
             write_whole(tmp_path / name, b"x")
     assert (tmp_path / "pipe").is_fifo()
@@ -181,7 +198,9 @@ def test_a_record_that_is_swapped_while_it_is_measured_stays_the_same_record(tmp
     writer.path.rename(moved)
     writer.path.symlink_to(other)
     (folder / "stream.ndjson").write_text("{}\n")
-    subprocess.run(["/bin/sh", "-c", 'echo 1 >"$0/samples-0.i64"', str(folder)], check=True)  # the engine writes there too
+    subprocess.run(
+        ["/bin/sh", "-c", 'echo 1 >"$0/samples-0.i64"', str(folder)], check=True
+    )  # the engine writes there too
     writer.commit_step(one, windows)
     writer.write_system("local", {"kernel": "6"})
     writer.write_session("local", {"step": None})
@@ -230,13 +249,27 @@ def test_a_record_of_another_user_is_not_resumed(tmp_path, name):
         RecordWriter.open_partial(path)
 
 
-WAYS_TO_WRITE = {"write_text", "write_bytes", "open", "copyfile", "copy", "copy2", "write_parquet", "write_csv", "rename", "replace"}
+WAYS_TO_WRITE = {
+    "write_text",
+    "write_bytes",
+    "open",
+    "copyfile",
+    "copy",
+    "copy2",
+    "write_parquet",
+    "write_csv",
+    "rename",
+    "replace",
+}
 ALLOWED = {
-    # Into folders that this process made under a name that cannot be foreseen, or that only the user can write in.
-    "lab/image.py", "lab/boot_guest.py", "lab/kernel_image.py", "lab/userland.py", "lab/headers.py", "target/engine_path.py", "system/kernel_modules.py",
+    # Into folders that this process made under a name that cannot be foreseen, or that only the user can
+    # write in.
+    "lab/image.py", "lab/boot_guest.py", "lab/kernel_image.py", "lab/userland.py", "lab/headers.py",
+    "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
-    "runner/engine_stream.py", "runner/background_engine.py", "runner/instrument_latmon.py", "runner/cross_check.py", "load/lifecycle.py", "target/ssh.py",
+    "runner/engine_stream.py", "runner/background_engine.py", "runner/instrument_latmon.py",
+    "runner/cross_check.py", "load/lifecycle.py", "target/ssh.py",
     "runner/autotune_step.py",
     # The board's own drive.
     "instrument/flash.py",
@@ -246,18 +279,30 @@ ALLOWED = {
 def writes(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAYS_TO_WRITE:
         return False
-    arguments = [word.value for word in [*call.args, *(word.value for word in call.keywords)] if isinstance(word, ast.Constant)]
+    arguments = [
+        word.value
+        for word in [*call.args, *(word.value for word in call.keywords)]
+        if isinstance(word, ast.Constant)
+    ]
     match call.func.attr:
         case "open":
-            return any(isinstance(word, str) and word[:1] in {"w", "a", "x"} and len(word) <= 3 for word in arguments)
+            return any(
+                isinstance(word, str) and word[:1] in {"w", "a", "x"} and len(word) <= 3 for word in arguments
+            )
         case "replace":
-            return len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)  # Path.replace; str.replace has two
+            return (
+                len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
+            )  # Path.replace; str.replace has two
         case "copy":
             return isinstance(call.func.value, ast.Name) and call.func.value.id == "shutil"
         case "write_parquet" | "write_csv":
-            return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id in {"out", "path"}
+            return (
+                bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id in {"out", "path"}
+            )
         case "rename":
-            return not (isinstance(call.func.value, ast.Name) and call.func.value.id in {"os", "frame", "table"})
+            return not (
+                isinstance(call.func.value, ast.Name) and call.func.value.id in {"os", "frame", "table"}
+            )
         case _:
             return True
 
@@ -275,14 +320,21 @@ def test_there_is_one_way_to_write():
 
 @pytest.mark.parametrize("how", ["write_parquet", "sink_parquet", "write_csv"])
 def test_wherever_polars_finds_the_disk_full_it_is_said(tmp_path, how):
-    """Its own error may say nothing of it: `Invalid thrift: transport error`. A limit on the size of files stands for a disk of that size."""
+    """Its own error may say nothing of it: `Invalid thrift: transport error`.
+
+    A limit on the size of files stands for a disk of that size.
+    """
     import polars as pl
 
     table = pl.DataFrame({"a": range(2_000), "b": [[1.5, 2.5]] * 2_000})
     path = tmp_path / "x"
 
     def write() -> None:
-        with clear_errors(path, option="-o", kind="file"), whole_file(path) as file, for_polars(file) as writer:
+        with (
+            clear_errors(path, option="-o", kind="file"),
+            whole_file(path) as file,
+            for_polars(file) as writer,
+        ):
             getattr(table.lazy() if how == "sink_parquet" else table, how)(writer)
 
     table = table if how != "write_csv" else table.drop("b")
@@ -298,5 +350,9 @@ def test_wherever_polars_finds_the_disk_full_it_is_said(tmp_path, how):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     write()
-    with pytest.raises(pl.exceptions.ColumnNotFoundError), path.open("wb") as file, for_polars(file) as writer:
+    with (
+        pytest.raises(pl.exceptions.ColumnNotFoundError),
+        path.open("wb") as file,
+        for_polars(file) as writer,
+    ):
         table.select("c").write_parquet(writer)

@@ -17,7 +17,9 @@ def three_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("2026-11-21T10-00-00Z-a", "2026-11-22T10-00-00Z-b.partial", "2026-11-20T10-00-00Z-c"):
         (tmp_path / "rtgauge-runs" / name).mkdir(parents=True)
-        (tmp_path / "rtgauge-runs" / name / "run.json").write_text(run(name).model_copy(update={"created": name[:20]}).model_dump_json())
+        (tmp_path / "rtgauge-runs" / name / "run.json").write_text(
+            run(name).model_copy(update={"created": name[:20]}).model_dump_json()
+        )
     return Path("rtgauge-runs")
 
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, OVERFLOW_NS, SEGMENTS, bin_of, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.histogram import (
+    EDGES_NS,
+    OVERFLOW_BIN,
+    OVERFLOW_NS,
+    SEGMENTS,
+    bin_of,
+    lower_ns,
+    signed_bin_of,
+    upper_ns,
+)
 
 values = st.one_of(st.integers(0, 1000), st.integers(0, 10**7), st.integers(0, OVERFLOW_NS - 1))
 
@@ -27,7 +36,27 @@ def test_a_value_lies_in_its_bin_and_the_bin_is_narrow(value):
 
 
 def test_first_bins_are_those_of_the_document():
-    document = [0, 200, 350, 450, 550, 700, 800, 900, 1050, 1150, 11050, 11150, 11300, 11400, 11500, 11650, 11750, 11850, 12000]
+    document = [
+        0,
+        200,
+        350,
+        450,
+        550,
+        700,
+        800,
+        900,
+        1050,
+        1150,
+        11050,
+        11150,
+        11300,
+        11400,
+        11500,
+        11650,
+        11750,
+        11850,
+        12000,
+    ]
     assert bin_of([first for first, _ in SEGMENTS]).tolist() == document
     assert OVERFLOW_BIN == 12100
 
@@ -58,4 +87,8 @@ def test_the_bins_of_negative_values_mirror_the_others(value):
     if abs(value) < OVERFLOW_NS:
         assert int(lower_ns(index)) <= value <= int(upper_ns(index))
     assert int(lower_ns(-index)) == -int(upper_ns(index)) or index == 0
-    assert int(upper_ns(index)) < int(lower_ns(index + 1)) or abs(index) >= OVERFLOW_BIN or index + 1 > OVERFLOW_BIN
+    assert (
+        int(upper_ns(index)) < int(lower_ns(index + 1))
+        or abs(index) >= OVERFLOW_BIN
+        or index + 1 > OVERFLOW_BIN
+    )

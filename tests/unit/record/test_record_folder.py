@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is checked of a record is what is used: links and folders that are exchanged at the last moment, and names that a library reads as something else."""
+"""What is checked of a record is what is used: links and folders that are exchanged at the last moment, and
+names that a library reads as something else.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ def make(out: Path, latency: int) -> Path:
     writer.write_run(run(writer.id))
     one, windows = step([latency] * 3)
     folder = writer.step_folder(one.id)
-    write_samples(folder / "samples-0.i64", SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=10**6, warm_up_ns=0), [latency] * 3)
+    write_samples(
+        folder / "samples-0.i64",
+        SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=10**6, warm_up_ns=0),
+        [latency] * 3,
+    )
     (folder / STATE_FILE).write_bytes(HEADER.pack(MAGIC, 4, latency) + bytes(4 * len(COLUMNS) * 8))
     (folder / MOMENTS).write_bytes(b"no gzip")
     windows.write_parquet(folder / "windows-00000.parquet")
@@ -56,7 +62,9 @@ READERS: dict[str, Callable[[Record], object]] = {
     "targets/local/system.json": lambda record: Record.of(record.folder).systems["local"]["kernel"],
     f"{STEP}/blocks.parquet": largest,
     f"{STEP}/windows-00000.parquet": lambda record: windows_table(record).collect()["max_ns"].max(),
-    f"{STEP}/samples-0.i64": lambda record: samples_table(record.samples(record.steps[0])[0])["latency_ns"].max(),
+    f"{STEP}/samples-0.i64": lambda record: samples_table(record.samples(record.steps[0])[0])[
+        "latency_ns"
+    ].max(),
     f"{STEP}/{STATE_FILE}": lambda record: read_state(record.file(record.steps[0], STATE_FILE)).steps,
     f"{STEP}/{MOMENTS}": lambda record: record.moments(record.steps[0]),
 }
@@ -64,14 +72,21 @@ READERS: dict[str, Callable[[Record], object]] = {
 
 
 class AtOpening:
-    """Does something just before the file of a name is opened, after every check that could have been made before."""
+    """Does something just before the file of a name is opened, after every check that could have been made
+    before.
+    """
 
     def __init__(self) -> None:
         self.name, self.change = "", lambda: None
         sys.addaudithook(self._hear)  # which stays for good
 
     def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self.name and event == "open" and isinstance(arguments[0], str | os.PathLike) and Path(arguments[0]).name == self.name:
+        if (
+            self.name
+            and event == "open"
+            and isinstance(arguments[0], str | os.PathLike)
+            and Path(arguments[0]).name == self.name
+        ):
             self.name = ""
             self.change()
 
@@ -91,7 +106,11 @@ def test_what_is_exchanged_while_it_is_opened_shows_no_other_file(tmp_path, open
     before = None if MOMENTS in name else READERS[name](Record.open(path))
 
     def exchange() -> None:
-        victim, by = {"file": (path / name, other / name), "folder": ((path / name).parent, (other / name).parent), "record": (path, other)}[what]
+        victim, by = {
+            "file": (path / name, other / name),
+            "folder": ((path / name).parent, (other / name).parent),
+            "record": (path, other),
+        }[what]
         victim.rename(tmp_path / "moved")
         victim.symlink_to(by)
 
@@ -99,7 +118,9 @@ def test_what_is_exchanged_while_it_is_opened_shows_no_other_file(tmp_path, open
     try:
         assert READERS[name](record) == before
     except RecordError as error:
-        assert "is a link" in str(error) or (name == f"{STEP}/{MOMENTS}" and "not a gzip" in str(error).lower())
+        assert "is a link" in str(error) or (
+            name == f"{STEP}/{MOMENTS}" and "not a gzip" in str(error).lower()
+        )
     assert not opening.name, "nothing was exchanged"
 
 

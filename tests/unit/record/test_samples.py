@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The raw samples file: exact figures against numpy on the whole array, and clear errors for what is not such a file."""
+"""The raw samples file: exact figures against numpy on the whole array, and clear errors for what is not such
+a file.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +70,17 @@ def test_windows_are_those_of_the_definition(tmp_path_factory, samples, interval
     result = summarise_samples(path)
     expected = reference_windows(samples, interval, warm_up, duration)
     w = result.windows
-    rows = {i: [int(c), int(m), int(x)] for i, (c, m, x) in enumerate(zip(w.count, w.missed, w.max_ns, strict=True))}
+    rows = {
+        i: [int(c), int(m), int(x)]
+        for i, (c, m, x) in enumerate(zip(w.count, w.missed, w.max_ns, strict=True))
+    }
     assert {i: r for i, r in rows.items() if r[0] or r[1]} == {k: v for k, v in expected.items() if k >= 0}
     warm = expected.get(-1, [0, 0, -1])
-    assert [result.warm_up.count, result.warm_up.missed, -1 if result.warm_up.max_ns is None else result.warm_up.max_ns] == warm
+    assert [
+        result.warm_up.count,
+        result.warm_up.missed,
+        -1 if result.warm_up.max_ns is None else result.warm_up.max_ns,
+    ] == warm
     assert result.missed == sum(v[1] for k, v in expected.items() if k >= 0)
 
 
@@ -98,7 +107,12 @@ def test_figures_equal_numpys(tmp_path, monkeypatch, scale, kept):
 
 def test_impossible_samples_are_counted_apart(tmp_path):
     result = summarise_samples(write(tmp_path, [5, -3, 7, -(2**60)]))
-    assert (result.impossible, result.distribution.count, result.distribution.min_ns, result.distribution.max_ns) == (2, 2, 5, 7)
+    assert (
+        result.impossible,
+        result.distribution.count,
+        result.distribution.min_ns,
+        result.distribution.max_ns,
+    ) == (2, 2, 5, 7)
 
 
 def test_very_large_values_add_up_exactly(tmp_path):
@@ -181,10 +195,16 @@ def test_samples_with_their_own_times_are_placed_by_them(tmp_path_factory, gaps,
     summary = summarise_samples(path)
     measured = times >= start + warm_up
     assert summary.header.timed
-    assert (summary.distribution.count, summary.warm_up.count, summary.missed) == (int(measured.sum()), int((~measured).sum()), 0)
+    assert (summary.distribution.count, summary.warm_up.count, summary.missed) == (
+        int(measured.sum()),
+        int((~measured).sum()),
+        0,
+    )
     assert summary.distribution.max_ns == (int(own[measured].max()) if measured.any() else None)
     assert summary.windows.count.sum() == measured.sum()
-    for start_ns, count, largest in zip(summary.windows.start_ns, summary.windows.count, summary.windows.max_ns, strict=True):
+    for start_ns, count, largest in zip(
+        summary.windows.start_ns, summary.windows.count, summary.windows.max_ns, strict=True
+    ):
         inside = own[(times >= start_ns) & (times < start_ns + 10**9)]
         assert (count, largest) == (len(inside), inside.max(initial=-1))
     table = samples_table(path)

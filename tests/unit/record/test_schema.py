@@ -36,8 +36,12 @@ def test_the_script_writes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_every_example_of_the_document_is_a_line() -> None:
     """The examples in stream.md, as they are printed there."""
     text = (FORMATS / "stream.md").read_text(encoding="utf-8").replace("{...}", "{}")
-    examples = [json.JSONDecoder().raw_decode(text, found.start())[0] for found in re.finditer(r'\{"type":', text)]
-    assert {example["type"] for example in examples} == set(schemas.stream_schema()["discriminator"]["mapping"])
+    examples = [
+        json.JSONDecoder().raw_decode(text, found.start())[0] for found in re.finditer(r'\{"type":', text)
+    ]
+    assert {example["type"] for example in examples} == set(
+        schemas.stream_schema()["discriminator"]["mapping"]
+    )
     for example in examples:
         STREAM.validate(example)
 

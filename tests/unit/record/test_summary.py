@@ -36,15 +36,23 @@ def test_figures_of_many_windows_are_those_of_all_samples(parts):
         return
     assert (result.min_ns, result.max_ns) == (samples.min(), samples.max())
     assert result.mean_ns == pytest.approx(samples.mean(), rel=1e-12)
-    assert result.std_ns == pytest.approx(np.std(samples, ddof=1) if len(samples) > 1 else 0, rel=1e-9, abs=1e-6)
+    assert result.std_ns == pytest.approx(
+        np.std(samples, ddof=1) if len(samples) > 1 else 0, rel=1e-9, abs=1e-6
+    )
     for name, share in QUANTILES.items():
         true = int(np.quantile(samples, float(share), method="inverted_cdf"))
         got = getattr(result, name)
         if true >= OVERFLOW_NS:
-            assert (got, name in result.lower_bounds) == (OVERFLOW_NS, samples.max() > OVERFLOW_NS) or got == samples.max()
+            assert (got, name in result.lower_bounds) == (
+                OVERFLOW_NS,
+                samples.max() > OVERFLOW_NS,
+            ) or got == samples.max()
         else:
             assert name not in result.lower_bounds
-            assert true <= got <= min(int(upper_ns(bin_of(true))), int(samples.max())) or got == samples.max() == true
+            assert (
+                true <= got <= min(int(upper_ns(bin_of(true))), int(samples.max()))
+                or got == samples.max() == true
+            )
     assert result.filled.model_dump() == result.model_dump(include=set(type(result.filled).model_fields))
 
 
@@ -59,7 +67,9 @@ def test_a_quantile_in_the_overflow_is_a_lower_bound_and_says_so():
 def test_moments_of_nearly_equal_large_values_do_not_cancel():
     groups = [[10**9 + i % 3 for i in range(1000)], [10**9 + 1] * 500]
     rows = [row(g) for g in groups]
-    count, total, m2 = merge_moments([r["count"] for r in rows], [r["sum_ns"] for r in rows], [r["m2_ns2"] for r in rows])
+    count, total, m2 = merge_moments(
+        [r["count"] for r in rows], [r["sum_ns"] for r in rows], [r["m2_ns2"] for r in rows]
+    )
     everything = np.array(groups[0] + groups[1])
     assert (count, total) == (1500, everything.sum())
     assert m2 == pytest.approx(((everything - everything.mean()) ** 2).sum(), rel=1e-9)
@@ -77,7 +87,12 @@ def test_missed_activations_are_filled_in_beside_the_plain_figures():
     missed = [4_500_000, 3_500_000, 2_500_000, 1_500_000, 500_000]
     result = one(frame(row([100_000] * 4 + [5_500_000], missed=missed)))
     assert (result.count, result.missed, result.p50_ns, result.max_ns) == (5, 5, 100_999, 5_500_000)
-    assert (result.filled.count, result.filled.p50_ns, result.filled.max_ns, result.filled.min_ns) == (10, 500_999, 5_500_000, 100_000)
+    assert (result.filled.count, result.filled.p50_ns, result.filled.max_ns, result.filled.min_ns) == (
+        10,
+        500_999,
+        5_500_000,
+        100_000,
+    )
     everything = np.array([100_000] * 4 + [5_500_000, *missed])
     assert result.filled.mean_ns == pytest.approx(everything.mean(), rel=0.005)
     assert result.filled.std_ns == pytest.approx(np.std(everything, ddof=1), rel=0.005)
@@ -86,7 +101,12 @@ def test_missed_activations_are_filled_in_beside_the_plain_figures():
 def test_missed_after_a_late_warm_up_have_figures_of_their_own():
     """A sample of the warm-up may be so late that the measured phase begins with missed activations only."""
     result = one(frame(row([50_000_000], phase="warm-up"), row([], missed=[2_000_000, 1_000_000])))
-    assert (result.count, result.max_ns, result.warm_up.count, result.warm_up.max_ns) == (0, None, 1, 50_000_000)
+    assert (result.count, result.max_ns, result.warm_up.count, result.warm_up.max_ns) == (
+        0,
+        None,
+        1,
+        50_000_000,
+    )
     assert (result.filled.count, result.filled.min_ns, result.filled.max_ns) == (2, 1_000_000, 2_000_999)
 
 
@@ -98,10 +118,20 @@ def test_missed_beyond_ten_seconds_make_lower_bounds():
 
 def test_together_are_the_series_of_the_main_metric_only():
     windows = frame(row([100, 200], series=0), row([900], series=1), row([7], series=2))
-    step = summarise_step(windows, [info(0), info(1), info(2, "switch")], [engine_line([100, 200]), engine_line([900], series=1), engine_line([7], series=2)])
+    step = summarise_step(
+        windows,
+        [info(0), info(1), info(2, "switch")],
+        [engine_line([100, 200]), engine_line([900], series=1), engine_line([7], series=2)],
+    )
     assert [s.max_ns for s in step.series] == [200, 900, 7]
     assert step.total is not None
-    assert (step.total.series, step.total.count, step.total.min_ns, step.total.max_ns, step.total.labels) == (None, 3, 100, 900, {})
+    assert (step.total.series, step.total.count, step.total.min_ns, step.total.max_ns, step.total.labels) == (
+        None,
+        3,
+        100,
+        900,
+        {},
+    )
     assert step.marks == []
     alone = summarise_step(windows.filter(pl.col("series") > 0), [info(2, "switch"), info(1, "other")]).total
     assert alone is not None
@@ -110,14 +140,28 @@ def test_together_are_the_series_of_the_main_metric_only():
 
 
 def test_thread_counts_and_lost_come_from_the_engine():
-    thread = {"voluntary_switches": 3, "involuntary_switches": 0, "minor_faults": None, "major_faults": 0, "run_delay_ns": 5, "cpu_ns": 8}
+    thread = {
+        "voluntary_switches": 3,
+        "involuntary_switches": 0,
+        "minor_faults": None,
+        "major_faults": 0,
+        "run_delay_ns": 5,
+        "cpu_ns": 8,
+    }
     lines = [{**engine_line([1], series=n), "lost": 2, "impossible": 1, "thread": thread} for n in (0, 1)]
     step = summarise_step(frame(row([1], series=0), row([1], series=1)), [info(0), info(1)], lines)
     assert (step.series[0].lost, step.series[0].thread.voluntary_switches) == (2, 3)
-    assert (step.total.lost, step.total.impossible, step.total.thread.voluntary_switches, step.total.thread.minor_faults) == (4, 2, 6, None)
+    assert (
+        step.total.lost,
+        step.total.impossible,
+        step.total.thread.voluntary_switches,
+        step.total.thread.minor_faults,
+    ) == (4, 2, 6, None)
 
 
-@pytest.mark.parametrize("change", [{"count": 3}, {"missed": 1}, {"max_ns": 99}, {"min_ns": 1}, {"sum_ns": 5}])
+@pytest.mark.parametrize(
+    "change", [{"count": 3}, {"missed": 1}, {"max_ns": 99}, {"min_ns": 1}, {"sum_ns": 5}]
+)
 def test_a_summary_that_does_not_agree_with_the_windows_is_marked(change):
     step = summarise_step(frame(row([100, 200])), [info()], [{**engine_line([100, 200]), **change}])
     assert [(m.name, m.severity) for m in step.marks] == [("windows-disagree", Severity.INVALID)]
@@ -132,7 +176,9 @@ def test_bins_that_do_not_hold_the_count_are_marked():
 
 
 def test_a_missing_summary_and_an_unknown_series_are_marked():
-    step = summarise_step(frame(row([1]), row([1], series=1), row([1], series=9)), [info(0), info(1)], [engine_line([1])])
+    step = summarise_step(
+        frame(row([1]), row([1], series=1), row([1], series=9)), [info(0), info(1)], [engine_line([1])]
+    )
     assert {(m.name, m.series) for m in step.marks} == {("summary-missing", 1), ("windows-disagree", None)}
 
 
@@ -140,5 +186,11 @@ def test_values_in_no_bin_are_above_the_limit_and_their_quantiles_lower_bounds()
     """A foreign histogram that ends at 20 us: 98 below, 11 above, of which the largest is known."""
     r = {**row([12_000] * 98), "count": 109, "max_ns": 65_000}
     result = one(frame(r), resolution_ns=1000, limits_ns={0: 20_000})
-    assert (result.p50_ns, result.p95_ns, result.p99_ns, result.p99_99_ns, result.max_ns) == (12_000, 20_000, 20_000, 65_000, 65_000)
+    assert (result.p50_ns, result.p95_ns, result.p99_ns, result.p99_99_ns, result.max_ns) == (
+        12_000,
+        20_000,
+        20_000,
+        65_000,
+        65_000,
+    )
     assert result.lower_bounds == ["p95_ns", "p99_ns"]

@@ -27,7 +27,9 @@ def test_any_numbers_come_back(rows: list[list[int]]):
     assert numbers.tolist() == [len(row) for row in rows]
 
 
-@pytest.mark.parametrize("texts", [["A", "g"], ["g", "A"], ["A-"], ["A A"], ["ä"], ["A\n"], ["gggggggggggggA"], ["=="]])
+@pytest.mark.parametrize(
+    "texts", [["A", "g"], ["g", "A"], ["A-"], ["A A"], ["ä"], ["A\n"], ["gggggggggggggA"], ["=="]]
+)
 def test_what_is_no_number_is_refused(texts: list[str]):
     with pytest.raises(RecordError, match="the bins of a window"):
         decode(texts)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Windows from samples: the same as one computes from all of them at once, however they are cut into pieces."""
+"""Windows from samples: the same as one computes from all of them at once, however they are cut into
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 
 SECOND = 10**9
-SAMPLES = st.lists(st.tuples(st.integers(0, 5 * SECOND - 1), st.integers(-(10**10), 10**10), st.booleans()), min_size=1, max_size=60)
+SAMPLES = st.lists(
+    st.tuples(st.integers(0, 5 * SECOND - 1), st.integers(-(10**10), 10**10), st.booleans()),
+    min_size=1,
+    max_size=60,
+)
 
 
 def _array(values) -> np.ndarray:
@@ -48,12 +54,19 @@ def test_any_pieces_make_the_windows_of_the_whole(samples, cuts, start_ns):
         assert (row["count"], row["missed"], row["sum_ns"]) == (len(inside), len(overdue), sum(inside))
         assert (row["min_ns"], row["max_ns"]) == ((min(inside), max(inside)) if inside else (None, None))
         assert row["m2_ns2"] == pytest.approx(np.var(inside) * len(inside) if inside else 0, rel=1e-6, abs=1)
-        assert sorted(np.repeat(row["bins"], row["counts"]).tolist()) == sorted(signed_bin_of(inside).tolist())
-        assert sorted(np.repeat(row["missed_bins"], row["missed_counts"]).tolist()) == sorted(signed_bin_of(overdue).tolist())
+        assert sorted(np.repeat(row["bins"], row["counts"]).tolist()) == sorted(
+            signed_bin_of(inside).tolist()
+        )
+        assert sorted(np.repeat(row["missed_bins"], row["missed_counts"]).tolist()) == sorted(
+            signed_bin_of(overdue).tolist()
+        )
     largest = sorted((abs(value) for _, value, missed in samples if not missed), reverse=True)[:20]
     assert [abs(outlier.value_ns) for outlier in builder.outliers] == largest
     info = [{"series": 3, "metric": "jitter", "unit": "ns", "labels": {}}]
-    assert summarise_step(frame, info, [summary_line(3, builder.totals(), builder.warm_up()).model_dump()]).marks == []
+    assert (
+        summarise_step(frame, info, [summary_line(3, builder.totals(), builder.warm_up()).model_dump()]).marks
+        == []
+    )
 
 
 def test_the_warm_up_is_counted_apart():

@@ -27,7 +27,9 @@ from rtgauge.record.windows import Group, merge, numbers_of, series_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAIRS = st.dictionaries(st.integers(-OVERFLOW_BIN, OVERFLOW_BIN), st.integers(1, 2**32 - 1), max_size=20).map(lambda pairs: sorted(pairs.items()))
+PAIRS = st.dictionaries(st.integers(-OVERFLOW_BIN, OVERFLOW_BIN), st.integers(1, 2**32 - 1), max_size=20).map(
+    lambda pairs: sorted(pairs.items())
+)
 
 
 def gaps(pairs: list[tuple[int, int]]) -> str:
@@ -42,27 +44,49 @@ def window(series: int, index: int, values: list[int], phase: str = "measure") -
     bins, counts = np.unique(bin_of(values), return_counts=True)
     array = np.asarray(values, dtype=np.int64)
     return Window(
-        type="window", series=series, phase="measure" if phase == "measure" else "warm-up", index=index, start_ns=index * 10**9, end_ns=(index + 1) * 10**9,
-        count=len(values), missed=index % 2, min_ns=min(values, default=None), max_ns=max(values, default=None), sum_ns=sum(values),
+        type="window", series=series, phase="measure" if phase == "measure" else "warm-up", index=index,
+        start_ns=index * 10**9, end_ns=(index + 1) * 10**9,
+        count=len(values), missed=index % 2, min_ns=min(values, default=None),
+        max_ns=max(values, default=None), sum_ns=sum(values),
         m2_ns2=float(((array - array.mean()) ** 2).sum()) if values else 0.0,
-        bins=gaps(list(zip(bins.tolist(), counts.tolist(), strict=True))), missed_bins=encode([700, 1]) if index % 2 else "",
+        bins=gaps(list(zip(bins.tolist(), counts.tolist(), strict=True))),
+        missed_bins=encode([700, 1]) if index % 2 else "",
     )  # fmt: skip
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS), min_size=1, max_size=8))
-def test_both_forms_of_bins_give_the_same_table(rows: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]):
+def test_both_forms_of_bins_give_the_same_table(
+    rows: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]],
+):
     empty = window(0, 0, [])
-    old = [empty.model_copy(update={"bins": plain, "missed_bins": [(abs(at), n) for at, n in missed[-1:]]}) for plain, missed in rows]
-    new = [one.model_copy(update={"bins": gaps(one.bins), "missed_bins": gaps(one.missed_bins)}) for one in old]
+    old = [
+        empty.model_copy(update={"bins": plain, "missed_bins": [(abs(at), n) for at, n in missed[-1:]]})
+        for plain, missed in rows
+    ]
+    new = [
+        one.model_copy(update={"bins": gaps(one.bins), "missed_bins": gaps(one.missed_bins)}) for one in old
+    ]
     frame = windows_frame(new)
     assert_frame_equal(frame, windows_frame(old))
     assert frame.schema == pl.Schema(SCHEMA)
-    assert [list(zip(bins, counts, strict=True)) for bins, counts in frame.select("bins", "counts").rows()] == [plain for plain, _ in rows]
+    assert [
+        list(zip(bins, counts, strict=True)) for bins, counts in frame.select("bins", "counts").rows()
+    ] == [plain for plain, _ in rows]
     mixed = [old[number] if number % 2 else new[number] for number in range(len(rows))]
     assert_frame_equal(frame, windows_frame(mixed))
 
 
-@pytest.mark.parametrize("bins", [encode([5]), encode([5, 1, 0, 1]), encode([5, 1, -2, 1]), encode([5, 0]), encode([OVERFLOW_BIN + 1, 1]), [(5, 1), (4, 1)]])
+@pytest.mark.parametrize(
+    "bins",
+    [
+        encode([5]),
+        encode([5, 1, 0, 1]),
+        encode([5, 1, -2, 1]),
+        encode([5, 0]),
+        encode([OVERFLOW_BIN + 1, 1]),
+        [(5, 1), (4, 1)],
+    ],
+)
 def test_bins_that_are_none_are_refused(bins: object):
     with pytest.raises(RecordError):
         windows_frame([window(0, 0, [1, 2, 3]), window(0, 0, []).model_copy(update={"bins": bins})])
@@ -91,13 +115,26 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
     rng = np.random.default_rng(1)
-    windows = [window(number, index, rng.integers(0, 20_000_000, rng.integers(0, 30)).tolist()) for index in range(seconds) for number in range(series)]
+    windows = [
+        window(number, index, rng.integers(0, 20_000_000, rng.integers(0, 30)).tolist())
+        for index in range(seconds)
+        for number in range(series)
+    ]
     for one in windows:
         table.add(one)
     return windows_frame(windows)
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["warm-up", "measure"]), st.lists(st.integers(0, 20_000_000_000), max_size=9)), max_size=12))
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from(["warm-up", "measure"]),
+            st.lists(st.integers(0, 20_000_000_000), max_size=9),
+        ),
+        max_size=12,
+    )
+)
 def test_figures_from_columns_are_those_from_the_table(rows: list[tuple[int, str, list[int]]]):
     windows = [window(series, index, values, phase) for index, (series, phase, values) in enumerate(rows)]
     columns = WindowColumns.of(windows)
@@ -107,8 +144,12 @@ def test_figures_from_columns_are_those_from_the_table(rows: list[tuple[int, str
     names = ["start_ns", "missed", "max_ns", "series"]
     for series in (0, [1, 2], None):
         for phase in ("warm-up", "measure"):
-            assert numbers_of(columns, names, series, phase=phase) == numbers_of(frame, names, series, phase=phase)
-            from_columns, from_frame = (asdict(merge(table, series, phase=phase)) for table in (columns, frame))
+            assert numbers_of(columns, names, series, phase=phase) == numbers_of(
+                frame, names, series, phase=phase
+            )
+            from_columns, from_frame = (
+                asdict(merge(table, series, phase=phase)) for table in (columns, frame)
+            )
             for name, value in from_frame.items():
                 assert np.array_equal(from_columns[name], value), name
 
@@ -138,7 +179,9 @@ def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path
 
 
 @pytest.mark.usefixtures("small")
-def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("rtgauge.record.blocks.MOST_BLOCKS", 20)
     monkeypatch.setattr("rtgauge.record.blocks.SLICE", 7)
     table = WindowTable(tmp_path)

@@ -145,7 +145,9 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, call, full)
-        with pytest.raises(MeasureError, match=r"disk full: .*free space.*the results so far are in") as error:
+        with pytest.raises(
+            MeasureError, match=r"disk full: .*free space.*the results so far are in"
+        ) as error:
             writer.commit_step(two, windows)
     assert "\n" not in str(error.value)
     assert [s.id for s in Record.open(writer.path).steps] == [one.id]

@@ -48,7 +48,10 @@ SIZES = {
 
 @pytest.fixture(scope="module", name="records")
 def the_records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
-    return {name: Record.open(write_record(tmp_path_factory.mktemp("records"), shape)) for name, shape in SIZES.items()}
+    return {
+        name: Record.open(write_record(tmp_path_factory.mktemp("records"), shape))
+        for name, shape in SIZES.items()
+    }
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -60,11 +63,19 @@ def test_it_is_short_at_any_size(records: dict[str, Record], size: str, width: i
 @pytest.mark.parametrize("width", [80, 160])
 def test_many_doubts_left_out_loads_and_machines_are_counted(records: dict[str, Record], width: int) -> None:
     record = records["64 CPUs, 5 loads"]
-    marks = [Mark(name=f"doubt-{at}", severity=Severity.DOUBTFUL, detail="something long that is not so sure " * 9) for at in range(30)]
+    marks = [
+        Mark(name=f"doubt-{at}", severity=Severity.DOUBTFUL, detail="something long that is not so sure " * 9)
+        for at in range(30)
+    ]
     left_out = [LeftOut(what=f"load x{at}", reason="not installed", remedy="install it") for at in range(20)]
     steps = [record.steps[0].model_copy(update={"marks": marks}), *record.steps[1:]]
     systems = {f"ssh://board{at}": record.system("local") for at in range(9)}
-    large = replace(record, steps=steps, systems=systems, run=record.run.model_copy(update={"left_out": left_out, "state": "interrupted"}))
+    large = replace(
+        record,
+        steps=steps,
+        systems=systems,
+        run=record.run.model_copy(update={"left_out": left_out, "state": "interrupted"}),
+    )
     lines = after_the_answer(large, width)
     assert len(lines) <= MOST_LINES
     text = "\n".join(lines)
@@ -75,11 +86,17 @@ def test_many_doubts_left_out_loads_and_machines_are_counted(records: dict[str, 
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_load_is_one_row_with_its_maximum_whole_and_its_worst_cpu(records: dict[str, Record], width: int) -> None:
+def test_a_load_is_one_row_with_its_maximum_whole_and_its_worst_cpu(
+    records: dict[str, Record], width: int
+) -> None:
     record = records["64 CPUs, 5 loads"]
     lines = brief(record, width).splitlines()
     for step in record.steps:
-        (row,) = [line.split() for line in lines if line.startswith(step.key.load) and line[len(step.key.load)] in "* "]
+        (row,) = [
+            line.split()
+            for line in lines
+            if line.startswith(step.key.load) and line[len(step.key.load)] in "* "
+        ]
         worst = max(step.series, key=lambda series: series.max_ns or 0)
         assert step.total is not None
         assert step.total.max_ns is not None
@@ -88,10 +105,16 @@ def test_a_load_is_one_row_with_its_maximum_whole_and_its_worst_cpu(records: dic
     assert not [line for line in lines if line.startswith(("  CPU", "    filled"))]
 
 
-def test_filled_in_values_are_there_only_with_missed_activations_and_explained(records: dict[str, Record]) -> None:
+def test_filled_in_values_are_there_only_with_missed_activations_and_explained(
+    records: dict[str, Record],
+) -> None:
     record = records["2 CPUs"]
     text = brief(record)
-    rows = {line.split()[0].rstrip("*"): line.split() for line in text.splitlines() if line.startswith(("idle", "cpu", "memory"))}
+    rows = {
+        line.split()[0].rstrip("*"): line.split()
+        for line in text.splitlines()
+        if line.startswith(("idle", "cpu", "memory"))
+    }
     filled = record.steps[2].total
     assert filled is not None
     assert filled.filled.p99_9_ns is not None
@@ -105,7 +128,9 @@ def test_marks_that_come_with_every_run_are_a_word(records: dict[str, Record]) -
     text = brief(records["2 CPUs"])
     assert "\n* steal\n" in text
     assert "the hypervisor" not in text
-    assert "* doubtful: throttled under cpu, CPU 1: the measuring thread on CPU 1 was preempted 41 times" in text
+    assert (
+        "* doubtful: throttled under cpu, CPU 1: the measuring thread on CPU 1 was preempted 41 times" in text
+    )
 
 
 def test_it_says_how_to_see_the_rest(records: dict[str, Record]) -> None:
@@ -127,40 +152,84 @@ def test_parts_and_other_metrics_are_a_row_each_by_their_worst(records: dict[str
     step = record.steps[0]
     series = [
         step.series[0].model_copy(
-            update={"series": at * 2 + n, "metric": metric, "labels": {"task": task}, "max_ns": 1_000_000 * (at + 1) + n, "missed": 0, "filled": step.series[0]}
+            update={
+                "series": at * 2 + n,
+                "metric": metric,
+                "labels": {"task": task},
+                "max_ns": 1_000_000 * (at + 1) + n,
+                "missed": 0,
+                "filled": step.series[0],
+            }
         )
         for n, task in enumerate(("control", "io"))
         for at, metric in enumerate(("latency", "response", "period"))
     ]
-    threads = [Result(name="thread", labels={"task": f"worker {at}"}, values={"policy": "fifo", "priority": 1, "activations": 1000 - at}) for at in range(64)]
-    watched = step.model_copy(update={"series": series, "results": threads, "key": step.key.model_copy(update={"probe": "watch"})})
+    threads = [
+        Result(
+            name="thread",
+            labels={"task": f"worker {at}"},
+            values={"policy": "fifo", "priority": 1, "activations": 1000 - at},
+        )
+        for at in range(64)
+    ]
+    watched = step.model_copy(
+        update={"series": series, "results": threads, "key": step.key.model_copy(update={"probe": "watch"})}
+    )
     changed = replace(record, steps=[watched])
     for width in (80, 160):
         lines = after_the_answer(changed, width)
         assert len(lines) <= MOST_LINES
-        assert [line.split()[-1] for line in lines if line.strip().startswith(("response", "period"))] == ["io", "io"]
-        assert [line.split()[-1] for line in lines if line.startswith(("idle*", "idle  "))] == ["io", "control"]
+        assert [line.split()[-1] for line in lines if line.strip().startswith(("response", "period"))] == [
+            "io",
+            "io",
+        ]
+        assert [line.split()[-1] for line in lines if line.startswith(("idle*", "idle  "))] == [
+            "io",
+            "control",
+        ]
         assert any("more lines" in line for line in lines)
 
 
 def cost(low_ns: float, median_ns: float) -> ExplainReport:
-    figures = {"pairs": 9, "without_ns": 6e3, "with_ns": 6e3 + median_ns, "median_ns": median_ns, "low_ns": low_ns, "high_ns": 2 * median_ns - low_ns}
-    return ExplainReport(events=["sched/sched_switch"], moments=0, not_captured={}, copy_max_ns=1, buffer_kb=1, cost=ExplainCost(**figures, bound_ns=2_000))
+    figures = {
+        "pairs": 9,
+        "without_ns": 6e3,
+        "with_ns": 6e3 + median_ns,
+        "median_ns": median_ns,
+        "low_ns": low_ns,
+        "high_ns": 2 * median_ns - low_ns,
+    }
+    return ExplainReport(
+        events=["sched/sched_switch"],
+        moments=0,
+        not_captured={},
+        copy_max_ns=1,
+        buffer_kb=1,
+        cost=ExplainCost(**figures, bound_ns=2_000),
+    )
 
 
 def test_each_load_is_there_before_what_explaining_cost_which_is_one_line(records: dict[str, Record]) -> None:
     record = records["64 CPUs, 5 loads"]
     costs = [cost(-1_000, 2_000), cost(300, 1_000), cost(400, 1_200), cost(-1, 5), cost(-1, 5)]
-    steps = [step.model_copy(update={"explain": report}) for step, report in zip(record.steps, costs, strict=True)]
+    steps = [
+        step.model_copy(update={"explain": report}) for step, report in zip(record.steps, costs, strict=True)
+    ]
     notes = [LeftOut(what=f"load x{at}", reason="not installed", remedy="install it") for at in range(3)]
-    lines = after_the_answer(replace(record, steps=steps, run=record.run.model_copy(update={"left_out": notes})), 80)
+    lines = after_the_answer(
+        replace(record, steps=steps, run=record.run.model_copy(update={"left_out": notes})), 80
+    )
     assert len(lines) <= MOST_LINES
-    assert [line.split()[0].rstrip("*") for line in lines if line.split() and line.split()[0].rstrip("*") in FIVE] == [step.key.load for step in record.steps]
+    assert [
+        line.split()[0].rstrip("*") for line in lines if line.split() and line.split()[0].rstrip("*") in FIVE
+    ] == [step.key.load for step in record.steps]
     assert [line for line in lines if line.startswith("filled: ")]
     (said,) = [line for line in lines if "recording" in line]
     assert said.startswith("recording the kernel's events costs 1.20 us at the median (0.40 to 2.00)")
     none = [step.model_copy(update={"explain": cost(-9, 2)}) for step in record.steps]
-    assert "recording the kernel's events has no cost that can be seen in 5 steps" in brief(replace(record, steps=none))
+    assert "recording the kernel's events has no cost that can be seen in 5 steps" in brief(
+        replace(record, steps=none)
+    )
 
 
 def test_a_verdict_does_not_change_the_size(tmp_path: Path) -> None:

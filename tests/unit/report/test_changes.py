@@ -22,11 +22,18 @@ fields = st.sampled_from(["before", "after", "total", "per_cpu", "name"])
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.sampled_from(["before", "after", "total", "per_cpu", "name"]), inner, max_size=4)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=8) | st.sampled_from(["before", "after", "total", "per_cpu", "name"]),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )
-kinds = st.text(max_size=5) | st.sampled_from(["interrupts", "cpu_time_ns", "frequency_khz", "clock_source", "kernel", "cpu", "machine", "online"])
+kinds = st.text(max_size=5) | st.sampled_from(
+    ["interrupts", "cpu_time_ns", "frequency_khz", "clock_source", "kernel", "cpu", "machine", "online"]
+)
 
 
 @pytest.fixture(scope="module", name="record")
@@ -72,9 +79,15 @@ def test_only_the_largest_are_listed_and_the_rest_is_counted(record: Record):
 def test_any_changes_and_facts_can_be_shown(record: Record, found: dict[str, Any]):
     for rows in tables(record, found).values():
         assert all(isinstance(cell, str) for row in rows for cell in (row.name, row.total, row.places))
-    assert all(isinstance(cell, str) for rows in (short_rows(found), all_rows(found)) for row in rows for cell in row)
+    assert all(
+        isinstance(cell, str) for rows in (short_rows(found), all_rows(found)) for row in rows for cell in row
+    )
     line = system_line("local", found)
-    assert line.count(" · ") >= 4 or line == "machine unknown" or line.endswith(" · nothing else is known of the machine")
+    assert (
+        line.count(" · ") >= 4
+        or line == "machine unknown"
+        or line.endswith(" · nothing else is known of the machine")
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,5 +110,12 @@ def test_a_quantity_has_its_unit(key: str, item: object, expected: tuple[str, st
 
 
 def test_facts_of_a_bare_machine():
-    facts = {"host": "pi", "kernel": {"release": "6.12.0-rt", "preemption": {"model": "rt"}}, "cpu": {"online": "0-3"}, "machine": {"virtual": False}}
-    assert system_line("local", facts) == "pi · Linux 6.12.0-rt · preemption rt · 4 CPUs · not a virtual machine"
+    facts = {
+        "host": "pi",
+        "kernel": {"release": "6.12.0-rt", "preemption": {"model": "rt"}},
+        "cpu": {"online": "0-3"},
+        "machine": {"virtual": False},
+    }
+    assert (
+        system_line("local", facts) == "pi · Linux 6.12.0-rt · preemption rt · 4 CPUs · not a virtual machine"
+    )

@@ -42,9 +42,17 @@ def test_each_cpu_has_the_counts_and_the_maximum_of_its_summary(record: Record):
         assert list(found) == [ALL, "0", "1"]
         for summary in step.series:
             part = found[str(summary.labels["cpu"])]
-            assert (part.plain.total, part.missed.total, part.max_ns) == (summary.count, summary.missed, summary.max_ns)
+            assert (part.plain.total, part.missed.total, part.max_ns) == (
+                summary.count,
+                summary.missed,
+                summary.max_ns,
+            )
         assert step.total is not None
-        assert (found[ALL].plain.total, found[ALL].missed.total, found[ALL].max_ns) == (step.total.count, step.total.missed, step.total.max_ns)
+        assert (found[ALL].plain.total, found[ALL].missed.total, found[ALL].max_ns) == (
+            step.total.count,
+            step.total.missed,
+            step.total.max_ns,
+        )
 
 
 def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
@@ -60,7 +68,9 @@ def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
 def test_conditions_are_told_apart_by_what_differs(record: Record):
     steps = record.steps
     shorter = steps[1].key.model_copy(update={"parameters": {"interval_ns": 100_000}})
-    foreign = steps[1].model_copy(update={"id": "x", "key": shorter.model_copy(update={"tool": "cyclictest"})})
+    foreign = steps[1].model_copy(
+        update={"id": "x", "key": shorter.model_copy(update={"tool": "cyclictest"})}
+    )
     labels = step_labels(replace(record, steps=[*steps, foreign]))
     assert labels["x"] == "cpu, cyclictest"
     assert labels[steps[1].id] == "cpu"
@@ -123,7 +133,10 @@ def test_samples_in_no_bin_keep_the_curve_up_to_the_largest_value():
 
 def test_thinning_keeps_the_ends_and_the_tail():
     values = np.random.default_rng(1).lognormal(10, 1, 200_000).astype(int).tolist()
-    whole, thin = exceedance(counts_of(values), max(values), 10**9), exceedance(counts_of(values), max(values), 80)
+    whole, thin = (
+        exceedance(counts_of(values), max(values), 10**9),
+        exceedance(counts_of(values), max(values), 80),
+    )
     assert len(thin.x_us) < 200 < len(whole.x_us)
     assert thin.x_us[0] == whole.x_us[0]
     assert thin.x_us[-10:].tolist() == whole.x_us[-10:].tolist()
@@ -156,11 +169,15 @@ def test_the_course_keeps_every_maximum_and_every_missed(record: Record):
 def test_the_course_shows_the_load_before_the_measured_phase(record: Record):
     found = course(record)
     assert found is not None
-    assert [(phase.kind, phase.start_s, phase.end_s) for phase in found.phases if phase.step.endswith("cpu")] == [("warm-up", 8, 10), ("measure", 10, 15)]
+    assert [
+        (phase.kind, phase.start_s, phase.end_s) for phase in found.phases if phase.step.endswith("cpu")
+    ] == [("warm-up", 8, 10), ("measure", 10, 15)]
 
 
 def test_steps_of_different_clocks_are_laid_one_after_another(record: Record):
-    turned = replace(record, steps=record.steps[::-1], run=record.run.model_copy(update={"steps": record.run.steps[::-1]}))
+    turned = replace(
+        record, steps=record.steps[::-1], run=record.run.model_copy(update={"steps": record.run.steps[::-1]})
+    )
     found = course(turned)
     assert found is not None
     assert not found.continuous

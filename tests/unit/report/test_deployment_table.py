@@ -22,11 +22,15 @@ REFUSED = SettingMade(path="/proc/irq/36/smp_affinity_list", old="0-1", wanted="
 
 
 def report(*settings: SettingMade, **more: object) -> DeploymentReport:
-    return DeploymentReport.model_validate({"name": "MI", "words": "c-states=off,isolate=all", "settings": list(settings), **more})
+    return DeploymentReport.model_validate(
+        {"name": "MI", "words": "c-states=off,isolate=all", "settings": list(settings), **more}
+    )
 
 
 def test_made_refused_and_moved_are_counted():
-    table = deployment_table(report(MADE, REFUSED, moved=110, not_moved=["kthreadd: EINVAL"], not_moved_count=40, isolated="1"))
+    table = deployment_table(
+        report(MADE, REFUSED, moved=110, not_moved=["kthreadd: EINVAL"], not_moved_count=40, isolated="1")
+    )
     assert table.summary == "1 setting made, 1 refused, 110 tasks moved, 40 would not, all put back"
     assert [(row.outcome, row.put_back, row.refused, row.left) for row in table.settings] == [
         ("set", "yes", False, False),
@@ -46,13 +50,23 @@ def test_what_was_not_put_back_is_said(action: str | None):
 
 
 def test_a_value_of_which_the_kernel_made_another_is_shown():
-    table = deployment_table(report(MADE.model_copy(update={"error": "differs", "now": "7", "put_back": "restored"})))
+    table = deployment_table(
+        report(MADE.model_copy(update={"error": "differs", "now": "7", "put_back": "restored"}))
+    )
     assert table.settings[0].outcome == "refused: the kernel set another value (7)"
     assert not table.left
 
 
 def test_a_boot_for_it_is_told():
-    table = deployment_table(report(by="boot", boot_words="nosmt nohz_full=2", recognised="MI", isolated="2", not_in_effect=["nohz_full=2"]))
+    table = deployment_table(
+        report(
+            by="boot",
+            boot_words="nosmt nohz_full=2",
+            recognised="MI",
+            isolated="2",
+            not_in_effect=["nohz_full=2"],
+        )
+    )
     assert table.notes == [
         "The machine was booted for it, with nosmt nohz_full=2. Its facts then said MI.",
         "This kernel was built without nohz_full=2.",
@@ -69,7 +83,9 @@ def page_with(folder: Path, deployment: DeploymentReport | None) -> str:
 
 def test_the_page_shows_it_folded_and_escaped(tmp_path: Path):
     hostile = MADE.model_copy(update={"path": HOSTILE, "old": HOSTILE})
-    page = page_with(tmp_path, report(MADE, REFUSED, hostile, not_moved=[HOSTILE], not_moved_count=1, not_put_back=[]))
+    page = page_with(
+        tmp_path, report(MADE, REFUSED, hostile, not_moved=[HOSTILE], not_moved_count=1, not_put_back=[])
+    )
     part = page[page.index('<section id="deployments"') :]
     assert part.index("<details><summary>") < part.index("timer_migration") < part.index("</details>")
     assert HOSTILE not in page

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The code that draws is bundled once, and taken from the cache only where no other user could have written it."""
+"""The code that draws is bundled once, and taken from the cache only where no other user could have written
+it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,18 @@ def test_it_is_bundled_once_and_safe_inside_of_a_page(cache, monkeypatch):
     assert drawing_code() == first
 
 
-@pytest.mark.parametrize("way", ["cut", "writable", "link", pytest.param("foreign", marks=pytest.mark.root), "not text", "pipe", "folder writable"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "cut",
+        "writable",
+        "link",
+        pytest.param("foreign", marks=pytest.mark.root),
+        "not text",
+        "pipe",
+        "folder writable",
+    ],
+)
 def test_a_file_that_is_cut_or_that_others_could_have_written_is_not_taken(cache, way):
     good = drawing_code()
     file = kept(cache)

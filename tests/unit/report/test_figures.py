@@ -36,7 +36,14 @@ def rows(spec: dict, layer: int = 0) -> list[dict[str, str]]:
 
 def test_every_figure_in_every_format(record: Record, tmp_path: Path):
     files = save_figures(record, tmp_path / "figures")
-    names = ("spread", "histogram", "exceedance", "course", "timing-wakeup-latency-linear", "timing-wakeup-latency-log")
+    names = (
+        "spread",
+        "histogram",
+        "exceedance",
+        "course",
+        "timing-wakeup-latency-linear",
+        "timing-wakeup-latency-log",
+    )
     assert {file.name for file in files} == {f"{name}.{form}" for name in names for form in MAGIC}
     for file in files:
         assert file.read_bytes().startswith(MAGIC[file.suffix[1:]])
@@ -64,20 +71,33 @@ def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(reco
     for spec, step in zip(figure.specs, record.steps, strict=True):
         for summary in step.series:
             mine = [row for row in rows(spec) if row["cpu"] == str(summary.labels["cpu"])]
-            held = sum(int(a["n"]) * round(float(b["us"]) - float(a["us"])) for a, b in itertools.pairwise(mine))
+            held = sum(
+                int(a["n"]) * round(float(b["us"]) - float(a["us"])) for a, b in itertools.pairwise(mine)
+            )
             assert held == summary.count
             assert summary.max_ns is not None
-            assert f"max {summary.max_ns / 1000:,.1f} us" in spec["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
+            assert (
+                f"max {summary.max_ns / 1000:,.1f} us"
+                in spec["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
+            )
 
 
 def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp_path: Path):
     assert "bound 50 us" in str(figures(Source.of(record, 50_000))["exceedance"].specs)
     plain = Record.open(write_record(tmp_path, Shape(seed=2, verdict=None)))
-    assert "bound" not in str([figure.specs[0]["layer"][1:] for figure in figures(Source.of(plain)).values() if figure.name != "spread"])
+    assert "bound" not in str(
+        [
+            figure.specs[0]["layer"][1:]
+            for figure in figures(Source.of(plain)).values()
+            if figure.name != "spread"
+        ]
+    )
 
 
 def test_the_filled_curve_is_there_only_where_activations_were_missed(record: Record, tmp_path: Path):
-    assert {row["load"] for row in rows(figures(Source.of(record))["exceedance"].specs[0]) if row["kind"] == "f"} == {"memory"}
+    assert {
+        row["load"] for row in rows(figures(Source.of(record))["exceedance"].specs[0]) if row["kind"] == "f"
+    } == {"memory"}
     none = Record.open(write_record(tmp_path, Shape(seed=2, missed_under=())))
     assert {row["kind"] for row in rows(figures(Source.of(none))["exceedance"].specs[0])} == {"p"}
 
@@ -104,7 +124,12 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize(("theme", "paper"), [("light", "#ffffff"), ("dark", "#15191f")])
 def test_colours_stand_out_from_the_paper(theme: str, paper: str):
     look = config(theme, 64)
-    for colour in (*look["range"]["category"], *look["range"]["ordinal"], look["axis"]["labelColor"], look["style"]["alarm"]["color"]):
+    for colour in (
+        *look["range"]["category"],
+        *look["range"]["ordinal"],
+        look["axis"]["labelColor"],
+        look["style"]["alarm"]["color"],
+    ):
         bright, dim = sorted((luminance(colour), luminance(paper)), reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= 3, colour
 

@@ -16,13 +16,18 @@ from rtgauge.report.sustained_tables import sustained_sentence
 def curve(*repeats: tuple[int | None, int | None]) -> Curve:
     """A search whose repeats found (sustained, failing) periods (us)."""
     found = [
-        RepeatResult(repeat=n, sustained_ns=None if good is None else good * 1_000, failing_ns=None if bad is None else bad * 1_000)
+        RepeatResult(
+            repeat=n,
+            sustained_ns=None if good is None else good * 1_000,
+            failing_ns=None if bad is None else bad * 1_000,
+        )
         for n, (good, bad) in enumerate(repeats)
     ]
     periods = [result.sustained_ns for result in found if result.sustained_ns is not None]
     return Curve(
         label="response, idle", record="r", probe="response", load="idle", cycles=100, points=[], found=found,
-        sustained_ns=max(periods) if len(periods) == len(found) else None, spread_ns=(min(periods), max(periods)) if periods else None, coverage=0.5,
+        sustained_ns=max(periods) if len(periods) == len(found) else None,
+        spread_ns=(min(periods), max(periods)) if periods else None, coverage=0.5,
         loss_at_most=None, no_end=all(result.failing_ns is None for result in found),
     )  # fmt: skip
 
@@ -33,15 +38,36 @@ def curve(*repeats: tuple[int | None, int | None]) -> Curve:
         (curve((84, 77)), "response, idle: 11.9 kHz sustained (every 84.0 us); lost cycles at 77.0 us"),
         (
             curve((84, 77), (88, 81), (86, 79)),
-            "response, idle: 11.4 kHz sustained (every 88.0 us) in all 3 repeats, 84.0 us to 88.0 us; lost cycles at 81.0 us",
+            (
+                "response, idle: 11.4 kHz sustained (every 88.0 us) in all 3 repeats, 84.0 us to 88.0 "
+                "us; lost cycles at 81.0 us"
+            ),
         ),
-        (curve((50, None)), "response, idle: at least 20.0 kHz sustained (every 50.0 us); nothing was lost at the shortest period"),
-        (curve((200, 100)), "response, idle: 5.00 kHz sustained (every 200 us); lost cycles at 100 us; the search is not over"),
+        (
+            curve((50, None)),
+            (
+                "response, idle: at least 20.0 kHz sustained (every 50.0 us); nothing was lost at the "
+                "shortest period"
+            ),
+        ),
+        (
+            curve((200, 100)),
+            (
+                "response, idle: 5.00 kHz sustained (every 200 us); lost cycles at 100 us; the search "
+                "is not over"
+            ),
+        ),
         (
             curve((None, 100), (84, 77)),
-            "response, idle: no period is sustained: cycles were lost at all that were measured in 1 of 2 repeats",
+            (
+                "response, idle: no period is sustained: cycles were lost at all that were measured in "
+                "1 of 2 repeats"
+            ),
         ),
-        (curve((None, 100)), "response, idle: no period is sustained: cycles were lost at all that were measured"),
+        (
+            curve((None, 100)),
+            "response, idle: no period is sustained: cycles were lost at all that were measured",
+        ),
     ],
 )
 def test_the_answer_of_a_search(searched, sentence):
@@ -50,21 +76,35 @@ def test_the_answer_of_a_search(searched, sentence):
 
 def line(label: str, ns95: int, ns100: int | None, samples: int = 20_000) -> Line:
     limits = [
-        Limit(hardness=hardness, ns=ns, low_ns=None, high_ns=None, hz=highest_hz(ns), low_hz=0.0, high_hz=None) for hardness, ns in ((0.95, ns95), (1.0, ns100))
+        Limit(
+            hardness=hardness, ns=ns, low_ns=None, high_ns=None, hz=highest_hz(ns), low_hz=0.0, high_hz=None
+        )
+        for hardness, ns in ((0.95, ns95), (1.0, ns100))
     ]
     return Line(
-        label=label, record="r", steps=[], traits={}, samples=samples, missed=0, median_ns=1, limits=limits, interval_ns=None
+        label=label, record="r", steps=[], traits={}, samples=samples, missed=0, median_ns=1, limits=limits,
+        interval_ns=None
     )  # fmt: skip
 
 
 def table(*lines: Line, title: str = "Wakeup") -> Table:
-    return Table(title=title, probe="wakeup", metric="latency", fraction=float(Fraction(1, 2)), confidence=0.95, lines=list(lines))
+    return Table(
+        title=title,
+        probe="wakeup",
+        metric="latency",
+        fraction=float(Fraction(1, 2)),
+        confidence=0.95,
+        lines=list(lines),
+    )
 
 
 def test_the_worst_condition_of_each_quantity_is_named():
     assert conclusion([table(line("idle", 5_000, 100_000), line("network", 25_000, 3_850_000))]) == (
-        "Within half a period: wakeup up to 130 Hz by all 20,000 samples, up to 20.0 kHz by 95 % of them, the worst of 2 (network)"
+        "Within half a period: wakeup up to 130 Hz by all 20,000 samples, up to 20.0 kHz by 95 % "
+        "of them, the worst of 2 (network)"
     )
     none = conclusion([table(line("idle", 5_000, None, samples=9))])
-    assert none == "Within half a period: wakeup at no frequency by all 9 samples, up to 100 kHz by 95 % of them"
+    assert (
+        none == "Within half a period: wakeup at no frequency by all 9 samples, up to 100 kHz by 95 % of them"
+    )
     assert conclusion([]) is None

@@ -8,13 +8,20 @@ from rtgauge.report.microbenchmark_tables import conclusion
 
 
 def system(name: str, **worst_ns: int) -> System:
-    costs = [Cost(operation=operation, steps=[], count=10, mean_ns=1.0, p99_ns=2, max_ns=ns, worst_mark=None) for operation, ns in worst_ns.items()]
+    costs = [
+        Cost(operation=operation, steps=[], count=10, mean_ns=1.0, p99_ns=2, max_ns=ns, worst_mark=None)
+        for operation, ns in worst_ns.items()
+    ]
     return System(record=name, name=name, policy="fifo", load="idle", clock_cost_ns=None, costs=costs)
 
 
 def test_the_system_with_most_of_the_lowest_worst_cases_comes_first():
     results = Microbenchmarks(
-        systems=[system("stock", switch=900, preempt=5_000, semaphore=7), system("rt", switch=800, preempt=4_000, semaphore=9)], inversion=[]
+        systems=[
+            system("stock", switch=900, preempt=5_000, semaphore=7),
+            system("rt", switch=800, preempt=4_000, semaphore=9),
+        ],
+        inversion=[],
     )
     assert conclusion(results) == (
         "Lowest worst case: rt, fifo at 2 of 3 (switch, preempt); stock, fifo at 1 of 3 (semaphore). "

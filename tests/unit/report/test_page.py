@@ -43,7 +43,11 @@ class Reader(HTMLParser):
         if tag in {"script", "style"}:
             self._inside = tag
             self.scripts.append("")
-        self.outside += [value for name, value in attrs if name in {"src", "href", "action", "data"} and value and not value.startswith(("#", "data:"))]
+        self.outside += [
+            value
+            for name, value in attrs
+            if name in {"src", "href", "action", "data"} and value and not value.startswith(("#", "data:"))
+        ]
 
     def handle_endtag(self, tag: str) -> None:
         if tag == self._inside:
@@ -62,9 +66,22 @@ def read(folder: Path, shape: Shape | None = None) -> Reader:
 
 def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
     text = read(tmp_path).text
-    parts = ["Fails", "try a kernel with PREEMPT_RT", "load network was left out", "the hypervisor took", "Idle beside loaded"]
+    parts = [
+        "Fails",
+        "try a kernel with PREEMPT_RT",
+        "load network was left out",
+        "the hypervisor took",
+        "Idle beside loaded",
+    ]
     parts += ["Exceedance", "Course of maxima", "Latency histogram", "Per CPU", "The largest latencies"]
-    parts += ["Loads", "What changed over each step", "The system", "How it was measured", "Parameters", "CLOCK_TAI"]
+    parts += [
+        "Loads",
+        "What changed over each step",
+        "The system",
+        "How it was measured",
+        "Parameters",
+        "CLOCK_TAI",
+    ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
 
@@ -92,7 +109,10 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert step.total.max_ns is not None
         assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "missed filled in" in text
-    assert "missed filled in: the line above, and each missed activation with the latency that it would have had" in text
+    assert (
+        "missed filled in: the line above, and each missed activation with the latency that it would have had"
+        in text
+    )
     assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
 
 
@@ -125,7 +145,10 @@ def test_the_system_is_at_the_top_and_beside_every_figure(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path)))
     captions = re.findall(r"<figcaption>.*?</figcaption>", page, re.DOTALL)
     assert len(captions) == 6
-    line = "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core Processor · virtual machine (kvm)"
+    line = (
+        "board-7 · Linux 6.1.0-18-amd64 · preemption dynamic · 2 CPUs of AMD EPYC 7763 64-Core "
+        "Processor · virtual machine (kvm)"
+    )
     assert all(line in caption for caption in captions)
     assert page.count(line) == 7
 
@@ -158,9 +181,19 @@ def test_a_single_condition_has_no_figure_of_one_bar(tmp_path: Path):
 
 
 def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
-    audit = {"purpose": "stock", "serious": ["CPUs stay out of deep C-states"], "moderate": [], "minor": [], "unknown": 2, "ok": 40}
+    audit = {
+        "purpose": "stock",
+        "serious": ["CPUs stay out of deep C-states"],
+        "moderate": [],
+        "minor": [],
+        "unknown": 2,
+        "ok": 40,
+    }
     text = " ".join(read(tmp_path, Shape(system={"audit": audit})).text.split())
-    assert "Audit for stock: 1 serious (CPUs stay out of deep C-states), 0 moderate, 0 minor, 2 unknown, 40 as wanted" in text
+    assert (
+        "Audit for stock: 1 serious (CPUs stay out of deep C-states), 0 moderate, 0 minor, 2 "
+        "unknown, 40 as wanted" in text
+    )
     assert "Audit for" not in read(tmp_path, Shape(seed=2, system={"audit": {"serious": "<b>"}})).text
 
 
@@ -172,18 +205,39 @@ def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
 
 
 def test_hostile_names_stay_text(tmp_path: Path):
-    folder = write_record(tmp_path, Shape(host=HOSTILE, system={"os": HOSTILE, HOSTILE: HOSTILE}, loads=("idle", "cpu")))
+    folder = write_record(
+        tmp_path, Shape(host=HOSTILE, system={"os": HOSTILE, HOSTILE: HOSTILE}, loads=("idle", "cpu"))
+    )
     record = Record.open(folder)
     step = record.steps[1]
     key = step.key.model_copy(update={"load": HOSTILE, "deployment": HOSTILE})
     load = step.load.model_copy(update={"notes": [HOSTILE], "name": HOSTILE})
     marks = [mark.model_copy(update={"name": HOSTILE, "detail": HOSTILE}) for mark in step.marks]
     hostile = step.model_copy(
-        update={"key": key, "load": load, "marks": marks, "tool": HOSTILE, "parameters": {HOSTILE: HOSTILE}, "changes": {HOSTILE: {HOSTILE: 1}}}
+        update={
+            "key": key,
+            "load": load,
+            "marks": marks,
+            "tool": HOSTILE,
+            "parameters": {HOSTILE: HOSTILE},
+            "changes": {HOSTILE: {HOSTILE: 1}},
+        }
     )
-    verdicts = [verdict.model_copy(update={"reason": HOSTILE, "next": HOSTILE, "requirement": HOSTILE}) for verdict in record.run.verdicts]
-    run = record.run.model_copy(update={"verdicts": verdicts, "left_out": [LeftOut(what=HOSTILE, reason=HOSTILE, remedy=HOSTILE)], "command": [HOSTILE]})
-    plain, page = Reader(html(record)), Reader(html(replace(record, steps=[record.steps[0], hostile], run=run)))
+    verdicts = [
+        verdict.model_copy(update={"reason": HOSTILE, "next": HOSTILE, "requirement": HOSTILE})
+        for verdict in record.run.verdicts
+    ]
+    run = record.run.model_copy(
+        update={
+            "verdicts": verdicts,
+            "left_out": [LeftOut(what=HOSTILE, reason=HOSTILE, remedy=HOSTILE)],
+            "command": [HOSTILE],
+        }
+    )
+    plain, page = (
+        Reader(html(record)),
+        Reader(html(replace(record, steps=[record.steps[0], hostile], run=run))),
+    )
     assert page.tags.count("script") == 3
     assert "img" not in page.tags
     assert page.text.count(HOSTILE) > 10
@@ -201,7 +255,12 @@ def test_the_page_needs_nothing_from_elsewhere_and_is_small(tmp_path: Path):
 
 
 def test_the_page_of_a_large_machine_stays_below_its_size(tmp_path: Path):
-    shape = Shape(cpus=tuple(range(64)), loads=("idle", "cpu", "memory", "network", "papers", "scheduler"), seconds=2, sigma=0.6)
+    shape = Shape(
+        cpus=tuple(range(64)),
+        loads=("idle", "cpu", "memory", "network", "papers", "scheduler"),
+        seconds=2,
+        sigma=0.6,
+    )
     page = html(Record.open(write_record(tmp_path, shape)))
     assert len(page.encode()) < 2_500_000
     assert '<option value="63">' in page
@@ -226,10 +285,25 @@ def test_render_writes_one_file_or_says_why_not(tmp_path: Path):
 def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), marks=False, missed_under=())))
     step = record.steps[0]
-    unknown = Mark(name="missed-unknown", severity=Severity.NOTE, detail="cyclictest skips activations that it slept through")
-    foreign = step.model_copy(update={"marks": [unknown], "tool": "cyclictest 2.40", "key": step.key.model_copy(update={"tool": "cyclictest"})})
-    text = Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []}), steps=[foreign]))).text
+    unknown = Mark(
+        name="missed-unknown",
+        severity=Severity.NOTE,
+        detail="cyclictest skips activations that it slept through",
+    )
+    foreign = step.model_copy(
+        update={
+            "marks": [unknown],
+            "tool": "cyclictest 2.40",
+            "key": step.key.model_copy(update={"tool": "cyclictest"}),
+        }
+    )
+    text = Reader(
+        html(replace(record, run=record.run.model_copy(update={"verdicts": []}), steps=[foreign]))
+    ).text
     assert "how many were missed is not known" in text
     assert "?: not known" in text
     assert "Steps measured by cyclictest 2.40 have the figures that it printed" in text
-    assert "how many were missed" not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text
+    assert (
+        "how many were missed"
+        not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text
+    )

@@ -11,12 +11,19 @@ from rtgauge.report.signal_path import signal_lines
 
 def step(*results: Result, peer: PeerReport | None = None, metric: str = "response") -> Any:
     key = SimpleNamespace(targets={"self": "ssh://board"}, probe="response")
-    return cast("Any", SimpleNamespace(results=list(results), peer=peer, instrument=None, key=key, total=SimpleNamespace(metric=metric)))
+    return cast(
+        "Any",
+        SimpleNamespace(
+            results=list(results), peer=peer, instrument=None, key=key, total=SimpleNamespace(metric=metric)
+        ),
+    )
 
 
 def test_zeros_are_told_only_where_they_say_something() -> None:
     master = Result(
-        name="signal", labels={"role": "master"}, values={"stimuli": 20, "answers": 20, "lost": 0, "skipped": 0, "early-answer": 3, "double-edge": 0}
+        name="signal",
+        labels={"role": "master"},
+        values={"stimuli": 20, "answers": 20, "lost": 0, "skipped": 0, "early-answer": 3, "double-edge": 0},
     )
     parts = Result(name="parts", values={"interrupt": "irq 36", "told_apart": 19, "not_told_apart": 1})
     assert signal_lines(step(master, parts)) == [
@@ -26,12 +33,29 @@ def test_zeros_are_told_only_where_they_say_something() -> None:
 
 
 def test_other_probes_have_none() -> None:
-    assert signal_lines(step(Result(name="inversion", labels={"lock": "mutex"}, values={"answer": "starved", "trials": 3}))) == []
+    assert (
+        signal_lines(
+            step(
+                Result(name="inversion", labels={"lock": "mutex"}, values={"answer": "starved", "trials": 3})
+            )
+        )
+        == []
+    )
 
 
 def test_two_machines_are_told_apart() -> None:
-    peer = PeerReport(target="local", role="master", parameters={}, cpus=[0], series=[0], clock_offset_ns=-5, clock_uncertainty_ns=2)
-    assert signal_lines(step(peer=peer)) == ["slave on ssh://board, with the load and the deployment; master on local; each by its own clock"]
+    peer = PeerReport(
+        target="local",
+        role="master",
+        parameters={},
+        cpus=[0],
+        series=[0],
+        clock_offset_ns=-5,
+        clock_uncertainty_ns=2,
+    )
+    assert signal_lines(step(peer=peer)) == [
+        "slave on ssh://board, with the load and the deployment; master on local; each by its own clock"
+    ]
 
 
 def test_the_example_is_of_what_was_measured() -> None:

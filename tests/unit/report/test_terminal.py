@@ -37,9 +37,17 @@ def summary(record: Record, width: int, *, terminal: bool = False, details: bool
 
 def on_cobalt(record: Record, counts: list[int | None]) -> Record:
     """The record with its first steps on Cobalt, which handed threads to Linux so often."""
-    results = [Result(name="cokernel", values={"name": "cobalt", "threads": 1, "mode_switches": count}) for count in counts]
+    results = [
+        Result(name="cokernel", values={"name": "cobalt", "threads": 1, "mode_switches": count})
+        for count in counts
+    ]
     steps = [
-        step.model_copy(update={"key": step.key.model_copy(update={"parameters": {**step.key.parameters, "rt": "cobalt"}}), "results": [result]})
+        step.model_copy(
+            update={
+                "key": step.key.model_copy(update={"parameters": {**step.key.parameters, "rt": "cobalt"}}),
+                "results": [result],
+            }
+        )
         for step, result in zip(record.steps, results, strict=False)
     ]
     return replace(record, steps=[*steps, *record.steps[len(steps) :]])
@@ -54,7 +62,9 @@ def on_cobalt(record: Record, counts: list[int | None]) -> Record:
         ([1, None], "measured on Cobalt: it handed threads 1 time to Linux (1 of 2 steps not counted)"),
     ],
 )
-def test_the_summary_names_the_co_kernel_and_its_switches_to_linux(record: Record, counts: list[int | None], line: str) -> None:
+def test_the_summary_names_the_co_kernel_and_its_switches_to_linux(
+    record: Record, counts: list[int | None], line: str
+) -> None:
     assert line in summary(on_cobalt(record, counts), 200).splitlines()
     assert "Cobalt" not in summary(record, 200)
 
@@ -125,7 +135,11 @@ def test_a_mark_of_two_severities_is_said_once_by_the_worse(record: Record):
 
 def test_repeats_have_their_median_and_spread(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(repeats=3)))
-    largest = sorted(step.total.max_ns for step in record.steps if step.key.load == "idle" and step.total is not None and step.total.max_ns is not None)
+    largest = sorted(
+        step.total.max_ns
+        for step in record.steps
+        if step.key.load == "idle" and step.total is not None and step.total.max_ns is not None
+    )
     low, middle, high = map(format_time, largest)
     assert f"idle: largest latency of 3 repeats: median {middle}, {low} to {high}" in summary(record, 160)
 
@@ -137,14 +151,25 @@ def test_a_cross_check_has_its_ratio(record: Record):
     assert mean is not None
     assert largest is not None
     total = idle.total.model_copy(update={"mean_ns": mean * 1.1, "max_ns": largest * 2})
-    other = idle.model_copy(update={"id": "04-cyclictest", "key": idle.key.model_copy(update={"tool": "cyclictest"}), "total": total})
-    assert "idle: cyclictest / rtgauge: mean 1.10, largest 2.00" in summary(replace(record, steps=[*record.steps, other]), 160)
+    other = idle.model_copy(
+        update={
+            "id": "04-cyclictest",
+            "key": idle.key.model_copy(update={"tool": "cyclictest"}),
+            "total": total,
+        }
+    )
+    assert "idle: cyclictest / rtgauge: mean 1.10, largest 2.00" in summary(
+        replace(record, steps=[*record.steps, other]), 160
+    )
 
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, width: int):
     text = " ".join(summary(Record.open(write_record(tmp_path, Shape(verdict=None))), width).split())
-    assert text.startswith("Largest latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed doubtful: throttled under cpu, CPU 1 ")
+    assert text.startswith(
+        "Largest latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed "
+        "doubtful: throttled under cpu, CPU 1 "
+    )
 
 
 def test_the_first_line_is_of_rtgauge_also_where_a_cross_check_saw_more(tmp_path: Path):
@@ -152,8 +177,16 @@ def test_the_first_line_is_of_rtgauge_also_where_a_cross_check_saw_more(tmp_path
     idle = record.steps[0]
     assert idle.total is not None
     total = idle.total.model_copy(update={"max_ns": 900_000_000})
-    other = idle.model_copy(update={"id": "04-cyclictest", "key": idle.key.model_copy(update={"tool": "cyclictest"}), "total": total})
-    assert summary(replace(record, steps=[*record.steps, other]), 160).startswith("Largest latency 3.79 ms under memory")
+    other = idle.model_copy(
+        update={
+            "id": "04-cyclictest",
+            "key": idle.key.model_copy(update={"tool": "cyclictest"}),
+            "total": total,
+        }
+    )
+    assert summary(replace(record, steps=[*record.steps, other]), 160).startswith(
+        "Largest latency 3.79 ms under memory"
+    )
 
 
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
@@ -183,16 +216,22 @@ def test_a_cpu_that_could_not_be_measured_is_named_with_and_without_a_requiremen
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "cpuset"}]
     assert "not measured: CPU 3 (a cpuset forbids it)" in summary(record, 160)
-    assert "not measured: CPU 3 (a cpuset forbids it)" in summary(judged(record, "period=1ms latency<=200us hardness=100%"), 160)
+    assert "not measured: CPU 3 (a cpuset forbids it)" in summary(
+        judged(record, "period=1ms latency<=200us hardness=100%"), 160
+    )
 
 
 def test_a_single_cpu_is_named(tmp_path: Path):
-    assert "idle, CPU 3" in summary(Record.open(write_record(tmp_path, Shape(cpus=(3,), loads=("idle",)))), 60)
+    assert "idle, CPU 3" in summary(
+        Record.open(write_record(tmp_path, Shape(cpus=(3,), loads=("idle",)))), 60
+    )
 
 
 @pytest.mark.parametrize("width", [60, 160])
 def test_the_list_has_every_record(tmp_path: Path, width: int):
-    records = [Record.open(write_record(tmp_path, Shape(seed=seed, loads=("idle", "cpu")))) for seed in (1, 2)]
+    records = [
+        Record.open(write_record(tmp_path, Shape(seed=seed, loads=("idle", "cpu")))) for seed in (1, 2)
+    ]
     out = io.StringIO()
     print_list(records, Console(file=out, width=width))
     for record in records:
@@ -216,20 +255,41 @@ def test_the_table_names_what_was_measured(record: Record):
 def test_every_preset_is_named_by_help():
     for words in ([], ["run"]):
         code = "from rtgauge.cli.main import main; main()"
-        ran = subprocess.run([sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True)
-        presets = [one.name.removesuffix(".toml") for one in (resources.files("rtgauge.plan") / "presets").iterdir() if one.name.endswith(".toml")]
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True
+        )
+        presets = [
+            one.name.removesuffix(".toml")
+            for one in (resources.files("rtgauge.plan") / "presets").iterdir()
+            if one.name.endswith(".toml")
+        ]
         assert len(presets) >= 6
         for name in [*presets, *registry.STUDIES]:
             assert name in ran.stdout, (words, name)
 
 
 def test_the_terminal_needs_nothing_heavy():
-    code = "import sys, rtgauge.report.terminal; print(sorted({'altair', 'polars', 'vl_convert', 'numpy', 'jinja2'} & set(sys.modules)))"
+    code = (
+        "import sys, rtgauge.report.terminal; print(sorted({'altair', 'polars', 'vl_convert', 'numpy', "
+        "'jinja2'} & set(sys.modules)))"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
 
 
 def test_a_table_of_one_number_is_a_line():
     out = io.StringIO()
-    print_grids([Grid("Cost (ns)", ["", "task switch"], [["board, fifo", "1,234"]], ["One reading of the clock is in it."])], Console(file=out, width=80))
-    assert out.getvalue() == "Cost (ns), board, fifo, task switch: 1,234\nOne reading of the clock is in it.\n"
+    print_grids(
+        [
+            Grid(
+                "Cost (ns)",
+                ["", "task switch"],
+                [["board, fifo", "1,234"]],
+                ["One reading of the clock is in it."],
+            )
+        ],
+        Console(file=out, width=80),
+    )
+    assert (
+        out.getvalue() == "Cost (ns), board, fifo, task switch: 1,234\nOne reading of the clock is in it.\n"
+    )

@@ -17,21 +17,35 @@ def lines(*results: Result) -> list[str]:
 
 
 def counted(name: str, label: str, **counts: int) -> list[Result]:
-    return [Result(name=name, labels={"task": "control", label: who.replace("_", "/")}, values={"count": count}) for who, count in counts.items()]
+    return [
+        Result(name=name, labels={"task": "control", label: who.replace("_", "/")}, values={"count": count})
+        for who, count in counts.items()
+    ]
 
 
 THREAD = Result(
     name="thread",
     labels={"task": "control"},
-    values={"tid": 7, "policy": "fifo", "priority": 80, "activations": 60_000, "preemptions": 12, "minor_faults": 3, "major_faults": 1},
+    values={
+        "tid": 7,
+        "policy": "fifo",
+        "priority": 80,
+        "activations": 60_000,
+        "preemptions": 12,
+        "minor_faults": 3,
+        "major_faults": 1,
+    },
 )
 
 
 def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
-    others = counted("woken-by", "by", io=2, interrupt=998) + counted("preempted-by", "by", migration_1=3, irq_31=9)
+    others = counted("woken-by", "by", io=2, interrupt=998) + counted(
+        "preempted-by", "by", migration_1=3, irq_31=9
+    )
     assert lines(THREAD, *others, *counted("sleeps-in", "syscall", futex=5, read=15)) == [
         (
-            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8%; sleeps in read 75%, futex 25%; "
+            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8%; sleeps in read "
+            "75%, futex 25%; "
             "preempted 12 times (by irq/31 9, migration/1 3); 4 page faults, 1 of them from disk"
         )
     ]
@@ -39,17 +53,22 @@ def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
 
 def test_results_that_lack_values_are_shown_as_far_as_they_go():
     bare = Result(name="thread", labels={}, values={})
-    assert lines(bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"})) == [
-        "task None (None): 0 activations; preempted 0 times; 0 page faults"
-    ]
+    assert lines(
+        bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"})
+    ) == ["task None (None): 0 activations; preempted 0 times; 0 page faults"]
 
 
 def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
     writer = RecordWriter.create(tmp_path, host="h", name="n")
     writer.write_run(run(writer.id))
     measured, windows = step([[1_000, 2_000]])
-    series = [measured.series[0].model_copy(update={"metric": metric, "labels": {"task": "control"}}) for metric in ("latency", "response")]
-    watched = measured.model_copy(update={"series": series, "results": [THREAD, *counted("woken-by", "by", io=2)]})
+    series = [
+        measured.series[0].model_copy(update={"metric": metric, "labels": {"task": "control"}})
+        for metric in ("latency", "response")
+    ]
+    watched = measured.model_copy(
+        update={"series": series, "results": [THREAD, *counted("woken-by", "by", io=2)]}
+    )
     writer.commit_step(watched, windows)
     chapter = WATCHED_THREADS.chapter(Record.open(writer.finish("complete")), [watched], ())
     assert chapter is not None
@@ -60,17 +79,35 @@ def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
 
 
 def test_threads_that_never_ran_are_one_line():
-    idle = [THREAD.model_copy(update={"labels": {"task": f"GC Thread#{at}"}, "values": {"tid": at, "policy": "other", "activations": 0}}) for at in range(60)]
+    idle = [
+        THREAD.model_copy(
+            update={
+                "labels": {"task": f"GC Thread#{at}"},
+                "values": {"tid": at, "policy": "other", "activations": 0},
+            }
+        )
+        for at in range(60)
+    ]
     shown = lines(THREAD, *idle)
     assert len(shown) == 2
-    assert shown[1] == "60 threads never ran: GC Thread#0, GC Thread#1, GC Thread#2, GC Thread#3, GC Thread#4, GC Thread#5 and 54 more"
+    assert (
+        shown[1]
+        == "60 threads never ran: GC Thread#0, GC Thread#1, GC Thread#2, GC Thread#3, GC Thread#4, GC "
+        "Thread#5 and 54 more"
+    )
 
 
 def test_threads_without_an_activation_are_one_row():
     measured, _ = step([[1_000, 2_000], [], [], []])
-    series = [summary.model_copy(update={"labels": {"task": f"pool-{number}"}}) for number, summary in enumerate(measured.series)]
+    series = [
+        summary.model_copy(update={"labels": {"task": f"pool-{number}"}})
+        for number, summary in enumerate(measured.series)
+    ]
     watched = measured.model_copy(update={"series": series})
-    assert [(row.name, row.count) for row in series_rows(watched)] == [("Task pool-0", "2"), ("3 threads without an activation", "0")]
+    assert [(row.name, row.count) for row in series_rows(watched)] == [
+        ("Task pool-0", "2"),
+        ("3 threads without an activation", "0"),
+    ]
     assert [row.name for row in thread_rows(heard_series(watched))] == ["Task pool-0"]
     two = measured.model_copy(update={"series": series[:2]})
     assert [row.name for row in series_rows(two)] == ["Task pool-0", "Task pool-1"], "a single one is named"
@@ -78,16 +115,34 @@ def test_threads_without_an_activation_are_one_row():
 
 def test_what_watching_costs_is_that_of_stretches_in_pairs():
     costs = [
-        Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_300 if number % 4 in (1, 2) else 20_000) * 100, "slices": 100})
+        Result(
+            name="watch-cost",
+            values={
+                "events": number % 4 in (1, 2),
+                "cpu_ns": (20_300 if number % 4 in (1, 2) else 20_000) * 100,
+                "slices": 100,
+            },
+        )
         for number in range(16)
     ]
-    assert lines(THREAD, *costs)[-1] == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); explaining comes to that"
+    assert (
+        lines(THREAD, *costs)[-1]
+        == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); "
+        "explaining comes to that"
+    )
     assert len(lines(THREAD, *costs[:4])) == 1
 
 
 def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more():
     costs = [
-        Result(name="watch-cost", values={"events": number % 4 in (1, 2), "cpu_ns": (20_000 + 900 * (number % 3 - 1)) * 100, "slices": 100})
+        Result(
+            name="watch-cost",
+            values={
+                "events": number % 4 in (1, 2),
+                "cpu_ns": (20_000 + 900 * (number % 3 - 1)) * 100,
+                "slices": 100,
+            },
+        )
         for number in range(16)
     ]
     assert lines(THREAD, *costs)[-1].startswith("watching has no cost that can be seen (-")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A schedule tick by tick, as plainly as it can be written, to check the analysis against; it shares no code with it."""
+"""A schedule tick by tick, as plainly as it can be written, to check the analysis against; it shares no code
+with it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Run:
 
 
 def run(tasks: list[Task], ticks: int, *, blocked: int = 0, critical: bool = True) -> Run:
-    """`critical`: every first job comes as late as its jitter lets it, all at tick 0, and the later ones as early as they can; else offsets."""
+    """`critical`: every first job comes as late as its jitter lets it, all at tick 0, and the later ones as
+    early as they can; else offsets.
+    """
     done = Run(jobs=[[] for _ in tasks])
     for rank, task in enumerate(tasks):
         arrival = -task.jitter_ns if critical else task.offset_ns

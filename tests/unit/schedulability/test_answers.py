@@ -39,7 +39,13 @@ def text(result, width, *, encoding="utf-8"):
 
 
 def test_every_cpu_by_itself_and_the_worst_is_the_sets():
-    result = analysed(*TABLE_6, *(Task(f"u{i}", t.period_ns, t.execution_ns, t.deadline_ns, t.priority, 1) for i, t in enumerate(SET_A)))
+    result = analysed(
+        *TABLE_6,
+        *(
+            Task(f"u{i}", t.period_ns, t.execution_ns, t.deadline_ns, t.priority, 1)
+            for i, t in enumerate(SET_A)
+        ),
+    )
     assert [cpu.answer for cpu in result.cpus] == ["schedulable", "not schedulable"]
     assert result.answer == "not schedulable"
     assert [task.response_ns for task in result.cpus[0].tasks] == [3 * MS, 8 * MS, 29 * MS]
@@ -53,14 +59,23 @@ def test_offsets_that_save_a_set_are_not_taken_for_proof():
     assert "from these offsets on it is in time" in found.tasks[1].reason
     assert analysed(pair[0], Task("b", 4, 2, 2, 98, offset_ns=1)).answer == "not schedulable"
     assert analysed(pair[0], Task("b", 4, 2, 2, 98)).answer == "not schedulable"
-    long = [Task("a", 1_000_003, 500_000, 500_000, 99), Task("b", 1_000_033, 500_000, 500_000, 98, offset_ns=2)]
+    long = [
+        Task("a", 1_000_003, 500_000, 500_000, 99),
+        Task("b", 1_000_033, 500_000, 500_000, 98, offset_ns=2),
+    ]
     assert "too long to try" in analysed(*long).cpus[0].tasks[1].reason
     # the same offset for all is no offset at all
-    assert analysed(*(Task(n, 4, 2, 2, p, offset_ns=7) for n, p in (("a", 99), ("b", 98)))).answer == "not schedulable"
+    assert (
+        analysed(*(Task(n, 4, 2, 2, p, offset_ns=7) for n, p in (("a", 99), ("b", 98)))).answer
+        == "not schedulable"
+    )
 
 
 def test_the_documents_are_as_published(tmp_path, capsys):
-    (tmp_path / "set.toml").write_text('[[task]]\nname = "a"\nperiod = "10ms"\nexecution = "6ms"\n[[task]]\nname = "b"\nperiod = "20ms"\nexecution = "9ms"\n')
+    (tmp_path / "set.toml").write_text(
+        '[[task]]\nname = "a"\nperiod = "10ms"\nexecution = "6ms"\n[[task]]\nname = "b"\nperiod = '
+        '"20ms"\nexecution = "9ms"\n'
+    )
     with pytest.raises(typer.Exit) as ended:
         sched(tmp_path / "set.toml", json=True)
     assert ended.value.exit_code == 1
@@ -79,7 +94,16 @@ def test_overload_is_not_schedulable_even_with_offsets():
 @pytest.mark.parametrize("width", [24, 40, 60, 80, 100, 160])
 def test_no_number_is_cut_or_wrapped(width):
     """Long times of many digits, jitter, blocking and offsets: as wide as a table gets."""
-    long = Task("vision", 9_876_543_211, 345_678_912, 8_876_543_211, 98, blocking_ns=1_234_567, jitter_ns=7_654_321, offset_ns=111_111_111)
+    long = Task(
+        "vision",
+        9_876_543_211,
+        345_678_912,
+        8_876_543_211,
+        98,
+        blocking_ns=1_234_567,
+        jitter_ns=7_654_321,
+        offset_ns=111_111_111,
+    )
     result = analysed(Task("servo", 1_234_567_891, 123_456_789, 1_234_567_891, 99), long)
     shown = text(result, width)
     for task in (task for cpu in result.cpus for task in cpu.tasks):
@@ -93,7 +117,11 @@ def test_random_sets_keep_their_numbers_whole(width):
     out = io.StringIO()
     ratio = schedulability_ratio(40, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True)
     print_ratio(ratio, Console(file=out, width=width))
-    rows = [line.split() for line in out.getvalue().splitlines() if line.split() and line.split()[0] in {"0.500", "1.000"}]
+    rows = [
+        line.split()
+        for line in out.getvalue().splitlines()
+        if line.split() and line.split()[0] in {"0.500", "1.000"}
+    ]
     assert [row[1] for row in rows] == [f"{point.exact / point.sets:.2%}" for point in ratio.points]
     assert ("Liu-Layland" in out.getvalue()) == (width >= 80)
 
@@ -128,7 +156,8 @@ def test_without_block_characters():
 @pytest.mark.parametrize(
     ("ns", "shown"),
     [
-        (None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 us"), (29 * MS, "29 ms"), (12_345_678, "12.345678 ms"), (-2 * MS, "-2 ms"),
+        (None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 us"), (29 * MS, "29 ms"),
+        (12_345_678, "12.345678 ms"), (-2 * MS, "-2 ms"),
         (10**10 + 1, "10.000000001 s"), (2 * 10**9, "2000 ms"),
     ],
 )  # fmt: skip
@@ -136,14 +165,21 @@ def test_times_keep_every_digit(ns, shown):
     assert exact_time(ns) == shown
 
 
-@pytest.mark.parametrize(("form", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>")])
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>")],
+)
 def test_figures_in_every_form(tmp_path, form, begins):
     two = [*TABLE_6, Task("alone", 10 * MS, 5 * MS, 10 * MS, 99, 1)]
     for name, tasks in (("one", TABLE_6), ("two", two)):
         path = tmp_path / f"{name}.{form}"
         write_figure(timeline_figure(analysed(*tasks)), path, "subtitle")
         assert path.read_bytes().lstrip().startswith(begins)
-    write_figure(ratio_figure(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1)), tmp_path / f"ratio.{form}", "subtitle")
+    write_figure(
+        ratio_figure(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1)),
+        tmp_path / f"ratio.{form}",
+        "subtitle",
+    )
 
 
 def test_a_figure_shows_every_segment_and_miss_and_needs_no_network(tmp_path):
@@ -158,14 +194,19 @@ def test_a_figure_shows_every_segment_and_miss_and_needs_no_network(tmp_path):
 
 def test_figures_that_cannot_be():
     with pytest.raises(InputError, match="292 years"):
-        timeline_figure(analysed(*tasks_of(*((period, 1) for period in (999999937, 999999893, 999999883, 999999797)))))
+        timeline_figure(
+            analysed(*tasks_of(*((period, 1) for period in (999999937, 999999893, 999999883, 999999797))))
+        )
     with pytest.raises(InputError, match="segments, more than"):
         timeline_figure(analysed(*tasks_of((1_000, 1), (5_000_000, 2_600))))
 
 
 def test_the_ratio_as_a_table():
     out = io.StringIO()
-    print_ratio(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True), Console(file=out, width=100))
+    print_ratio(
+        schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True),
+        Console(file=out, width=100),
+    )
     rows = [line.split() for line in out.getvalue().splitlines()]
     assert rows[3][:2] == ["0.500", "100.00%"]
     assert rows[4][0] == "1.000"

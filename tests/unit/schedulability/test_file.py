@@ -19,12 +19,15 @@ GOOD = {"name": '"a"', "period": '"10ms"', "execution": '"3ms"'}
 
 
 def written(*tasks: dict[str, str]) -> str:
-    return "\n".join("[[task]]\n" + "\n".join(f"{key} = {value}" for key, value in task.items()) for task in tasks)
+    return "\n".join(
+        "[[task]]\n" + "\n".join(f"{key} = {value}" for key, value in task.items()) for task in tasks
+    )
 
 
 def test_all_keys_and_their_defaults():
     given_all = {
-        **GOOD, "name": '"b"', "deadline": '"9ms"', "priority": "7", "blocking": '"1us"', "jitter": '"2us"', "offset": '"1.5ms"', "cpu": "3",
+        **GOOD, "name": '"b"', "deadline": '"9ms"', "priority": "7", "blocking": '"1us"', "jitter": '"2us"',
+        "offset": '"1.5ms"', "cpu": "3",
     }  # fmt: skip
     found = parse_task_set('name = "drive"\n' + written({**GOOD, "priority": "50"}, given_all), "x")
     assert found.name == "drive"
@@ -36,8 +39,14 @@ def test_all_keys_and_their_defaults():
 
 def test_rate_monotonic_priorities_on_each_cpu():
     rows = [("slow", "40ms", 0), ("fast", "10ms", 0), ("also fast", "10ms", 0), ("other", "1s", 1)]
-    found = parse_task_set(written(*({**GOOD, "name": f'"{n}"', "period": f'"{t}"', "cpu": str(c)} for n, t, c in rows)), "x")
-    assert [(task.name, task.priority) for task in found.on(0)] == [("fast", 99), ("also fast", 98), ("slow", 97)]
+    found = parse_task_set(
+        written(*({**GOOD, "name": f'"{n}"', "period": f'"{t}"', "cpu": str(c)} for n, t, c in rows)), "x"
+    )
+    assert [(task.name, task.priority) for task in found.on(0)] == [
+        ("fast", 99),
+        ("also fast", 98),
+        ("slow", 97),
+    ]
     assert [task.priority for task in found.on(1)] == [99]
     assert found.rate_monotonic
 
@@ -51,7 +60,10 @@ def test_rate_monotonic_priorities_on_each_cpu():
         ("a = " + "[" * 5_000, "nested more than 64 deep"),
         (f"a = {'9' * 5_000}", "is not TOML"),
         ("[[tsak]]\nname = 'a'", "unknown key 'tsak'; did you mean 'task'"),
-        (written({"name": '"a"', "peroid": '"1ms"', "execution": '"1us"'}), "unknown key 'peroid'; did you mean 'period'"),
+        (
+            written({"name": '"a"', "peroid": '"1ms"', "execution": '"1us"'}),
+            "unknown key 'peroid'; did you mean 'period'",
+        ),
         (written({"name": '"a"', "execution": '"1us"'}), "task 1 ('a') has no period"),
         (written({"period": '"1ms"', "execution": '"1us"'}), "task 1 has no name"),
         (written({**GOOD, "period": '"0ms"'}), "task 1 ('a'): period: 0s is too short"),
@@ -74,7 +86,10 @@ def test_rate_monotonic_priorities_on_each_cpu():
         (written({**GOOD, "name": '" "'}), "empty"),
         (written({**GOOD, "name": '"\\u001b[2J"'}), "cannot be shown"),
         (written(GOOD, GOOD), "2 tasks are called 'a'"),
-        (written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"', "priority": "5"}), "'a' and 'b' both have priority 5 on CPU 0"),
+        (
+            written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"', "priority": "5"}),
+            "'a' and 'b' both have priority 5 on CPU 0",
+        ),
         (written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"'}), "'b' has no priority and others have"),
         (written(*({**GOOD, "name": f'"{i}"'} for i in range(100))), "100 tasks on CPU 0"),
     ],
@@ -113,14 +128,34 @@ def test_files(tmp_path):
 
 VALUES = st.one_of(
     st.text(max_size=12).map(json.dumps),
-    st.sampled_from(['"10ms"', '"0s"', '"3us"', '"1e3ms"', "true", "1.5", "nan", "-1", "[]", "{}", "2024-01-01", '"99999999999999999999d"']),
+    st.sampled_from(
+        [
+            '"10ms"',
+            '"0s"',
+            '"3us"',
+            '"1e3ms"',
+            "true",
+            "1.5",
+            "nan",
+            "-1",
+            "[]",
+            "{}",
+            "2024-01-01",
+            '"99999999999999999999d"',
+        ]
+    ),
     st.integers(-(2**70), 2**70).map(str),
 )
 KEYS = st.sampled_from([*GOOD, "deadline", "priority", "blocking", "jitter", "offset", "cpu", "perod"])
 
 
 @settings(max_examples=300)
-@given(st.lists(st.dictionaries(KEYS, VALUES, max_size=9).map(lambda more: {**GOOD, **more}), max_size=4).map(lambda all_: written(*all_)) | st.text())
+@given(
+    st.lists(st.dictionaries(KEYS, VALUES, max_size=9).map(lambda more: {**GOOD, **more}), max_size=4).map(
+        lambda all_: written(*all_)
+    )
+    | st.text()
+)
 def test_hostile_text_is_a_task_set_or_one_line(text):
     try:
         found = parse_task_set(text, "task set x.toml")

@@ -20,7 +20,10 @@ def record(tmp_path, *steps) -> Record:
 
 
 def task_set(*cpus, stated=()) -> TaskSet:
-    tasks = tuple(Task(f"t{i}", 10 * MS, MS, 10 * MS, 99 - i, cpu, jitter_ns=5 if f"t{i}" in stated else 0) for i, cpu in enumerate(cpus))
+    tasks = tuple(
+        Task(f"t{i}", 10 * MS, MS, 10 * MS, 99 - i, cpu, jitter_ns=5 if f"t{i}" in stated else 0)
+        for i, cpu in enumerate(cpus)
+    )
     return TaskSet("x", tasks, rate_monotonic=True, jitter_given=frozenset(stated))
 
 
@@ -40,7 +43,9 @@ def test_the_largest_latency_of_any_step_on_the_tasks_cpu(tmp_path):
 
 
 def test_what_the_file_states_stays(tmp_path):
-    found, _ = jitter_from_record(task_set(0, 1, stated=("t1",)), record(tmp_path, on_cpus(step([1_000])[0], 0)))
+    found, _ = jitter_from_record(
+        task_set(0, 1, stated=("t1",)), record(tmp_path, on_cpus(step([1_000])[0], 0))
+    )
     assert [task.jitter_ns for task in found.tasks] == [1_000, 5]
 
 
@@ -51,7 +56,9 @@ def test_missed_activations_count_with_the_latency_they_would_have_had(tmp_path)
 
 
 def test_early_timers_are_no_negative_jitter(tmp_path):
-    made = on_cpus(step([900])[0], 0)  # the histogram has no negative bins; a calibrated timer's summary may be negative all the same
+    made = on_cpus(
+        step([900])[0], 0
+    )  # the histogram has no negative bins; a calibrated timer's summary may be negative all the same
     (series,) = made.series
     series.min_ns = series.max_ns = series.filled.min_ns = series.filled.max_ns = -100
     found, _ = jitter_from_record(task_set(0), record(tmp_path, made))

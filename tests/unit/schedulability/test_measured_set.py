@@ -26,11 +26,35 @@ from tests.unit.records import run, step
 from tests.unit.windows import frame, row
 
 MS = 1_000_000
-METRICS = ("latency", "response", "response-from-start", "period", "absolute-jitter", "tardiness", "execution", "preemptions")
-WRITTEN = {"task": [{"name": "high", "period": "10ms", "execution": "3ms"}, {"name": "<low>", "period": "20ms", "execution": "5ms"}]}
+METRICS = (
+    "latency",
+    "response",
+    "response-from-start",
+    "period",
+    "absolute-jitter",
+    "tardiness",
+    "execution",
+    "preemptions",
+)
+WRITTEN = {
+    "task": [
+        {"name": "high", "period": "10ms", "execution": "3ms"},
+        {"name": "<low>", "period": "20ms", "execution": "5ms"},
+    ]
+}
 MEASURED = {
-    "high": {"response": [3 * MS + 5, 3 * MS + 7], "tardiness": [0, 0], "preemptions": [0, 0], "execution": [3 * MS, 3 * MS + 9]},
-    "<low>": {"response": [8 * MS, 21 * MS], "tardiness": [0, MS], "preemptions": [1, 3], "execution": [5 * MS, 5 * MS]},
+    "high": {
+        "response": [3 * MS + 5, 3 * MS + 7],
+        "tardiness": [0, 0],
+        "preemptions": [0, 0],
+        "execution": [3 * MS, 3 * MS + 9],
+    },
+    "<low>": {
+        "response": [8 * MS, 21 * MS],
+        "tardiness": [0, MS],
+        "preemptions": [1, 3],
+        "execution": [5 * MS, 5 * MS],
+    },
 }
 
 
@@ -42,17 +66,32 @@ def a_step(*, execution="wall", load="idle", marks=(), name="01-taskset-idle", s
         for metric in METRICS:
             values = given.get(metric, [1_000, 2_000])
             rows.append(row(values, series=len(info)))
-            info.append({"series": len(info), "metric": metric, "unit": "count" if metric == "preemptions" else "ns", "labels": {"cpu": 0, "task": task}})
+            info.append(
+                {
+                    "series": len(info),
+                    "metric": metric,
+                    "unit": "count" if metric == "preemptions" else "ns",
+                    "labels": {"cpu": 0, "task": task},
+                }
+            )
     windows = frame(*rows)
     summary = summarise_step(windows, info)
     made = step([1_000], name=name, load=load, marks=marks)[0]
     key = made.key.model_copy(update={"probe": "taskset", "parameters": parameters, "load": load})
-    changed = {"key": key, "series": summary.series, "total": summary.total, "tasks": task_counts(summary.series, windows), "segments": list(segments)}
+    changed = {
+        "key": key,
+        "series": summary.series,
+        "total": summary.total,
+        "tasks": task_counts(summary.series, windows),
+        "segments": list(segments),
+    }
     return made.model_copy(update=changed), windows
 
 
 def segment(task, activation, start_ms, end_ms):
-    return RunSegment(task=task, activation=activation, start_ns=round(start_ms * MS), end_ns=round(end_ms * MS))
+    return RunSegment(
+        task=task, activation=activation, start_ns=round(start_ms * MS), end_ns=round(end_ms * MS)
+    )
 
 
 SEGMENTS = [
@@ -65,7 +104,10 @@ SEGMENTS = [
 
 
 def test_counts_are_exact():
-    assert [(one.task, one.cpu, one.activations, one.deadline_misses, one.preemptions) for one in a_step()[0].tasks] == [
+    assert [
+        (one.task, one.cpu, one.activations, one.deadline_misses, one.preemptions)
+        for one in a_step()[0].tasks
+    ] == [
         ("high", 0, 2, 0, 0),
         ("<low>", 0, 2, 1, 4),
     ]
@@ -84,16 +126,53 @@ def test_only_the_highest_priority_can_show_that_the_kernel_held_it_back():
 def test_segments_are_told_from_time_0():
     result = StreamResult()
     for series, task in enumerate("ab"):
-        result.take(parse_line(json.dumps({"type": "series", "series": series, "metric": "latency", "unit": "ns", "labels": {"cpu": 0, "task": task}})))
+        result.take(
+            parse_line(
+                json.dumps(
+                    {
+                        "type": "series",
+                        "series": series,
+                        "metric": "latency",
+                        "unit": "ns",
+                        "labels": {"cpu": 0, "task": task},
+                    }
+                )
+            )
+        )
         result.take(parse_line(json.dumps({"type": "started", "series": series, "start_ns": 1_000})))
     for series, start in ((1, 1_500), (0, 1_010), (7, 1_020)):
-        result.take(parse_line(json.dumps({"type": "segment", "series": series, "activation": 1, "start_ns": start, "end_ns": start + 5})))
-    assert [(one.task, one.start_ns, one.end_ns) for one in run_segments(result)] == [("a", 10, 15), ("b", 500, 505)]
+        result.take(
+            parse_line(
+                json.dumps(
+                    {
+                        "type": "segment",
+                        "series": series,
+                        "activation": 1,
+                        "start_ns": start,
+                        "end_ns": start + 5,
+                    }
+                )
+            )
+        )
+    assert [(one.task, one.start_ns, one.end_ns) for one in run_segments(result)] == [
+        ("a", 10, 15),
+        ("b", 500, 505),
+    ]
 
 
 def test_table_6_with_what_was_measured():
     rows = [line.cells | {"late": line.late} for line in parameter_rows(measured_set(a_step()[0]))]
-    assert [(r["task"], r["R calculated"], r["R measured, max (ms)"], r["measured - calculated (ms)"], r["deadline misses"], r["late"]) for r in rows] == [
+    assert [
+        (
+            r["task"],
+            r["R calculated"],
+            r["R measured, max (ms)"],
+            r["measured - calculated (ms)"],
+            r["deadline misses"],
+            r["late"],
+        )
+        for r in rows
+    ] == [
         ("high", "3 ms", "3.000", "0.000", "0", False),
         ("<low>", "8 ms", "21.000", "13.000", "1", True),
     ]
@@ -101,7 +180,10 @@ def test_table_6_with_what_was_measured():
 
 def test_a_response_far_above_its_calculated_bound_is_remarked_on():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
-    assert remark == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms: something ran that is not in the set"
+    assert (
+        remark
+        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms: something ran that is not in the set"
+    )
 
 
 def test_tables_7_and_8():
@@ -118,8 +200,15 @@ def test_the_timeline_joins_what_cannot_be_seen_and_shows_what_is_late():
     found = measured_timeline(measured_set(a_step(segments=SEGMENTS)[0]), 0)
     assert found is not None
     assert found.end_ns == 40 * MS
-    assert [(one.task, one.start_ns, one.end_ns) for one in found.segments[:2]] == [("high", 20_000, 3_020_000), ("<low>", 3_030_000, 8_030_000)]
-    assert [(one.activation, one.missed) for one in found.activations if one.task == "high"] == [(1, False), (2, False), (3, True)]
+    assert [(one.task, one.start_ns, one.end_ns) for one in found.segments[:2]] == [
+        ("high", 20_000, 3_020_000),
+        ("<low>", 3_030_000, 8_030_000),
+    ]
+    assert [(one.activation, one.missed) for one in found.activations if one.task == "high"] == [
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
     assert found.preemptions == []
     assert measured_timeline(measured_set(a_step()[0]), 0) is None
 
@@ -150,15 +239,29 @@ def test_the_figure():
 
 @pytest.mark.parametrize("execution", ["wall", "cpu"])
 def test_the_page_has_the_papers_tables(tmp_path, execution):
-    idle, windows = a_step(segments=SEGMENTS, execution=execution, marks=[Mark(name="unfinished", severity=Severity.DOUBTFUL, detail="2 <of> them")])
+    idle, windows = a_step(
+        segments=SEGMENTS,
+        execution=execution,
+        marks=[Mark(name="unfinished", severity=Severity.DOUBTFUL, detail="2 <of> them")],
+    )
     loaded, _ = a_step(load="papers", name="02-taskset-papers", execution=execution)
     for one in (idle, loaded):
         place = tmp_path / "steps" / one.id
         place.mkdir(parents=True)
         windows.write_parquet(place / "windows.parquet")
     page = html(Record(tmp_path, run(steps=[idle.id, loaded.id]), [idle, loaded], {}))
-    body = page[page.index('<section id="tasksets"') : page.index("</section>", page.index('<section id="tasksets"'))]
-    for text in ("table 6", "table 7 (idle)", "table 8 (loaded)", "&lt;low&gt;", "14.500", "unfinished", 'data-figure="timeline-01-taskset-idle"'):
+    body = page[
+        page.index('<section id="tasksets"') : page.index("</section>", page.index('<section id="tasksets"'))
+    ]
+    for text in (
+        "table 6",
+        "table 7 (idle)",
+        "table 8 (loaded)",
+        "&lt;low&gt;",
+        "14.500",
+        "unfinished",
+        'data-figure="timeline-01-taskset-idle"',
+    ):
         assert text in body, text
     assert "<low>" not in body
     assert ("Busy loops burnt CPU time" in body) == (execution == "cpu")
@@ -167,7 +270,9 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
 
 def test_execution_times_from_a_record(tmp_path):
     made = a_step()[0]
-    found, notes = execution_from_record(task_set_of(made.key.parameters), Record(tmp_path, run(), [made], {}))
+    found, notes = execution_from_record(
+        task_set_of(made.key.parameters), Record(tmp_path, run(), [made], {})
+    )
     assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]
@@ -175,4 +280,6 @@ def test_execution_times_from_a_record(tmp_path):
         execution_from_record(task_set_of(made.key.parameters), Record(tmp_path, run(), [invalid], {}))
     other = replace(task_set_of(made.key.parameters).tasks[0], name="third")
     with pytest.raises(InputError, match="high, <low>, not of 'third'"):
-        execution_from_record(replace(task_set_of(made.key.parameters), tasks=(other,)), Record(tmp_path, run(), [made], {}))
+        execution_from_record(
+            replace(task_set_of(made.key.parameters), tasks=(other,)), Record(tmp_path, run(), [made], {})
+        )

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
 from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable, within_bounds
-from rtgauge.schedulability.analysis.random_sets import ManySets, parse_periods, parse_utilisations, random_sets, uunifast_discard
+from rtgauge.schedulability.analysis.random_sets import (
+    ManySets,
+    parse_periods,
+    parse_utilisations,
+    random_sets,
+    uunifast_discard,
+)
 from rtgauge.schedulability.analysis.rta import Budget, meets_deadline
 from rtgauge.schedulability.analysis.sensitivity import largest_growth as largest_growth_of_one
 from rtgauge.schedulability.model.task import Task
@@ -21,24 +27,37 @@ MS = 1_000_000
 
 def tasks_of(sets: ManySets, column: int) -> list[Task]:
     rows = zip(sets.period_ns[:, column].tolist(), sets.execution_ns[:, column].tolist(), strict=True)
-    return [Task(str(rank), period, execution, period, 99 - rank) for rank, (period, execution) in enumerate(rows)]
+    return [
+        Task(str(rank), period, execution, period, 99 - rank) for rank, (period, execution) in enumerate(rows)
+    ]
 
 
 @pytest.mark.parametrize("share", [0.6, 0.85, 0.95, 1.0])
 @pytest.mark.parametrize("tasks", [1, 2, 10])
 def test_many_at_once_say_the_same_as_one_by_one(share, tasks):
     sets = random_sets(25, tasks, share, (10 * MS, 300 * MS), np.random.default_rng(3))
-    assert schedulable(sets).tolist() == [all(meets_deadline(t, ts[:i], Budget()) for i, t in enumerate(ts)) for ts in (tasks_of(sets, k) for k in range(25))]
-    assert largest_growth(sets).tolist() == [largest_growth_of_one(tasks_of(sets, k)).millionths for k in range(25)]
+    assert schedulable(sets).tolist() == [
+        all(meets_deadline(t, ts[:i], Budget()) for i, t in enumerate(ts))
+        for ts in (tasks_of(sets, k) for k in range(25))
+    ]
+    assert largest_growth(sets).tolist() == [
+        largest_growth_of_one(tasks_of(sets, k)).millionths for k in range(25)
+    ]
 
 
 @settings(max_examples=100)
-@given(st.lists(st.tuples(st.sampled_from([2, 3, 4, 5, 6, 8, 12]), st.integers(1, 6)), min_size=1, max_size=5))
+@given(
+    st.lists(st.tuples(st.sampled_from([2, 3, 4, 5, 6, 8, 12]), st.integers(1, 6)), min_size=1, max_size=5)
+)
 def test_small_whole_numbers_too(rows):
     rows = sorted((period, min(execution, period)) for period, execution in rows)
-    sets = ManySets(np.array([[period] for period, _ in rows]), np.array([[execution] for _, execution in rows]))
+    sets = ManySets(
+        np.array([[period] for period, _ in rows]), np.array([[execution] for _, execution in rows])
+    )
     tasks = tasks_of(sets, 0)
-    assert bool(schedulable(sets)[0]) == all(meets_deadline(t, tasks[:i], Budget()) for i, t in enumerate(tasks))
+    assert bool(schedulable(sets)[0]) == all(
+        meets_deadline(t, tasks[:i], Budget()) for i, t in enumerate(tasks)
+    )
     assert int(largest_growth(sets)[0]) == largest_growth_of_one(tasks).millionths
 
 
@@ -61,7 +80,8 @@ def test_utilisations_add_up_and_are_evenly_spread():
     drawn = uunifast_discard(20_000, 4, 0.8, np.random.default_rng(5))
     assert np.allclose(drawn.sum(axis=0), 0.8)
     assert (drawn >= 0).all()
-    # Of points evenly spread over a simplex every coordinate has the same mean U/n, and is above x with probability (1 - x/U)^(n - 1).
+    # Of points evenly spread over a simplex every coordinate has the same mean U/n, and is above x with
+    # probability (1 - x/U)^(n - 1).
     assert np.allclose(drawn.mean(axis=1), 0.2, atol=0.005)
     assert np.allclose((drawn > 0.4).mean(axis=1), 0.125, atol=0.015)
 
@@ -86,7 +106,9 @@ def test_sets_keep_what_they_promise():
 
 def test_the_curve_is_the_same_again_and_falls():
     def once(seed):
-        return schedulability_ratio(300, 10, [0.6, 0.9, 1.0], periods_ns=(10 * MS, 1000 * MS), seed=seed, growth=True)
+        return schedulability_ratio(
+            300, 10, [0.6, 0.9, 1.0], periods_ns=(10 * MS, 1000 * MS), seed=seed, growth=True
+        )
 
     first = once(7)
     assert first == once(7)
@@ -122,7 +144,23 @@ def test_ranges_as_written():
     assert parse_periods("10ms:1s", 20) == (10 * MS, 1000 * MS)
 
 
-@pytest.mark.parametrize("text", ["", "a", "0.5:", "1:0.5", "0:1", "0.5:1.2", "0.5:1:0", "0.1:1:0.0001", "1:2:3:4", "nan", "-0.5:1", "0.5:1:1e-9"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "0.5:",
+        "1:0.5",
+        "0:1",
+        "0.5:1.2",
+        "0.5:1:0",
+        "0.1:1:0.0001",
+        "1:2:3:4",
+        "nan",
+        "-0.5:1",
+        "0.5:1:1e-9",
+    ],
+)
 def test_wrong_utilisations(text):
     with pytest.raises(InputError, match="--utilisation"):
         parse_utilisations(text)

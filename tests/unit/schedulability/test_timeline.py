@@ -33,7 +33,9 @@ def test_the_papers_figure_5():
     found = timeline(tasks_of((10, 3), (20, 5), (40, 10)))
     mine = [(one.start_ns, one.end_ns) for one in found.segments if one.task == "t2"]
     assert mine == [(8, 10), (13, 20), (28, 29)]
-    assert preemptions(found.segments) == [Segment(task="t2", activation=1, start_ns=start, end_ns=end) for start, end in ((10, 13), (20, 28))]
+    assert preemptions(found.segments) == [
+        Segment(task="t2", activation=1, start_ns=start, end_ns=end) for start, end in ((10, 13), (20, 28))
+    ]
     assert (found.hyperperiod_ns, found.end_ns, found.misses) == (40, 40, [])
 
 
@@ -42,7 +44,9 @@ def test_the_papers_figure_5():
 def test_agrees_with_the_schedule_tick_by_tick(tasks):
     assume(tasks)
     found = timeline(tasks)
-    assert found.end_ns == max(task.offset_ns for task in tasks) + math.lcm(*(task.period_ns for task in tasks))
+    assert found.end_ns == max(task.offset_ns for task in tasks) + math.lcm(
+        *(task.period_ns for task in tasks)
+    )
     ran = run(tasks, found.end_ns, critical=False)
     running: list[int | None] = [None] * found.end_ns
     for one in found.segments:
@@ -51,7 +55,11 @@ def test_agrees_with_the_schedule_tick_by_tick(tasks):
             running[tick] = int(one.task[1:])
     assert running == ran.running
     finished = {(one.task, one.activation): one.finish_ns for one in found.activations}
-    assert finished == {(f"t{rank}", number): job.finish for rank, jobs in enumerate(ran.jobs) for number, job in enumerate(jobs, 1)}
+    assert finished == {
+        (f"t{rank}", number): job.finish
+        for rank, jobs in enumerate(ran.jobs)
+        for number, job in enumerate(jobs, 1)
+    }
 
 
 def test_refused_in_words():
@@ -59,15 +67,26 @@ def test_refused_in_words():
         timeline(tasks_of(*((period, 1) for period in (999999937, 999999893, 999999883, 999999797))))
     with pytest.raises(InputError, match="activations, more than"):
         timeline(tasks_of((1000, 1), (10**9, 1)))
-    result = analyse(TaskSet("x", tuple(tasks_of((999999937, 1), (999999893, 1), (999999883, 1))), rate_monotonic=True))
+    result = analyse(
+        TaskSet("x", tuple(tasks_of((999999937, 1), (999999893, 1), (999999883, 1))), rate_monotonic=True)
+    )
     assert result.answer == "schedulable"
     assert result.cpus[0].timeline is None
     assert "CPU 0" in result.cpus[0].no_timeline
 
 
 def test_text_of_the_papers_figure_5():
-    lines = timeline_lines(drawn(tasks_of((10 * MS, 3 * MS), (20 * MS, 5 * MS), (40 * MS, 10 * MS))), ["t0", "t1", "t2"], 60, plain=True)
-    assert lines[:3] == ["t0  ###       ###       ###       ###", "t1  ...#####            ...#####", "t2  ........##...#######........#"]
+    lines = timeline_lines(
+        drawn(tasks_of((10 * MS, 3 * MS), (20 * MS, 5 * MS), (40 * MS, 10 * MS))),
+        ["t0", "t1", "t2"],
+        60,
+        plain=True,
+    )
+    assert lines[:3] == [
+        "t0  ###       ###       ###       ###",
+        "t1  ...#####            ...#####",
+        "t2  ........##...#######........#",
+    ]
     assert lines[4].split() == ["0", "10ms", "20ms", "30ms"]
 
 
@@ -80,10 +99,17 @@ def test_a_missed_deadline_is_seen():
 
 
 @settings(max_examples=200)
-@given(task_sets(load=None, offsets=True), st.integers(20, 200), st.booleans(), st.text(st.characters(categories=["L"]), min_size=1, max_size=30))
+@given(
+    task_sets(load=None, offsets=True),
+    st.integers(20, 200),
+    st.booleans(),
+    st.text(st.characters(categories=["L"]), min_size=1, max_size=30),
+)
 def test_no_line_is_too_wide_and_nobody_is_lost(tasks, width, plain, name):
     assume(tasks)
-    tasks[0] = Task(name, *(getattr(tasks[0], part) for part in ("period_ns", "execution_ns", "deadline_ns", "priority")))
+    tasks[0] = Task(
+        name, *(getattr(tasks[0], part) for part in ("period_ns", "execution_ns", "deadline_ns", "priority"))
+    )
     assume(len({task.name for task in tasks}) == len(tasks))
     names = [task.name for task in tasks]
     found = drawn(tasks)

@@ -30,11 +30,24 @@ def bare_metal_rt() -> dict[str, dict[str, Any]]:
         "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
         "/proc/sys/kernel/sched_rt_period_us": "1000000\n",
         "/proc/sys/kernel/tainted": "0\n",
-        "/proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz-6.1.0-28-rt-amd64 root=UUID=1234 ro isolcpus=3 nohz_full=3 quiet\n",
-        "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz\nflags\t\t: fpu tsc msr lm vmx\n",
-        "/proc/meminfo": "MemTotal:       16262516 kB\nMemAvailable:   14012345 kB\nSwapTotal:       999420 kB\n",
-        "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/nvme0n1p3                          partition\t999420\t\t0\t\t-2\n",
-        "/proc/stat": "cpu  10 0 10 1000 0 0 0 0 0 0\ncpu0 5 0 5 250 0 0 0 0 0 0\ncpu1 5 0 5 250 0 0 0 0 0 0\nintr 12345 0 1\nctxt 999\nbtime 1\nprocesses 7\n",
+        "/proc/cmdline": (
+            "BOOT_IMAGE=/boot/vmlinuz-6.1.0-28-rt-amd64 root=UUID=1234 ro isolcpus=3 nohz_full=3 quiet\n"
+        ),
+        "/proc/cpuinfo": (
+            "processor\t: 0\nmodel name\t: Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz\nflags\t\t: fpu tsc "
+            "msr lm vmx\n"
+        ),
+        "/proc/meminfo": (
+            "MemTotal:       16262516 kB\nMemAvailable:   14012345 kB\nSwapTotal:       999420 kB\n"
+        ),
+        "/proc/swaps": (
+            "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/nvme0n1p3                          "
+            "partition\t999420\t\t0\t\t-2\n"
+        ),
+        "/proc/stat": (
+            "cpu  10 0 10 1000 0 0 0 0 0 0\ncpu0 5 0 5 250 0 0 0 0 0 0\ncpu1 5 0 5 250 0 0 0 0 0 "
+            "0\nintr 12345 0 1\nctxt 999\nbtime 1\nprocesses 7\n"
+        ),
         "/proc/self/cgroup": "0::/user.slice/user-0.slice/session-3.scope\n",
         "/etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\n',
         "/sys/kernel/realtime": "1\n",
@@ -63,7 +76,9 @@ def bare_metal_rt() -> dict[str, dict[str, Any]]:
         for state, (name, latency) in enumerate((("POLL", 0), ("C1", 2), ("C6", 85))):
             files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/name"] = f"{name}\n"
             files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/latency"] = f"{latency}\n"
-            files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "1\n" if cpu == 3 and state == 2 else "0\n"
+            files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = (
+                "1\n" if cpu == 3 and state == 2 else "0\n"
+            )
     return texts(files) | {
         "/sys/class/thermal/thermal_zone[0-9]*/temp": {"error": "ENOENT"},
         "/sys/hypervisor/type": {"error": "ENOENT"},
@@ -83,7 +98,10 @@ def virtual_machine() -> dict[str, dict[str, Any]]:
             "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
             "/proc/sys/kernel/sched_rt_period_us": "1000000\n",
             "/proc/cmdline": "console=ttyS0 preempt=full\n",
-            "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel Xeon Processor (Skylake, IBRS)\nflags\t\t: fpu tsc lm hypervisor\n",
+            "/proc/cpuinfo": (
+                "processor\t: 0\nmodel name\t: Intel Xeon Processor (Skylake, IBRS)\nflags\t\t: fpu "
+                "tsc lm hypervisor\n"
+            ),
             "/proc/stat": "cpu  1 0 1 1 0 0 0 12 0 0\ncpu0 1 0 1 1 0 0 0 12 0 0\n",
             "/proc/self/cgroup": "0::/system.slice/runner.service\n",
             "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
@@ -96,7 +114,10 @@ def virtual_machine() -> dict[str, dict[str, Any]]:
             f"{CPU}/isolated": "\n",
         }
     ) | {
-        "/proc/config.gz": packed("CONFIG_HZ=250\nCONFIG_PREEMPT_DYNAMIC=y\nCONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_RT_GROUP_SCHED is not set\n"),
+        "/proc/config.gz": packed(
+            "CONFIG_HZ=250\nCONFIG_PREEMPT_DYNAMIC=y\nCONFIG_PREEMPT_VOLUNTARY=y\n# "
+            "CONFIG_RT_GROUP_SCHED is not set\n"
+        ),
         "/sys/kernel/debug/sched/preempt": {"error": "EACCES"},
         "/sys/kernel/debug/sched/fair_server": {"error": "EACCES"},
     }
@@ -113,7 +134,9 @@ def arm_board() -> dict[str, dict[str, Any]]:
             "/proc/sys/kernel/hostname": "pi\n",
             "/proc/sys/kernel/osrelease": "6.6.51+rpt-rpi-v8\n",
             "/proc/sys/kernel/version": "#1 SMP PREEMPT Debian 1:6.6.51-1+rpt3 (2024-10-08)\n",
-            "/proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd08\n",
+            "/proc/cpuinfo": (
+                "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd08\n"
+            ),
             "/proc/cmdline": "console=serial0,115200 root=PARTUUID=1\n",
             f"{CPU}/online": "0-3\n",
             f"{CPU}/possible": "0-3\n",
@@ -126,7 +149,13 @@ def arm_board() -> dict[str, dict[str, Any]]:
 
 def busybox() -> dict[str, dict[str, Any]]:
     """A BusyBox system without sysfs: almost nothing."""
-    return texts({"/proc/sys/kernel/hostname": "(none)\n", "/proc/sys/kernel/osrelease": "4.19.0\n", "/proc/sys/kernel/version": "#2 Tue Mar 5 2019\n"})
+    return texts(
+        {
+            "/proc/sys/kernel/hostname": "(none)\n",
+            "/proc/sys/kernel/osrelease": "4.19.0\n",
+            "/proc/sys/kernel/version": "#2 Tue Mar 5 2019\n",
+        }
+    )
 
 
 def _stat(pid: int, name: str, *, kernel: bool, priority: int, policy: int) -> str:
@@ -140,19 +169,36 @@ def _stat(pid: int, name: str, *, kernel: bool, priority: int, policy: int) -> s
 
 def threads(*given: tuple[int, str, bool, int, int]) -> dict[str, dict[str, Any]]:
     """(process, name, kernel, real-time priority, policy) of each thread."""
-    return texts({f"/proc/{pid}/task/{pid}/stat": _stat(pid, name, kernel=kernel, priority=rt, policy=policy) for pid, name, kernel, rt, policy in given})
+    return texts(
+        {
+            f"/proc/{pid}/task/{pid}/stat": _stat(pid, name, kernel=kernel, priority=rt, policy=policy)
+            for pid, name, kernel, rt, policy in given
+        }
+    )
 
 
-DEBUG_OFF = "".join(f"# CONFIG_{name} is not set\n" for name in ("KASAN", "KCSAN", "PROVE_LOCKING", "KGDB", "RT_GROUP_SCHED"))
+DEBUG_OFF = "".join(
+    f"# CONFIG_{name} is not set\n" for name in ("KASAN", "KCSAN", "PROVE_LOCKING", "KGDB", "RT_GROUP_SCHED")
+)
 
 
 def well_set_rt() -> dict[str, dict[str, Any]]:
-    """The same PC, set for real-time: CPUs 1-3 isolated in every way, no deep idle state, everything that matters in effect."""
-    cmdline = "root=/dev/sda1 isolcpus=domain,managed_irq,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 skew_tick=1 intel_idle.max_cstate=0"
+    """The same PC, set for real-time: CPUs 1-3 isolated in every way, no deep idle state, everything that
+    matters in effect.
+    """
+    cmdline = (
+        "root=/dev/sda1 isolcpus=domain,managed_irq,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 "
+        "skew_tick=1 intel_idle.max_cstate=0"
+    )
     files = {
-        "/proc/cmdline": f"{cmdline} processor.max_cstate=1 mitigations=off nosmt tsc=nowatchdog nosoftlockup clocksource=tsc pcie_aspm=off\n",
+        "/proc/cmdline": (
+            f"{cmdline} processor.max_cstate=1 mitigations=off nosmt tsc=nowatchdog nosoftlockup "
+            "clocksource=tsc pcie_aspm=off\n"
+        ),
         "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
-        "/proc/timer_list": "Timer List Version: v0.9\n\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 1 nsecs\n",
+        "/proc/timer_list": (
+            "Timer List Version: v0.9\n\ncpu: 0\n clock 0:\n  .index:      0\n  .resolution: 1 nsecs\n"
+        ),
         "/proc/irq/default_smp_affinity": "1\n",
         "/proc/irq/16/smp_affinity_list": "0\n",
         "/proc/irq/16/effective_affinity_list": "0\n",
@@ -201,17 +247,26 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
         for state in range(3):
             cpus[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "1\n" if state == 2 else "0\n"
     offloaded = threads(*((20 + cpu, f"rcuop/{cpu}", True, 0, 0) for cpu in (1, 2, 3)))
-    running = threads((1, "systemd", False, 0, 0), (11, "migration/0", True, 99, 1), (15, "migration/1", True, 99, 1), (900, "ctl) R 1 (x", False, 80, 2))
+    running = threads(
+        (1, "systemd", False, 0, 0),
+        (11, "migration/0", True, 99, 1),
+        (15, "migration/1", True, 99, 1),
+        (900, "ctl) R 1 (x", False, 80, 2),
+    )
     return bare_metal_rt() | texts(files) | texts(cpus) | offloaded | running
 
 
 def badly_set_rt() -> dict[str, dict[str, Any]]:
     """The same PC, where much was asked for on the command line and nothing of it is in effect."""
     cmdline = (
-        "root=/dev/sda1 isolcpus=nohz,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=2 intel_idle.max_cstate=0 idle=halt nosmt mitigations=off clocksource=tsc"
+        "root=/dev/sda1 isolcpus=nohz,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=2 "
+        "intel_idle.max_cstate=0 idle=halt nosmt mitigations=off clocksource=tsc"
     )
     files = {
-        "/proc/cmdline": f"{cmdline} intel_pstate=disable cpufreq.default_governor=performance transparent_hugepage=never\n",
+        "/proc/cmdline": (
+            f"{cmdline} intel_pstate=disable cpufreq.default_governor=performance "
+            "transparent_hugepage=never\n"
+        ),
         f"{CPU}/isolated": "\n",
         f"{CPU}/nohz_full": "(null)\n",
         f"{CPU}/smt/active": "1\n",

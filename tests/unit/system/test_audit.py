@@ -48,7 +48,11 @@ def test_every_rule_can_be_ok(rule: Rule) -> None:
     assert held(rule, world) == "ok"
 
 
-@pytest.mark.parametrize(("rule", "number"), [(rule, n) for rule in RULES for n in range(len(rule.checks))], ids=lambda part: getattr(part, "id", str(part)))
+@pytest.mark.parametrize(
+    ("rule", "number"),
+    [(rule, n) for rule in RULES for n in range(len(rule.checks))],
+    ids=lambda part: getattr(part, "id", str(part)),
+)
 def test_every_check_of_every_rule_counts(rule: Rule, number: int) -> None:
     """Of `all` each one that does not hold makes the difference; of `any` each one that holds is enough."""
     every = rule.enough == "all"
@@ -101,17 +105,29 @@ def test_every_fact_of_a_rule_is_a_fact() -> None:
     [
         (
             "xenomai",
-            "HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION CPU_FREQ ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB HYPERV CMA X86_SMAP",
+            (
+                "HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION CPU_FREQ "
+                "ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB HYPERV CMA X86_SMAP"
+            ),
         ),
         (
             "preempt-rt",
-            "PREEMPT_RT HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION CPU_FREQ ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB",
+            (
+                "PREEMPT_RT HIGH_RES_TIMERS MCORE2 SCHED_MC TRANSPARENT_HUGEPAGE COMPACTION MIGRATION "
+                "CPU_FREQ ACPI_PROCESSOR INTEL_IDLE CPU_IDLE KGDB"
+            ),
         ),
     ],
 )
 def test_the_papers_options_are_there(purpose: str, options: str) -> None:
     enabled = {"HIGH_RES_TIMERS", "MCORE2", "PREEMPT_RT"}
-    there = {check.kernel_option: check.is_ for rule in RULES if purpose in rule.for_ for check in rule.checks if check.kernel_option}
+    there = {
+        check.kernel_option: check.is_
+        for rule in RULES
+        if purpose in rule.for_
+        for check in rule.checks
+        if check.kernel_option
+    }
     for option in options.split():
         assert there[option] == ("y" if option in enabled else "n")
 
@@ -120,12 +136,24 @@ def test_a_machine_that_is_well_set() -> None:
     files = machines.well_set_rt()
     document = audit(RULES, facts(files), files)
     found = {one.rule: one.result for one in document.findings}
-    assert (document.purpose, document.purpose_from, document.architecture, document.guest) == ("preempt-rt", "found", "x86-64", False)
+    assert (document.purpose, document.purpose_from, document.architecture, document.guest) == (
+        "preempt-rt",
+        "found",
+        "x86-64",
+        False,
+    )
     assert not document.serious
     assert exit_status(document) == 0
     assert {one.rule for one in document.findings if one.result == "differs"} == {"compaction-option"}
     assert {rule for rule, result in found.items() if result == "unknown"} == set()
-    for rule in ("isolation-in-effect", "nohz-full-in-effect", "rcu-nocbs-in-effect", "irqs-on-isolated", "max-cstate-in-effect", "nosmt-in-effect"):
+    for rule in (
+        "isolation-in-effect",
+        "nohz-full-in-effect",
+        "rcu-nocbs-in-effect",
+        "irqs-on-isolated",
+        "max-cstate-in-effect",
+        "nosmt-in-effect",
+    ):
         assert found[rule] == "ok"
 
 
@@ -181,7 +209,10 @@ def test_an_arm_board() -> None:
 def test_busybox_with_almost_nothing() -> None:
     files = machines.busybox()
     document = audit(RULES, facts(files), files)
-    assert {one.result for one in document.findings if one.result != "not-applicable"} == {"unknown", "differs"}
+    assert {one.result for one in document.findings if one.result != "not-applicable"} == {
+        "unknown",
+        "differs",
+    }
     assert {one.rule for one in document.findings if one.result == "differs"} == {"preemptible-kernel"}
     assert document.counts["unknown"] > 20
 
@@ -198,7 +229,10 @@ def test_xenomai_is_recognised_and_its_cpus_compared() -> None:
 def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
     files = machines.texts({"/proc/sys/kernel/osrelease": "6.1.0", "/proc/sys/kernel/arch": "x86_64"})
     assert results(files)["intel-idle-option"] == "unknown"
-    assert results(files | {"/sys/module/intel_idle": {"directory": ["parameters"]}})["intel-idle-option"] == "differs"
+    assert (
+        results(files | {"/sys/module/intel_idle": {"directory": ["parameters"]}})["intel-idle-option"]
+        == "differs"
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +254,14 @@ def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
 )
 def test_isolation_that_was_asked_for(cmdline: str, isolated: str, result: str) -> None:
     cpu = machines.CPU
-    files = machines.texts({"/proc/cmdline": cmdline, f"{cpu}/isolated": isolated, f"{cpu}/possible": "0-3", f"{cpu}/online": "0-3"})
+    files = machines.texts(
+        {
+            "/proc/cmdline": cmdline,
+            f"{cpu}/isolated": isolated,
+            f"{cpu}/possible": "0-3",
+            f"{cpu}/online": "0-3",
+        }
+    )
     assert results(files)["isolation-in-effect"] == result
 
 
@@ -312,10 +353,23 @@ def test_globs() -> None:
 
 
 HOSTILE = st.dictionaries(
-    st.sampled_from([*(path.replace("[0-9]*", "0") for path in PATHS), "/proc/1/task/1/stat", "/boot/config-1", "/sys/devices/system/cpu/vulnerabilities/x"]),
+    st.sampled_from(
+        [
+            *(path.replace("[0-9]*", "0") for path in PATHS),
+            "/proc/1/task/1/stat",
+            "/boot/config-1",
+            "/sys/devices/system/cpu/vulnerabilities/x",
+        ]
+    ),
     st.one_of(
         st.fixed_dictionaries(
-            {"text": st.one_of(st.text(max_size=60), st.from_regex(r"[0-9a-fx,:=\[\]( \n/_-]{0,40}"), st.sampled_from(["1", "0-3", "-1", "(null)"]))}
+            {
+                "text": st.one_of(
+                    st.text(max_size=60),
+                    st.from_regex(r"[0-9a-fx,:=\[\]( \n/_-]{0,40}"),
+                    st.sampled_from(["1", "0-3", "-1", "(null)"]),
+                )
+            }
         ),
         st.fixed_dictionaries({"base64": st.text(max_size=20)}),
         st.fixed_dictionaries({"directory": st.lists(st.text(max_size=5), max_size=2)}),
@@ -347,7 +401,9 @@ def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> No
 
 @settings(max_examples=100)
 @given(
-    st.sampled_from(["cpu", "kernel", "cpu.isolated", "kernel.cmdline", "machine.virtual", "interrupts.on_isolated"]),
+    st.sampled_from(
+        ["cpu", "kernel", "cpu.isolated", "kernel.cmdline", "machine.virtual", "interrupts.on_isolated"]
+    ),
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -388,7 +444,9 @@ def test_audit_of_this_machine() -> None:
 
 def test_it_is_short_and_the_conclusion_is_first() -> None:
     document = audit(RULES, {}, {}, "stock").model_copy(deep=True)
-    for finding, severity in zip(document.findings, ("serious", "moderate", "moderate", "minor"), strict=False):
+    for finding, severity in zip(
+        document.findings, ("serious", "moderate", "moderate", "minor"), strict=False
+    ):
         finding.result, finding.severity = "differs", cast("Any", severity)
     for width in (80, 140):
         out = io.StringIO()

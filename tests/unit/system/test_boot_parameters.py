@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Deployments by booting: what a machine is booted with, whether it can be, and whether it then is what was asked; machines that do not exist."""
+"""Deployments by booting: what a machine is booted with, whether it can be, and whether it then is what was
+asked; machines that do not exist.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.study.delgado2020 import idle_plan
 from rtgauge.system.deployment.ability import why_not
-from rtgauge.system.deployment.boot_parameters import boot_words, differs, left_to_set, not_in_effect, other_words, why_not_by_boot
+from rtgauge.system.deployment.boot_parameters import (
+    boot_words,
+    differs,
+    left_to_set,
+    not_in_effect,
+    other_words,
+    why_not_by_boot,
+)
 from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment
 from tests.unit.system.test_deployment import machine
 
@@ -24,11 +33,19 @@ X86, ARM = "x86_64", "aarch64"
 
 def cpu(online: str, isolated: str = "", nohz_full: str = "", deepest: object = "none") -> dict[str, Any]:
     """That part of the facts."""
-    return {"online": online, "isolated": isolated, "nohz_full": nohz_full, "idle": {"deepest_latency_us": deepest}}
+    return {
+        "online": online,
+        "isolated": isolated,
+        "nohz_full": nohz_full,
+        "idle": {"deepest_latency_us": deepest},
+    }
 
 
 def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
-    assert boot_words(NAMED["M"], machine(GUEST, c_states=False), X86) == ["nosmt", "cpufreq.default_governor=performance"]
+    assert boot_words(NAMED["M"], machine(GUEST, c_states=False), X86) == [
+        "nosmt",
+        "cpufreq.default_governor=performance",
+    ]
     assert "idle=poll" in boot_words(NAMED["M"], machine(GUEST), X86)
 
 
@@ -47,7 +64,11 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
     ],
 )
 def test_what_a_guest_cannot_be_booted_for(name: str, cores: list[list[int]], expected: str | None) -> None:
-    cannot = why_not_by_boot(parse_deployment(name), machine(cores, c_states=False, smt="on" if len(cores[0]) > 1 else "notsupported"), X86)
+    cannot = why_not_by_boot(
+        parse_deployment(name),
+        machine(cores, c_states=False, smt="on" if len(cores[0]) > 1 else "notsupported"),
+        X86,
+    )
     assert cannot is None if expected is None else cannot is not None and expected in cannot.reason
 
 
@@ -72,7 +93,9 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
         ("as-is", cpu("0"), None),
     ],
 )
-def test_the_booted_machine_is_compared_with_the_deployment(name: str, now: dict[str, Any], expected: str | None) -> None:
+def test_the_booted_machine_is_compared_with_the_deployment(
+    name: str, now: dict[str, Any], expected: str | None
+) -> None:
     said = differs(parse_deployment(name), machine(GUEST), now)
     assert said is None if expected is None else said is not None and expected in said
 
@@ -114,12 +137,18 @@ def test_a_kernel_without_nohz_full_is_said() -> None:
     architecture=st.sampled_from([X86, ARM]),
     c_states=st.booleans(),
 )
-def test_whatever_can_be_booted_has_words_that_a_kernel_takes(cores: list[int], name: str, architecture: str, c_states: bool) -> None:
+def test_whatever_can_be_booted_has_words_that_a_kernel_takes(
+    cores: list[int], name: str, architecture: str, c_states: bool
+) -> None:
     starts = [sum(cores[:i]) for i in range(len(cores))]
-    here = machine([list(range(start, start + n)) for start, n in zip(starts, cores, strict=True)], c_states=c_states)
+    here = machine(
+        [list(range(start, start + n)) for start, n in zip(starts, cores, strict=True)], c_states=c_states
+    )
     deployment = parse_deployment(name)
     if why_not_by_boot(deployment, here, architecture) is None:
-        assert all(word.isprintable() and " " not in word for word in boot_words(deployment, here, architecture))
+        assert all(
+            word.isprintable() and " " not in word for word in boot_words(deployment, here, architecture)
+        )
     else:
         with contextlib.suppress(InputError):
             boot_words(deployment, here, architecture)

@@ -88,7 +88,9 @@ def test_what_changed_by_cpu() -> None:
     assert found["cpu_time_ns"]["0"]["user"] == 50_000_000
     assert found["cpu_time_ns"]["2"]["idle"] == 10**10
     assert found["vmstat"] == {"pgfault": 20, "thp_fault_alloc": 4}
-    assert found["temperature_millicelsius"] == {"thermal_zone0 x86_pkg_temp": {"before": 41000, "after": 55000}}
+    assert found["temperature_millicelsius"] == {
+        "thermal_zone0 x86_pkg_temp": {"before": 41000, "after": 55000}
+    }
     assert found["frequency_khz"] == {"2": {"before": 800000, "after": 3600000}}
 
 
@@ -142,7 +144,9 @@ TEXT = st.one_of(
     st.just("9" * 5000),
 )
 FILES = st.dictionaries(
-    st.sampled_from([path.replace("[0-9]*", "0").replace("*_count", "core_throttle_count") for path in CHANGE_PATHS]),
+    st.sampled_from(
+        [path.replace("[0-9]*", "0").replace("*_count", "core_throttle_count") for path in CHANGE_PATHS]
+    ),
     st.one_of(st.fixed_dictionaries({"text": TEXT}), st.just({"error": "EIO"}), st.none()),
 )
 

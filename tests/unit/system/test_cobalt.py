@@ -28,7 +28,11 @@ SEEN = {
 
 
 def facts(texts: dict[str, str]) -> dict[str, Any]:
-    return cobalt.facts(Files({path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}))
+    return cobalt.facts(
+        Files(
+            {path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}
+        )
+    )
 
 
 def test_a_machine_with_cobalt():
@@ -48,8 +52,21 @@ def test_a_machine_with_cobalt():
 
 
 def test_a_group_a_mask_and_an_older_pipeline():
-    found = facts(SEEN | {f"{cobalt.PARAMETERS}/allowed_group": "1000", f"{cobalt.PARAMETERS}/supported_cpus": "2", cobalt.AFFINITY: "2", cobalt.PIPELINE: ""})
-    assert (found["allowed_group"], found["cpus"], found["affinity"], found["pipeline"]) == ("1000", "1", "1", "I-pipe")
+    found = facts(
+        SEEN
+        | {
+            f"{cobalt.PARAMETERS}/allowed_group": "1000",
+            f"{cobalt.PARAMETERS}/supported_cpus": "2",
+            cobalt.AFFINITY: "2",
+            cobalt.PIPELINE: "",
+        }
+    )
+    assert (found["allowed_group"], found["cpus"], found["affinity"], found["pipeline"]) == (
+        "1000",
+        "1",
+        "1",
+        "I-pipe",
+    )
 
 
 def test_what_cannot_be_read_is_unknown():
@@ -72,7 +89,12 @@ LINES = st.sampled_from(
 
 
 @settings(max_examples=200)
-@given(st.dictionaries(st.sampled_from(cobalt.PATHS), st.one_of(st.text(max_size=200), st.lists(LINES, max_size=8).map("\n".join))))
+@given(
+    st.dictionaries(
+        st.sampled_from(cobalt.PATHS),
+        st.one_of(st.text(max_size=200), st.lists(LINES, max_size=8).map("\n".join)),
+    )
+)
 def test_hostile_files(texts: dict[str, str]):
     found = facts(texts)
     assert found.keys() == facts(SEEN).keys()
@@ -95,7 +117,14 @@ def test_what_autotune_looks_for_is_what_it_printed_last():
     assert cobalt.autotune_looks_for(AUTOTUNE) is None
 
 
-@given(text=st.lists(st.sampled_from(["irq", "kernel", " gravity", "... ", "5", " ns", "\n", ":", "=", "-", "9" * 20, "\0"]), max_size=40).map("".join))
+@given(
+    text=st.lists(
+        st.sampled_from(
+            ["irq", "kernel", " gravity", "... ", "5", " ns", "\n", ":", "=", "-", "9" * 20, "\0"]
+        ),
+        max_size=40,
+    ).map("".join)
+)
 def test_hostile_outputs_of_autotune_and_of_the_clock(text: str):
     assert set(cobalt.autotuned(text)) <= {"irq_ns", "kernel_ns", "user_ns"}
     assert cobalt.autotune_looks_for(text) in (None, *cobalt.CONTEXTS)

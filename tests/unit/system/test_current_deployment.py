@@ -13,7 +13,10 @@ from rtgauge.system.deployment.current import JOURNAL, Held, find_held, name_of,
 
 
 def line(**more: Any) -> str:
-    return json.dumps({"state": "s", "owner": "held", "run": "deploy-MI", "boot": "b", "path": "/proc/x"} | more) + "\n"
+    return (
+        json.dumps({"state": "s", "owner": "held", "run": "deploy-MI", "boot": "b", "path": "/proc/x"} | more)
+        + "\n"
+    )
 
 
 def found(*lines: str) -> Held | None:
@@ -22,7 +25,9 @@ def found(*lines: str) -> Held | None:
 
 def test_what_is_held_is_found_with_its_group() -> None:
     group = "/sys/fs/cgroup/cpuset/rtgauge-isolated"
-    assert found(line(), line(path=f"group:{group}"), line(path="/proc/y", owner="run")) == Held("MI", 2, group)
+    assert found(line(), line(path=f"group:{group}"), line(path="/proc/y", owner="run")) == Held(
+        "MI", 2, group
+    )
 
 
 def test_what_is_over_or_of_another_boot_is_not_held() -> None:
@@ -34,6 +39,15 @@ def test_names_come_back_from_their_run() -> None:
         assert name_of(run_id(name)) == name
 
 
-@given(st.dictionaries(st.just(JOURNAL), st.one_of(st.none(), st.text(), st.dictionaries(st.sampled_from(["text", "error"]), st.one_of(st.none(), st.text())))))
+@given(
+    st.dictionaries(
+        st.just(JOURNAL),
+        st.one_of(
+            st.none(),
+            st.text(),
+            st.dictionaries(st.sampled_from(["text", "error"]), st.one_of(st.none(), st.text())),
+        ),
+    )
+)
 def test_any_journal_is_survived(files: dict[str, Any]) -> None:
     find_held(files, None)

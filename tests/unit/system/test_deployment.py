@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Deployments: their words, which machine can take which, and what is set for each; machines that do not exist."""
+"""Deployments: their words, which machine can take which, and what is set for each; machines that do not
+exist.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_the_six_are_those_of_the_paper() -> None:
     for name, row in table.items():
         one = NAMED[name]
         features = [one.c_states == "on", one.smt == "on", one.cores == "all", one.isolates]
-        assert "".join("Y" if feature else "N" for feature in features) + str(len(kept_cpus(one, here))) == row
+        assert (
+            "".join("Y" if feature else "N" for feature in features) + str(len(kept_cpus(one, here))) == row
+        )
         assert why_not(one, here) is None
 
 
@@ -124,7 +128,11 @@ def test_any_text_is_a_deployment_or_an_input_error(text: str) -> None:
 
 def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
     assert split_deployments("HM,MI,single") == ["HM", "MI", "single"]
-    assert split_deployments("HM,c-states=off,isolate=1,3;cores=1") == ["HM", "c-states=off,isolate=1,3", "cores=1"]
+    assert split_deployments("HM,c-states=off,isolate=1,3;cores=1") == [
+        "HM",
+        "c-states=off,isolate=1,3",
+        "cores=1",
+    ]
     assert split_deployments("as-is") == ["as-is"]
 
 
@@ -139,15 +147,25 @@ def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
         ("Single", machine([[0], [1]], smt=None, fixed=(1,)), "cannot be taken offline"),
         ("M", machine(DELGADO, smt=None, fixed=(2, 3)), "cannot be taken offline"),
         ("MI", machine(DELGADO, mounts=""), "no cpuset"),
-        ("MI", machine(DELGADO, **{"/sys/fs/cgroup/cpuset/docker/cpuset.cpus": "0-3"}), "cpuset /docker uses CPU 1"),
-        ("MI", machine(DELGADO, **{"/sys/fs/cgroup/cpuset/rtgauge-isolated/cpuset.cpus": "1"}), "earlier deployment"),
+        (
+            "MI",
+            machine(DELGADO, **{"/sys/fs/cgroup/cpuset/docker/cpuset.cpus": "0-3"}),
+            "cpuset /docker uses CPU 1",
+        ),
+        (
+            "MI",
+            machine(DELGADO, **{"/sys/fs/cgroup/cpuset/rtgauge-isolated/cpuset.cpus": "1"}),
+            "earlier deployment",
+        ),
         ("cores=3", machine(DELGADO), "2 core"),
         ("isolate=7", machine(DELGADO), "is offline"),
         ("cores=1,isolate=1", machine(DELGADO, smt="off"), "is offline"),
         ("isolate=0-3", machine(DELGADO), "no CPU would be left"),
     ],
 )
-def test_the_reason_why_a_machine_does_not_support_a_deployment(name: str, here: Machine, reason: str) -> None:
+def test_the_reason_why_a_machine_does_not_support_a_deployment(
+    name: str, here: Machine, reason: str
+) -> None:
     cannot = why_not(parse_deployment(name), here)
     assert cannot is not None
     assert reason in cannot.reason
@@ -168,7 +186,10 @@ def test_single_switches_threads_off_and_then_cores() -> None:
 
 
 def test_without_a_control_file_the_second_threads_are_switched_off_one_by_one() -> None:
-    assert written(STAGES[1](NAMED["M"], machine(DELGADO, smt=None))) == {f"{CPU}/cpu2/online": "0", f"{CPU}/cpu3/online": "0"}
+    assert written(STAGES[1](NAMED["M"], machine(DELGADO, smt=None))) == {
+        f"{CPU}/cpu2/online": "0",
+        f"{CPU}/cpu3/online": "0",
+    }
 
 
 def test_cores_that_are_offline_come_back_for_all() -> None:
@@ -180,7 +201,9 @@ def test_cores_that_are_offline_come_back_for_all() -> None:
 @pytest.mark.parametrize(("name", "value"), [("CHM", "0"), ("HM", "1")])
 def test_c_states_are_all_but_polling(name: str, value: str) -> None:
     here = machine(DELGADO)
-    states = {path: wanted for path, wanted in written(STAGES[3](NAMED[name], here)).items() if "cpuidle" in path}
+    states = {
+        path: wanted for path, wanted in written(STAGES[3](NAMED[name], here)).items() if "cpuidle" in path
+    }
     wanted = {f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable": "1" for cpu in range(4) for state in (1, 2)}
     assert states == (wanted if value == "1" else {})  # they are on already
 
@@ -189,8 +212,15 @@ def test_isolation_by_version_1() -> None:
     actions = STAGES[4](NAMED["MI"], machine([[0], [1], [2]], smt="notsupported"))
     group, others = "/sys/fs/cgroup/cpuset/rtgauge-isolated", "/sys/fs/cgroup/cpuset/rtgauge-others"
     values = written(actions)
-    assert (values[f"group:{group}"], values[f"{group}/cpuset.cpus"], values[f"{group}/cpuset.cpu_exclusive"]) == ("present", "1-2", "1")
-    assert (values[f"{group}/cpuset.sched_load_balance"], values["/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"]) == ("0", "0")
+    assert (
+        values[f"group:{group}"],
+        values[f"{group}/cpuset.cpus"],
+        values[f"{group}/cpuset.cpu_exclusive"],
+    ) == ("present", "1-2", "1")
+    assert (
+        values[f"{group}/cpuset.sched_load_balance"],
+        values["/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"],
+    ) == ("0", "0")
     assert (values[f"{others}/cpuset.cpus"], values[f"{others}/cpuset.mems"]) == ("0", "0")
     assert Gather(others) in actions
     assert (values["/proc/irq/8/smp_affinity_list"], values["/proc/irq/default_smp_affinity"]) == ("0", "1")
@@ -216,19 +246,30 @@ def test_only_interrupts_and_their_like_may_refuse() -> None:
         for one in action.settings if isinstance(action, Write) else ():
             place = one.path.removeprefix(CPU)
             assert one.essential is (
-                place.startswith(("group:", "controller:", "/sys/fs/cgroup")) or "cpuidle" in place or place.endswith(("online", "control"))
+                place.startswith(("group:", "controller:", "/sys/fs/cgroup"))
+                or "cpuidle" in place
+                or place.endswith(("online", "control"))
             )
 
 
 def thread(tid: int, cpus: str, flags: int = 0) -> dict[str, str]:
     """The stat and status of a thread with these CPUs."""
     stat = f"{tid} (a (b) c) S 1 1 1 0 -1 {flags} " + "0 " * 12 + "4711 " + "0 " * 30
-    return {f"/proc/{tid}/task/{tid}/stat": stat, f"/proc/{tid}/task/{tid}/status": f"Name:\ta\nCpus_allowed_list:\t{cpus}\n"}
+    return {
+        f"/proc/{tid}/task/{tid}/stat": stat,
+        f"/proc/{tid}/task/{tid}/status": f"Name:\ta\nCpus_allowed_list:\t{cpus}\n",
+    }
 
 
 def test_what_hotplug_erases_is_noted_before() -> None:
     groups = {"/sys/fs/cgroup/cpuset/a/cpuset.cpus": "0-3", "/sys/fs/cgroup/cpuset/a/b/cpuset.cpus": "3"}
-    more = thread(50, "3") | thread(51, "0-3") | thread(52, "0") | thread(53, "1-3", 0x04000000) | thread(54, "0-1")
+    more = (
+        thread(50, "3")
+        | thread(51, "0-3")
+        | thread(52, "0")
+        | thread(53, "1-3", 0x04000000)
+        | thread(54, "0-1")
+    )
     (note,) = STAGES[0](parse_deployment("smt=off"), machine(DELGADO, **groups, **more))
     assert isinstance(note, Note)
     paths = list(note.paths)
@@ -238,17 +279,26 @@ def test_what_hotplug_erases_is_noted_before() -> None:
     assert "/proc/irq/8/smp_affinity_list" in paths
     assert "/proc/irq/9/smp_affinity_list" not in paths
     # put back from the end: the CPUs first, and a group before those below it
-    order = [next(i for i, path in enumerate(paths) if part in path) for part in ("thread:50", "/a/b/cpuset", "/a/cpuset", "cpu3/online")]
+    order = [
+        next(i for i, path in enumerate(paths) if part in path)
+        for part in ("thread:50", "/a/b/cpuset", "/a/cpuset", "cpu3/online")
+    ]
     assert order == sorted(order)
 
 
 @given(
     name=st.sampled_from([*NAMED, "isolate=1", "cores=1", "c-states=off,isolate=all"]),
     files=st.dictionaries(
-        st.sampled_from([path.replace("[0-9]*", "1") for path in MACHINE_PATHS] + ["/proc/1/task/1/stat", "/proc/1/task/1/status", f"{CPU}/cpu0/online"]),
+        st.sampled_from(
+            [path.replace("[0-9]*", "1") for path in MACHINE_PATHS]
+            + ["/proc/1/task/1/stat", "/proc/1/task/1/status", f"{CPU}/cpu0/online"]
+        ),
         st.one_of(
             st.builds(lambda text: {"text": text}, st.text(max_size=40)),
-            st.builds(lambda text: {"text": text}, st.sampled_from(["0-1", "1", "0", "0-1,4", "on", "off", V1, V2, "99999"])),
+            st.builds(
+                lambda text: {"text": text},
+                st.sampled_from(["0-1", "1", "0", "0-1,4", "on", "off", V1, V2, "99999"]),
+            ),
             st.just({"error": "EACCES"}),
         ),
         max_size=12,
@@ -263,12 +313,24 @@ def test_any_machine_is_looked_at_without_failing(name: str, files: dict[str, An
     list(here.bound_threads())
 
 
-@pytest.mark.parametrize(("cpus", "text"), [([0], "1"), ([0, 1, 2, 3], "f"), ([33], "2,00000000"), ([0, 31, 32], "1,80000001"), ([64], "1,00000000,00000000")])
+@pytest.mark.parametrize(
+    ("cpus", "text"),
+    [
+        ([0], "1"),
+        ([0, 1, 2, 3], "f"),
+        ([33], "2,00000000"),
+        ([0, 31, 32], "1,80000001"),
+        ([64], "1,00000000,00000000"),
+    ],
+)
 def test_masks_are_written_as_the_kernel_takes_them(cpus: list[int], text: str) -> None:
     assert format_cpu_mask(cpus) == text
 
 
-NO_C_STATES, FAST = "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll", "cpufreq.default_governor=performance"
+NO_C_STATES, FAST = (
+    "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll",
+    "cpufreq.default_governor=performance",
+)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +338,10 @@ NO_C_STATES, FAST = "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll", 
     [
         ("CHM", FAST),
         ("HM", f"{NO_C_STATES} {FAST}"),
-        ("HMI", f"{NO_C_STATES} isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 {FAST}"),
+        (
+            "HMI",
+            f"{NO_C_STATES} isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 {FAST}",
+        ),
         ("Single", f"{NO_C_STATES} nosmt maxcpus=1 {FAST}"),
     ],
 )
@@ -287,14 +352,24 @@ def test_boot_parameters(name: str, words: str) -> None:
 def test_boot_parameters_elsewhere() -> None:
     here = machine(DELGADO)
     assert "cpuidle.off=1" in command_line(NAMED["HM"], here, architecture="aarch64")
-    assert not any(word.startswith("nohz_full=") for word in command_line(NAMED["MI"], here, architecture="x86_64", tickless=False))
-    assert "xenomai.supported_cpus=0xe" in command_line(NAMED["HMI"], here, architecture="x86_64", xenomai=True)
+    assert not any(
+        word.startswith("nohz_full=")
+        for word in command_line(NAMED["MI"], here, architecture="x86_64", tickless=False)
+    )
+    assert "xenomai.supported_cpus=0xe" in command_line(
+        NAMED["HMI"], here, architecture="x86_64", xenomai=True
+    )
     with pytest.raises(InputError, match="at least two"):
         command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
 
 
 def cpu_facts(deepest: Any, threads: int, cores: int, isolated: str) -> dict[str, Any]:
-    return {"idle": {"deepest_latency_us": deepest}, "topology": {"threads_per_core": threads, "cores": cores}, "isolated": isolated, "smt_active": threads > 1}
+    return {
+        "idle": {"deepest_latency_us": deepest},
+        "topology": {"threads_per_core": threads, "cores": cores},
+        "isolated": isolated,
+        "smt_active": threads > 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -319,11 +394,16 @@ def test_settings_that_are_so_already_are_not_written() -> None:
     here = machine(DELGADO, **{"/proc/sys/kernel/sched_rt_runtime_us": "-1"})
     assert "/proc/sys/kernel/sched_rt_runtime_us" not in written(STAGES[3](NAMED["HM"], here))
     assert Setting("/proc/sys/kernel/sched_rt_runtime_us", "950000", essential=False) in next(
-        action.settings for action in STAGES[3](Deployment("t", throttling="on"), here) if isinstance(action, Write)
+        action.settings
+        for action in STAGES[3](Deployment("t", throttling="on"), here)
+        if isinstance(action, Write)
     )
 
 
-@pytest.mark.parametrize(("files", "known"), [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)])
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)],
+)
 def test_a_kernel_without_nohz_full_has_no_file_of_it(files, known):
     read = {f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()}
     assert knows_nohz_full(read) is known

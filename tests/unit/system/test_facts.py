@@ -27,10 +27,23 @@ def test_bare_metal_with_preempt_rt() -> None:
     assert found["kernel"]["lockdown"] == "none"
     assert found["kernel"]["xenomai"] == "none"
     assert found["kernel"]["rt_group_sched"] == "unknown"
-    assert found["machine"] == {"virtual": False, "hypervisor": "none", "emulated": False, "evidence": [], "instruction_ns": 0}
+    assert found["machine"] == {
+        "virtual": False,
+        "hypervisor": "none",
+        "emulated": False,
+        "evidence": [],
+        "instruction_ns": 0,
+    }
     cpu = found["cpu"]
     assert cpu["model"] == "Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz"
-    assert (cpu["online"], cpu["online_count"], cpu["isolated"], cpu["isolated_count"], cpu["nohz_full"], cpu["smt_active"]) == ("0-3", 4, "3", 1, "3", False)
+    assert (
+        cpu["online"],
+        cpu["online_count"],
+        cpu["isolated"],
+        cpu["isolated_count"],
+        cpu["nohz_full"],
+        cpu["smt_active"],
+    ) == ("0-3", 4, "3", 1, "3", False)
     assert cpu["frequency"] == {
         "governors": {"powersave": "0-2", "performance": "3"},
         "drivers": {"intel_pstate": "0-3"},
@@ -99,7 +112,13 @@ def test_almost_nothing_is_unknown_and_no_guess() -> None:
     found = facts(machines.busybox())
     assert found["kernel"]["preemption"]["model"] == "none or voluntary"
     assert found["kernel"]["architecture"] == "unknown"
-    assert found["machine"] == {"virtual": "unknown", "hypervisor": "unknown", "emulated": "unknown", "evidence": [], "instruction_ns": "unknown"}
+    assert found["machine"] == {
+        "virtual": "unknown",
+        "hypervisor": "unknown",
+        "emulated": "unknown",
+        "evidence": [],
+        "instruction_ns": "unknown",
+    }
     assert found["cpu"]["model"] == "unknown"
     assert found["cpu"]["online"] == found["cpu"]["online_count"] == found["cpu"]["isolated"] == "unknown"
     assert found["cpu"]["frequency"]["governors"] == "unknown"
@@ -113,14 +132,34 @@ def test_almost_nothing_is_unknown_and_no_guess() -> None:
     [
         ({VERSION: "#1 SMP PREEMPT RT Debian 4.19"}, "PREEMPT_RT"),
         ({VERSION: "#1 SMP PREEMPT_DYNAMIC", PREEMPT: "none (voluntary) full lazy"}, "voluntary"),
-        ({VERSION: "#1 SMP PREEMPT_DYNAMIC", PREEMPT: "none voluntary full (lazy)", "/proc/cmdline": "preempt=full"}, "lazy"),
+        (
+            {
+                VERSION: "#1 SMP PREEMPT_DYNAMIC",
+                PREEMPT: "none voluntary full (lazy)",
+                "/proc/cmdline": "preempt=full",
+            },
+            "lazy",
+        ),
         ({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "preempt=none preempt=voluntary"}, "voluntary"),
         ({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "xpreempt=none"}, "unknown"),
         ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.8.0"}, "full"),
         ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.14.0"}, "full or lazy"),
-        ({VERSION: "#1 SMP PREEMPT", RELEASE: "6.14.0", "/boot/config-6.14.0": "CONFIG_PREEMPT_LAZY=y\n"}, "lazy"),
-        ({VERSION: "#1 SMP", RELEASE: "5.10.0", "/boot/config-5.10.0": "CONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT is not set\n"}, "voluntary"),
-        ({VERSION: "#1 SMP", RELEASE: "5.10.0", "/boot/config-5.4.0": "CONFIG_PREEMPT_VOLUNTARY=y\n"}, "none or voluntary"),
+        (
+            {VERSION: "#1 SMP PREEMPT", RELEASE: "6.14.0", "/boot/config-6.14.0": "CONFIG_PREEMPT_LAZY=y\n"},
+            "lazy",
+        ),
+        (
+            {
+                VERSION: "#1 SMP",
+                RELEASE: "5.10.0",
+                "/boot/config-5.10.0": "CONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT is not set\n",
+            },
+            "voluntary",
+        ),
+        (
+            {VERSION: "#1 SMP", RELEASE: "5.10.0", "/boot/config-5.4.0": "CONFIG_PREEMPT_VOLUNTARY=y\n"},
+            "none or voluntary",
+        ),
         ({REALTIME: "1", VERSION: "#1 SMP"}, "PREEMPT_RT"),
         ({REALTIME: "0", VERSION: "#1 SMP PREEMPT"}, "full or lazy"),
         ({}, "unknown"),
@@ -134,7 +173,11 @@ def test_preemption_model(files: dict[str, str], model: str) -> None:
     ("files", "virtual", "emulated"),
     [
         ({"/proc/cpuinfo": "model name\t: QEMU TCG CPU version 2.5+\nflags\t: lm hypervisor\n"}, True, True),
-        ({"/proc/cpuinfo": "model name\t: QEMU Virtual CPU version 2.5+\nflags\t: lm hypervisor\n"}, True, True),
+        (
+            {"/proc/cpuinfo": "model name\t: QEMU Virtual CPU version 2.5+\nflags\t: lm hypervisor\n"},
+            True,
+            True,
+        ),
         (
             {
                 "/proc/cpuinfo": "model name\t: QEMU Virtual CPU version 2.5+\nflags\t: lm hypervisor\n",
@@ -143,12 +186,48 @@ def test_preemption_model(files: dict[str, str], model: str) -> None:
             True,
             False,
         ),
-        ({"/proc/cpuinfo": "CPU implementer\t: 0x00\nCPU part\t: 0x051\n", "/proc/device-tree/compatible": "linux,dummy-virt\0"}, True, True),
-        ({"/proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n", "/proc/device-tree/compatible": "linux,dummy-virt\0"}, True, "unknown"),
+        (
+            {
+                "/proc/cpuinfo": "CPU implementer\t: 0x00\nCPU part\t: 0x051\n",
+                "/proc/device-tree/compatible": "linux,dummy-virt\0",
+            },
+            True,
+            True,
+        ),
+        (
+            {
+                "/proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n",
+                "/proc/device-tree/compatible": "linux,dummy-virt\0",
+            },
+            True,
+            "unknown",
+        ),
         ({"/proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd08\n"}, "unknown", "unknown"),
-        ({"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "c5.metal", "/proc/cpuinfo": "flags\t: lm\n"}, False, False),
-        ({"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "/sys/class/dmi/id/product_name": "Surface Pro"}, False, False),
-        ({"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "/sys/class/dmi/id/product_name": "Virtual Machine"}, True, "unknown"),
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Amazon EC2",
+                "/sys/class/dmi/id/product_name": "c5.metal",
+                "/proc/cpuinfo": "flags\t: lm\n",
+            },
+            False,
+            False,
+        ),
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Microsoft Corporation",
+                "/sys/class/dmi/id/product_name": "Surface Pro",
+            },
+            False,
+            False,
+        ),
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Microsoft Corporation",
+                "/sys/class/dmi/id/product_name": "Virtual Machine",
+            },
+            True,
+            "unknown",
+        ),
     ],
 )
 def test_virtual_machine_or_not(files: dict[str, str], virtual: bool | str, emulated: bool | str) -> None:
@@ -159,7 +238,9 @@ def test_virtual_machine_or_not(files: dict[str, str], virtual: bool | str, emul
 def test_cgroup_v1_takes_the_tightest_group_on_the_way() -> None:
     base = {"/proc/self/cgroup": "4:memory:/box\n3:cpu,cpuacct:/box/job\n0::/x\n"}
     root = "/sys/fs/cgroup/cpu,cpuacct"
-    first = machines.texts(base | {f"{root}/cpu.rt_runtime_us": "950000", f"{root}/cpu.rt_period_us": "1000000"})
+    first = machines.texts(
+        base | {f"{root}/cpu.rt_runtime_us": "950000", f"{root}/cpu.rt_period_us": "1000000"}
+    )
     more = more_fact_paths(first)
     assert f"{root}/box/job/cpu.rt_runtime_us" in more
     assert f"{root}/box/cpu.rt_period_us" in more
@@ -169,13 +250,19 @@ def test_cgroup_v1_takes_the_tightest_group_on_the_way() -> None:
 
 
 def test_cgroup_v1_without_real_time_limit() -> None:
-    group = facts(machines.texts({"/proc/self/cgroup": "3:cpu:/\n", "/sys/fs/cgroup/cpu/cpu.shares": "1024"}))["scheduling"]["cgroup"]
+    group = facts(
+        machines.texts({"/proc/self/cgroup": "3:cpu:/\n", "/sys/fs/cgroup/cpu/cpu.shares": "1024"})
+    )["scheduling"]["cgroup"]
     assert group["rt_runtime_us"] == "none"
 
 
 def test_fair_server_of_each_cpu() -> None:
     base = "/sys/kernel/debug/sched/fair_server"
-    files = {f"{base}/cpu{cpu}/{name}": text for cpu in (0, 10) for name, text in (("runtime", "50000000"), ("period", "1000000000"))}
+    files = {
+        f"{base}/cpu{cpu}/{name}": text
+        for cpu in (0, 10)
+        for name, text in (("runtime", "50000000"), ("period", "1000000000"))
+    }
     server = facts(machines.texts(files))["scheduling"]["fair_server"]
     assert server == {cpu: {"runtime_ns": 50_000_000, "period_ns": 1_000_000_000} for cpu in ("0", "10")}
 
@@ -184,7 +271,10 @@ def test_a_configuration_that_is_cut_off_says_nothing() -> None:
     whole = machines.packed("CONFIG_PREEMPT_NONE=y\n" * 1000)
     files = machines.texts({VERSION: "#1 SMP PREEMPT_DYNAMIC"})
     assert facts(files | {"/proc/config.gz": whole})["kernel"]["preemption"]["model"] == "none"
-    assert facts(files | {"/proc/config.gz": {"base64": whole["base64"][:40]}})["kernel"]["preemption"]["model"] == "unknown"
+    assert (
+        facts(files | {"/proc/config.gz": {"base64": whole["base64"][:40]}})["kernel"]["preemption"]["model"]
+        == "unknown"
+    )
 
 
 def test_this_machine() -> None:
@@ -196,7 +286,14 @@ def test_this_machine() -> None:
 
 
 HOSTILE = st.one_of(
-    st.fixed_dictionaries({"text": st.one_of(st.text(max_size=200), st.from_regex(r"([A-Za-z_ ]+ *: *[0-9(\[]*[a-z)\]]*\n)*", fullmatch=True))}),
+    st.fixed_dictionaries(
+        {
+            "text": st.one_of(
+                st.text(max_size=200),
+                st.from_regex(r"([A-Za-z_ ]+ *: *[0-9(\[]*[a-z)\]]*\n)*", fullmatch=True),
+            )
+        }
+    ),
     st.fixed_dictionaries({"base64": st.text(max_size=40)}),
     st.fixed_dictionaries({"error": st.sampled_from(["ENOENT", "EPERM", ""])}),
     st.fixed_dictionaries({"directory": st.lists(st.text(max_size=5), max_size=3)}),
@@ -208,7 +305,12 @@ HOSTILE = st.one_of(
 )
 PATHS = st.one_of(
     st.sampled_from([path.replace("[0-9]*", "0") for path in FACT_PATHS]),
-    st.sampled_from([f"{machines.CPU}/cpu99999/cpuidle/state9/disable", f"{machines.CPU}/cpu99999/cpufreq/scaling_governor"]),
+    st.sampled_from(
+        [
+            f"{machines.CPU}/cpu99999/cpuidle/state9/disable",
+            f"{machines.CPU}/cpu99999/cpufreq/scaling_governor",
+        ]
+    ),
     st.text(max_size=30),
 )
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where a target's kernel modules come from, and what is said where there are none. No module is loaded: that is for the lab."""
+"""Where a target's kernel modules come from, and what is said where there are none.
+
+No module is loaded: that is for the lab.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,12 @@ KERNEL = Kernel(RELEASE, "", "x86_64", signed_only=False)
 class Board:
     """A target with these files and folders; what runs on it runs here."""
 
-    def __init__(self, files: dict[str, str | None], folders: dict[str, list[str]] | None = None, name: str = "ssh://board") -> None:
+    def __init__(
+        self,
+        files: dict[str, str | None],
+        folders: dict[str, list[str]] | None = None,
+        name: str = "ssh://board",
+    ) -> None:
         self.files, self.folders, self.name, self.machine = files, folders or {}, name, "x86_64"
         self.ran: list[list[str]] = []
 
@@ -43,7 +51,13 @@ class Board:
         answers: dict[str, dict[str, Any]] = {}
         for path in paths:
             text = self.files.get(path)
-            answers[path] = {"directory": self.folders[path]} if path in self.folders else {"error": "ENOENT"} if text is None else {"text": text}
+            answers[path] = (
+                {"directory": self.folders[path]}
+                if path in self.folders
+                else {"error": "ENOENT"}
+                if text is None
+                else {"text": text}
+            )
         return answers
 
     def which(self, program: str) -> str | None:
@@ -86,7 +100,13 @@ def test_the_abi_is_that_of_the_modules() -> None:
     [
         ({"/proc/modules": None}, "takes no modules; measure with space user over another path"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
-        ({}, f"no headers of the kernel {RELEASE} on ssh://board; apt-get install linux-headers-{RELEASE} make gcc"),
+        (
+            {},
+            (
+                f"no headers of the kernel {RELEASE} on ssh://board; apt-get install "
+                f"linux-headers-{RELEASE} make gcc"
+            ),
+        ),
     ],
 )
 def test_why_there_are_none_and_the_way_out(files: dict[str, str | None], says: str) -> None:
@@ -114,7 +134,9 @@ def build_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the sources of the tree, with the target's own headers; the second time nothing is built."""
     folder = tmp_path / "headers"
-    board = Board(headers(folder, "cd $(M) && for name in " + " ".join(MODULES) + "; do cat core.c >$$name.ko; done"))
+    board = Board(
+        headers(folder, "cd $(M) && for name in " + " ".join(MODULES) + "; do cat core.c >$$name.ko; done")
+    )
     build_in(folder, monkeypatch)
     files = find(board, MODULES[:1])
     assert [Path(file).name for file in files] == ["rtgauge_core.ko"]
@@ -126,12 +148,16 @@ def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.M
         find(board, MODULES[:1])
 
 
-def test_a_module_that_this_kernel_has_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_this_kernel_has_not_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The task on a co-kernel is built only where the kernel has that co-kernel."""
     folder = tmp_path / "headers"
     board = Board(headers(folder, "cd $(M) && touch rtgauge_core.ko"))
     build_in(folder, monkeypatch)
-    with pytest.raises(NoModules, match=rf"rtgauge_periodic_cobalt is not for the kernel {re.escape(RELEASE)}"):
+    with pytest.raises(
+        NoModules, match=rf"rtgauge_periodic_cobalt is not for the kernel {re.escape(RELEASE)}"
+    ):
         find(board, ["rtgauge_core", "rtgauge_periodic_cobalt"])
 
 
@@ -139,7 +165,9 @@ def test_a_build_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     folder = tmp_path / "headers"
     board = Board(headers(folder, "echo 'core.c:7: error: no such thing'; exit 1"))
     build_in(folder, monkeypatch)
-    with pytest.raises(NoModules, match=r"could not be built on ssh://board \(.*core.c:7: error: no such thing"):
+    with pytest.raises(
+        NoModules, match=r"could not be built on ssh://board \(.*core.c:7: error: no such thing"
+    ):
         find(board)
     assert not list(tmp_path.glob("cache/rtgauge/kmod/*/*.ko"))
 
@@ -148,18 +176,25 @@ def module(folder: Path, name: str, words: dict[str, str]) -> None:
     """An object file with what modinfo reads."""
     text = "".join(f'.asciz \\"{key}={value}\\"\\n' for key, value in words.items())
     source = f'__asm__(".section .modinfo,\\"a\\"\\n" "{text}");\n'
-    subprocess.run(["gcc", "-x", "c", "-c", "-o", folder / f"{name}.ko", "-"], input=source, text=True, check=True)
+    subprocess.run(
+        ["gcc", "-x", "c", "-c", "-o", folder / f"{name}.ko", "-"], input=source, text=True, check=True
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"vermagic": "6.1.0-other SMP", "rtgauge_abi": ABI}, f"was built for the kernel 6.1.0-other (vermagic), and this is {RELEASE}"),
+        (
+            {"vermagic": "6.1.0-other SMP", "rtgauge_abi": ABI},
+            f"was built for the kernel 6.1.0-other (vermagic), and this is {RELEASE}",
+        ),
         ({"vermagic": f"{RELEASE} SMP", "rtgauge_abi": "9"}, f"has ABI 9, and this rtgauge needs ABI {ABI}"),
         ({"vermagic": f"{RELEASE} SMP"}, "has ABI (none)"),
     ],
 )
-def test_modules_of_ones_own_are_compared_with_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], says: str) -> None:
+def test_modules_of_ones_own_are_compared_with_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], says: str
+) -> None:
     monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
     with pytest.raises(NoModules, match=r"there is no rtgauge_core\.ko"):
         find(Board(dict(PLAIN)))
@@ -176,7 +211,9 @@ def test_modules_of_ones_own_that_fit_are_taken(tmp_path: Path, monkeypatch: pyt
     assert find(Board(dict(PLAIN)), ["rtgauge_wire"]) == [str(tmp_path / "rtgauge_wire.ko")]
 
 
-def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
     for release in (RELEASE, "5.4.301"):
         (tmp_path / release).mkdir()
@@ -202,7 +239,10 @@ def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, say
     assert "\n" not in text
 
 
-@pytest.mark.parametrize(("lockdown", "enforced", "signed"), [("[integrity]", "N", True), ("[none] integrity", "Y", True), ("[none] integrity", "N", False)])
+@pytest.mark.parametrize(
+    ("lockdown", "enforced", "signed"),
+    [("[integrity]", "N", True), ("[none] integrity", "Y", True), ("[none] integrity", "N", False)],
+)
 def test_who_loads_signed_modules_only(lockdown: str, enforced: str, signed: bool) -> None:
     files = {"/sys/kernel/security/lockdown": lockdown, "/sys/module/module/parameters/sig_enforce": enforced}
     assert Kernel.of(Board({**PLAIN, **files})).signed_only is signed  # pyright: ignore[reportArgumentType]

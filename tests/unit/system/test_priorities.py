@@ -10,15 +10,24 @@ from rtgauge.system.deployment.stages import Write
 from rtgauge.system.priorities import Controller, controller_actions
 
 
-def stat(tid: int, name: str, policy: int, priority: int, process: int | None = None) -> dict[str, dict[str, str]]:
+def stat(
+    tid: int, name: str, policy: int, priority: int, process: int | None = None
+) -> dict[str, dict[str, str]]:
     """A thread's stat: field 22 is its start time, 40 its priority, 41 its policy."""
     fields = ["S", *["0"] * 18, str(1000 + tid), *["0"] * 17, str(priority), str(policy), "0", "0"]
     return {f"/proc/{process or tid}/task/{tid}/stat": {"text": f"{tid} ({name}) {' '.join(fields)}\n"}}
 
 
-def done(files: dict[str, dict[str, str]], *raised: str, measured: int = 98) -> tuple[dict[str, str], list[str]]:
+def done(
+    files: dict[str, dict[str, str]], *raised: str, measured: int = 98
+) -> tuple[dict[str, str], list[str]]:
     actions, missing = controller_actions(Controller(raised), files, own=[7], measured=measured)
-    return {one.path.split(":")[1]: one.value for action in actions if isinstance(action, Write) for one in action.settings}, missing
+    return {
+        one.path.split(":")[1]: one.value
+        for action in actions
+        if isinstance(action, Write)
+        for one in action.settings
+    }, missing
 
 
 MACHINE = (
@@ -37,7 +46,13 @@ MACHINE = (
 
 
 def test_the_papers_priorities() -> None:
-    assert done(MACHINE)[0] == {"7": "fifo 10 reset-on-fork", "8": "fifo 10 reset-on-fork", "20": "fifo 80", "21": "rr 80", "52": "fifo 80"}
+    assert done(MACHINE)[0] == {
+        "7": "fifo 10 reset-on-fork",
+        "8": "fifo 10 reset-on-fork",
+        "20": "fifo 80",
+        "21": "rr 80",
+        "52": "fifo 80",
+    }
 
 
 def test_irq_threads_are_raised_by_their_device_and_kernel_threads_by_name() -> None:
@@ -53,7 +68,10 @@ def test_the_cap_is_below_what_is_measured() -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["/proc/1/task/2/stat", "/proc/7/task/7/stat", "/sys/kernel/irq/1/actions"]), st.builds(lambda t: {"text": t}, st.text()))
+    st.dictionaries(
+        st.sampled_from(["/proc/1/task/2/stat", "/proc/7/task/7/stat", "/sys/kernel/irq/1/actions"]),
+        st.builds(lambda t: {"text": t}, st.text()),
+    )
 )
 def test_any_text_is_survived(files: dict[str, dict[str, str]]) -> None:
     controller_actions(Controller(("a", "(")), files, own=[7], measured=98)

@@ -19,13 +19,20 @@ INSTALLED = "/usr/realtime/share/rtai/config-rtai-5.3.4"
 
 
 def extension(files: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = facts({"/proc/rtai": {"directory": []}, **machines.texts(files)})["kernel"]["extension"]
+    found: dict[str, Any] = facts({"/proc/rtai": {"directory": []}, **machines.texts(files)})["kernel"][
+        "extension"
+    ]
     return found
 
 
 def test_what_rtai_says_of_itself() -> None:
-    modules = "rtai_sched 237568 0 - Live 0xffffffffa006b000\nrtai_hal 434176 1 rtai_sched, Live 0xffffffffa0000000\next4 1 0 - Live 0x0\n"
-    found = extension({rtai.HAL: HAL, rtai.SCHEDULER: SCHEDULER, rtai.MODULES: modules, INSTALLED: "CONFIG_MODULES=y\n"})
+    modules = (
+        "rtai_sched 237568 0 - Live 0xffffffffa006b000\nrtai_hal 434176 1 rtai_sched, Live "
+        "0xffffffffa0000000\next4 1 0 - Live 0x0\n"
+    )
+    found = extension(
+        {rtai.HAL: HAL, rtai.SCHEDULER: SCHEDULER, rtai.MODULES: modules, INSTALLED: "CONFIG_MODULES=y\n"}
+    )
     assert found == {
         "name": "RTAI",
         "version": "5.3.4",
@@ -34,7 +41,12 @@ def test_what_rtai_says_of_itself() -> None:
         "modules": ["rtai_hal", "rtai_sched"],
         "scheduler": "LXRT Real Time",
         "cpu_number": 1,
-        "calibration": {"time_base_hz": 1_000_000_000, "user_latency_ns": 461_512, "kernel_latency_ns": 312_521, "setup_to_firing_ns": 140},
+        "calibration": {
+            "time_base_hz": 1_000_000_000,
+            "user_latency_ns": 461_512,
+            "kernel_latency_ns": 312_521,
+            "setup_to_firing_ns": 140,
+        },
         "tasks": 0,
         "forced_soft": {"traps": 0, "system_calls": 0},
     }
@@ -47,9 +59,15 @@ def test_of_several_cpus_all_are_rtais() -> None:
 
 def test_isolated_cpus_tasks_and_forced_transitions() -> None:
     task = "5          1000000     No   No  0x1    1:1   0      1    321   ffff88800ea30000   12\n"
-    scheduler = SCHEDULER.replace("traps 0, syscalls 0", "traps 2, syscalls 17").replace("TIMED\n", task + "TIMED\n")
+    scheduler = SCHEDULER.replace("traps 0, syscalls 0", "traps 2, syscalls 17").replace(
+        "TIMED\n", task + "TIMED\n"
+    )
     found = extension({rtai.HAL: HAL.replace("RTAI: 0x0", "RTAI: 0xe"), rtai.SCHEDULER: scheduler})
-    assert (found["isolated_cpus"], found["tasks"], found["forced_soft"]) == ("1-3", 1, {"traps": 2, "system_calls": 17})
+    assert (found["isolated_cpus"], found["tasks"], found["forced_soft"]) == (
+        "1-3",
+        1,
+        {"traps": 2, "system_calls": 17},
+    )
 
 
 def test_nothing_is_guessed() -> None:
@@ -68,7 +86,9 @@ def test_hostile_files_never_raise(seed: int) -> None:
         letters = list(text)
         for _ in range(chance.randrange(1, 60)):
             at = chance.randrange(len(letters))
-            letters[at : at + chance.randrange(9)] = chance.choice(["9" * 30, "-", "\0", "\x1b[2J", "0x", "\n", "ffffffffffffffffffff", ""])
+            letters[at : at + chance.randrange(9)] = chance.choice(
+                ["9" * 30, "-", "\0", "\x1b[2J", "0x", "\n", "ffffffffffffffffffff", ""]
+            )
         texts[path] = "".join(letters)
     found = extension(texts)
     assert found["name"] == "RTAI"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which of RTAI's modules a target needs, where they are found, and what is said where they are not. None is loaded: that is for a guest."""
+"""Which of RTAI's modules a target needs, where they are found, and what is said where they are not.
+
+None is loaded: that is for a guest.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def found(board: RtaiBoard, calibration: tuple[int, int] | None = None) -> list[
 
 
 def test_modules_that_are_loaded_are_left_alone() -> None:
-    assert found(RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"})) == []
+    assert (
+        found(RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"}))
+        == []
+    )
 
 
 def test_the_missing_one_is_loaded_with_the_calibration() -> None:
@@ -50,7 +56,10 @@ def test_further_modules_are_loaded_where_they_are_apart() -> None:
     base = [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko kernel_latency=2 user_latency=1"]
     own = [f"{OPT}/rtai_mbx.ko", f"{OPT}/latency_rt.ko period=9"]
     assert rtai_modules(board, (1, 2), more) == [*base, *own]  # pyright: ignore[reportArgumentType]
-    loaded = RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"}, {OPT: [*FILES, "rtai_mbx.ko", "latency_rt.ko"]})
+    loaded = RtaiBoard(
+        {**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"},
+        {OPT: [*FILES, "rtai_mbx.ko", "latency_rt.ko"]},
+    )
     assert rtai_modules(loaded, (1, 2), more) == own  # pyright: ignore[reportArgumentType]
 
 
@@ -67,7 +76,13 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
         ({"/proc/modules": None}, "takes no modules"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         ({"/proc/ipipe/version": None}, "this kernel is not RTAI's: it has no I-pipe"),
-        ({}, "rtai_hal and rtai_sched are not loaded, and not in /usr/realtime/modules, /opt/rtai/modules; install RTAI there"),
+        (
+            {},
+            (
+                "rtai_hal and rtai_sched are not loaded, and not in /usr/realtime/modules, "
+                "/opt/rtai/modules; install RTAI there"
+            ),
+        ),
     ],
 )
 def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:

@@ -22,7 +22,10 @@ class World:
         self.facts: dict[str, Any] = {}
         self.options: dict[str, str] = {}
         self.parameters: dict[str, str] = {}
-        self.files: dict[str, str] = {"/sys/devices/system/cpu/online": "0-3", "/proc/sys/kernel/osrelease": "1"}
+        self.files: dict[str, str] = {
+            "/sys/devices/system/cpu/online": "0-3",
+            "/proc/sys/kernel/osrelease": "1",
+        }
         self.missing: set[str] = set()
         self.put("cpu.possible", "0-3")
         self.put("kernel.architecture", MACHINES[rule.architectures[0]])
@@ -108,6 +111,9 @@ class World:
         """(facts, files) as the audit takes them."""
         words = [f"{name}={value}" if value else name for name, value in self.parameters.items()]
         self.put("kernel.cmdline", " ".join(["quiet", *words]))
-        lines = [f"CONFIG_{name}={value}" if value != "n" else f"# CONFIG_{name} is not set" for name, value in self.options.items()]
+        lines = [
+            f"CONFIG_{name}={value}" if value != "n" else f"# CONFIG_{name} is not set"
+            for name, value in self.options.items()
+        ]
         files = texts(self.files | {"/boot/config-1": "\n".join(["CONFIG_64BIT=y", *lines, ""])})
         return self.facts, files | {path: {"error": "ENOENT"} for path in self.missing}

@@ -74,7 +74,12 @@ def test_what_is_none_is_refused_in_one_line(text: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@given(st.text(st.sampled_from("aZ09.-_@:/[]%$'\"`;&|<>(){}\\ \n\t\0é~*?!#="), max_size=30).map(lambda rest: f"ssh://{rest}") | st.text(max_size=40))
+@given(
+    st.text(st.sampled_from("aZ09.-_@:/[]%$'\"`;&|<>(){}\\ \n\t\0é~*?!#="), max_size=30).map(
+        lambda rest: f"ssh://{rest}"
+    )
+    | st.text(max_size=40)
+)
 @example("ssh://x@-F/tmp/evil")
 def test_whatever_is_taken_is_harmless(text: str) -> None:
     try:
@@ -87,7 +92,10 @@ def test_whatever_is_taken_is_harmless(text: str) -> None:
         return
     assert not address.host.startswith("-")
     assert set(address.host) <= set(string.ascii_letters + string.digits + "._-:%")
-    assert address.user is None or (not address.user.startswith("-") and set(address.user) <= set(string.ascii_letters + string.digits + "._+@-"))
+    assert address.user is None or (
+        not address.user.startswith("-")
+        and set(address.user) <= set(string.ascii_letters + string.digits + "._+@-")
+    )
     assert address.port is None or 0 < address.port < 65536
     assert parse_address(address.name) == address
 
@@ -99,7 +107,10 @@ def test_a_guest_of_the_lab_has_a_name_and_no_host_yet() -> None:
     assert target_name("lab:debian-rt") == "lab:debian-rt"
 
 
-@pytest.mark.parametrize("text", ["lab:", "lab:-x", "lab:A", "lab:a/b", "lab:a b", "lab:../x", "lab:" + "a" * 33, "lab:a\n", "lab:ä"])
+@pytest.mark.parametrize(
+    "text",
+    ["lab:", "lab:-x", "lab:A", "lab:a/b", "lab:a b", "lab:../x", "lab:" + "a" * 33, "lab:a\n", "lab:ä"],
+)
 def test_what_names_no_guest_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no guest of the lab"):
         parse_address(text)

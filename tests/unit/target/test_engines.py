@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The engine of other architectures: found or built once, started by QEMU's user emulation; else the command is named."""
+"""The engine of other architectures: found or built once, started by QEMU's user emulation; else the command
+is named.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", EMULATORS)
-def test_an_engine_is_built_once_and_runs_there(machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_is_built_once_and_runs_there(
+    machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
@@ -36,9 +40,17 @@ def test_an_engine_is_built_once_and_runs_there(machine: str, cache: Path, monke
     assert engine_for(machine) == path
     assert path.stat().st_mtime_ns == built
     assert path.stat().st_size < ENGINE_LIMIT_BYTES
-    run = subprocess.run([EMULATORS[machine], path, "version"], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    run = subprocess.run(
+        [EMULATORS[machine], path, "version"], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     assert run.stdout == f"rtgauge-engine {rtgauge.__version__}\n"
-    read = subprocess.run([EMULATORS[machine], path, "read", "/proc/sys/kernel/ostype"], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    read = subprocess.run(
+        [EMULATORS[machine], path, "read", "/proc/sys/kernel/ostype"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
     answer = json.loads(read.stdout)
     assert answer["files"]["/proc/sys/kernel/ostype"] == {"text": "Linux\n"}
     assert answer["time_ns"] > 0
@@ -55,7 +67,15 @@ def test_it_measures_there(machine: str, cache: Path, monkeypatch: pytest.Monkey
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    options = ["--policy=other", "--interval-ns=10000000", "--count=20", "--warm-up-ns=0", "--dma-latency-us=-1", "--memory-lock=off", "--cpu=0"]
+    options = [
+        "--policy=other",
+        "--interval-ns=10000000",
+        "--count=20",
+        "--warm-up-ns=0",
+        "--dma-latency-us=-1",
+        "--memory-lock=off",
+        "--cpu=0",
+    ]
     command = [EMULATORS[machine], engine_for(machine), "wakeup", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
         assert engine.stdin is not None
@@ -111,7 +131,9 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_relative_cache_folder_is_not_taken(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_cache_folder_is_not_taken(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     built = engine_for("armv7l")
     expected = tmp_path / ".cache" / built.relative_to(cache)

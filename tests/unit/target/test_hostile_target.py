@@ -90,7 +90,11 @@ def test_errors_without_end_fill_no_disk(connection, monkeypatch, tmp_path):
     assert channel.skip_to_mark()
     assert channel.line(100) == b"begun\n"
     descriptors = Path("/proc/self/fd")
-    files = [target for entry in descriptors.iterdir() if (target := os.path.realpath(entry)).startswith(str(tmp_path))]
+    files = [
+        target
+        for entry in descriptors.iterdir()
+        if (target := os.path.realpath(entry)).startswith(str(tmp_path))
+    ]
     channel.process.terminate()
     channel.kill()
     assert files == []
@@ -108,7 +112,10 @@ def follow(connection, body):
     """A program of a session, and what ends it."""
     channel = connection.channel(f"echo 1; echo '{ATTACHED.decode().strip()}'; {body}")
     keeper = LeaseKeeper()
-    return SshGuarded(connection, "engine", channel, "/tmp/none", keeper=keeper, log=None), lambda: (channel.kill(), keeper.close())
+    return SshGuarded(connection, "engine", channel, "/tmp/none", keeper=keeper, log=None), lambda: (
+        channel.kill(),
+        keeper.close(),
+    )
 
 
 def test_a_program_that_falls_silent(connection, monkeypatch):
@@ -125,13 +132,18 @@ def test_a_target_that_falls_silent(connection, monkeypatch):
     """It is asked whether it is there long before the time that the program may take."""
     monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
     program, end = follow(connection, "exec sleep 1000")
-    monkeypatch.setattr(connection, "run", lambda *_: (_ for _ in ()).throw(ConnectionBroken("board does not answer")))
+    monkeypatch.setattr(
+        connection, "run", lambda *_: (_ for _ in ()).throw(ConnectionBroken("board does not answer"))
+    )
     with pytest.raises(ConnectionBroken, match="board does not answer"):
         list(program.lines(3600))
     end()
 
 
-@pytest.mark.parametrize("line", ["[]", "1", '"x"', "null", "x", "{", "[" * 1000, '{"type":"error"}', '{"type":1}', '{"type":"guard"'])
+@pytest.mark.parametrize(
+    "line",
+    ["[]", "1", '"x"', "null", "x", "{", "[" * 1000, '{"type":"error"}', '{"type":1}', '{"type":"guard"'],
+)
 def test_a_guards_line_that_is_none(line):
     target = object.__new__(SshTarget)
     target.name, target.restored_before, target._wait_s, target._at_held = "ssh://board", [], 0.0, None
@@ -141,10 +153,18 @@ def test_a_guards_line_that_is_none(line):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("answer", ["[]", "{}", '{"files": []}', '{"time_ns": 1, "files": {"x": 1}}', '{"time_ns": true, "files": {}}'])
-@pytest.mark.parametrize("more", ["", '{"time_ns": 1, "files": {"x": {"text": 1}}}', '{"time_ns": 1, "files": {"x": {"directory": [1]}}}'])
+@pytest.mark.parametrize(
+    "answer",
+    ["[]", "{}", '{"files": []}', '{"time_ns": 1, "files": {"x": 1}}', '{"time_ns": true, "files": {}}'],
+)
+@pytest.mark.parametrize(
+    "more",
+    ["", '{"time_ns": 1, "files": {"x": {"text": 1}}}', '{"time_ns": 1, "files": {"x": {"directory": [1]}}}'],
+)
 def test_an_answer_of_read_that_is_none(connection, answer, more):
-    monkey = SimpleNamespace(run=lambda *_: SimpleNamespace(stdout=(more or answer).encode(), status=0), address=connection.address)
+    monkey = SimpleNamespace(
+        run=lambda *_: SimpleNamespace(stdout=(more or answer).encode(), status=0), address=connection.address
+    )
     with pytest.raises(MeasureError, match="verb read failed"):
         read_files(monkey, "engine", ["x"])
 
@@ -159,7 +179,11 @@ class Fetching(SshTarget):
 
 
 @pytest.mark.parametrize(
-    ("script", "error", "says"), [("exec cat /dev/zero", MeasureError, "larger than all"), ("exec sleep 1000", ConnectionBroken, "does not answer")]
+    ("script", "error", "says"),
+    [
+        ("exec cat /dev/zero", MeasureError, "larger than all"),
+        ("exec sleep 1000", ConnectionBroken, "does not answer"),
+    ],
 )
 def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, says):
     target = Fetching(connection, script)

@@ -34,7 +34,9 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
     return write
 
 
-def test_a_verb_that_hangs_is_killed_and_named(engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verb_that_hangs_is_killed_and_named(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine(f"{LOCKED}\nexec sleep 1000")
     with LocalTarget("test", "a test") as target:
         monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
@@ -44,8 +46,13 @@ def test_a_verb_that_hangs_is_killed_and_named(engine: Callable[[str], Path], mo
             target.read(["/proc/version"])
 
 
-def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    engine(f'echo \'{{"type":"guard"}}\'; cat; until [ -e {tmp_path}/go ]; do sleep 0.05; done; : >{tmp_path}/restored')
+def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine(
+        f'echo \'{{"type":"guard"}}\'; cat; until [ -e {tmp_path}/go ]; do sleep 0.05; done; : '
+        f">{tmp_path}/restored"
+    )
     monkeypatch.setattr(local, "END_PATIENCE_S", 0.01)
     target = LocalTarget("test", "a test")
     target.close()

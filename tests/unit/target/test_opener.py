@@ -12,7 +12,14 @@ from rtgauge.target import opener
 from rtgauge.target.guard_error import guard_error, held_text
 from rtgauge.target.opener import TargetOpener
 
-HOLDER: dict[str, Any] = {"lock": "/run/rtgauge/lock", "run": "quick-1", "label": "rtgauge run", "pid": 7, "silent_ns": None, "lease_left_ns": 9 * 10**9}
+HOLDER: dict[str, Any] = {
+    "lock": "/run/rtgauge/lock",
+    "run": "quick-1",
+    "label": "rtgauge run",
+    "pid": 7,
+    "silent_ns": None,
+    "lease_left_ns": 9 * 10**9,
+}
 HOLDER |= {"left_ns": None, "elsewhere": False}
 NEXT = HOLDER | {"run": "quick-2", "pid": 8, "left_ns": 90 * 10**9}
 
@@ -36,7 +43,9 @@ def a_held_machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_without_wait_it_is_refused_at_once_and_says_how_to_wait(holders: list[dict[str, Any]]) -> None:
     holders.append(HOLDER)
     reasons: list[str] = []
-    with pytest.raises(LockedError, match=r"held by run quick-1, rtgauge run \(pid 7\); .*\(--wait TIME waits for it\)"):
+    with pytest.raises(
+        LockedError, match=r"held by run quick-1, rtgauge run \(pid 7\); .*\(--wait TIME waits for it\)"
+    ):
         TargetOpener(waits=reasons.append).open("local", "mine", "label", 1)
     assert not reasons
 
@@ -46,8 +55,14 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
     reasons: list[str] = []
     assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
     assert reasons == [
-        "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until it has ended, or end it",
-        "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); it needs about 1 min 30 s more; wait until it has ended, or end it",
+        (
+            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until it has "
+            "ended, or end it"
+        ),
+        (
+            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); it needs about 1 "
+            "min 30 s more; wait until it has ended, or end it"
+        ),
     ]
 
 
@@ -82,17 +97,30 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
     [
         (
             {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
-            "nothing was heard of its host for 42 s, and its lease ends in 1 min 20 s; wait for that, or end it: ",
+            (
+                "nothing was heard of its host for 42 s, and its lease ends in 1 min 20 s; wait for "
+                "that, or end it: "
+            ),
         ),
-        ({"silent_ns": 900 * 10**9, "lease_left_ns": 0}, "its lease is over, and its guard is stopped or hangs; end it: "),
+        (
+            {"silent_ns": 900 * 10**9, "lease_left_ns": 0},
+            "its lease is over, and its guard is stopped or hangs; end it: ",
+        ),
     ],
 )
-def test_of_a_host_that_is_gone_the_lease_is_said_and_the_command_that_ends_it(changed: dict[str, Any], said: str) -> None:
+def test_of_a_host_that_is_gone_the_lease_is_said_and_the_command_that_ends_it(
+    changed: dict[str, Any], said: str
+) -> None:
     assert held_text(HOLDER | changed).endswith(f"{said}rtgauge restore --release")
-    assert held_text(HOLDER | changed, "ssh://board").endswith(f"{said}rtgauge restore --release --target ssh://board")
+    assert held_text(HOLDER | changed, "ssh://board").endswith(
+        f"{said}rtgauge restore --release --target ssh://board"
+    )
 
 
 def test_a_holder_that_this_user_may_not_see() -> None:
     unknown = dict.fromkeys(HOLDER) | {"elsewhere": False}
-    assert held_text(unknown) == "this machine is held by a run that this user may not see; wait until it has ended, or end it"
+    assert (
+        held_text(unknown)
+        == "this machine is held by a run that this user may not see; wait until it has ended, or end it"
+    )
     assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})

@@ -23,7 +23,14 @@ from tests.unit.records import step
 SESSION = {"run_id": "r", "boot_id": "b", "lease_ns": 10}
 NAME = "rtgauge-0123456789abcdef"
 PLACE = {"name": "program-00000001"}
-PART = {"kept": {"name": "program-00000002"}, "argv": ["a"], "wanted": {}, "notes": [], "pids": [1], "cpu_ticks_begin": None}
+PART = {
+    "kept": {"name": "program-00000002"},
+    "argv": ["a"],
+    "wanted": {},
+    "notes": [],
+    "pids": [1],
+    "cpu_ticks_begin": None,
+}
 KEPT = {
     "key": step([1])[0].key.model_dump_json(),
     "started": "2026-11-21T10:00:00Z",
@@ -54,7 +61,10 @@ def test_whole_ones_are_taken() -> None:
 def test_a_session_with_a_wrong_part_is_none(name: str, value: Any) -> None:
     found = Session.from_json(json.dumps({**SESSION, name: value}).encode())
     assert found is None or type(value) is type(SESSION[name])
-    assert Session.from_json(json.dumps({key: value for key, value in SESSION.items() if key != name}).encode()) is None
+    assert (
+        Session.from_json(json.dumps({key: value for key, value in SESSION.items() if key != name}).encode())
+        is None
+    )
 
 
 @given(JSON)
@@ -78,18 +88,35 @@ def test_a_step_with_a_wrong_part_is_none(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/", "..", "/tmp/rtgauge-0123456789abcdef", "rtgauge-0123456789abcdef/../../x", "rtgauge-$(touch x)", f"{NAME}\n", NAME.upper(), NAME[:-1]]
+    "name",
+    [
+        "",
+        "/",
+        "..",
+        "/tmp/rtgauge-0123456789abcdef",
+        "rtgauge-0123456789abcdef/../../x",
+        "rtgauge-$(touch x)",
+        f"{NAME}\n",
+        NAME.upper(),
+        NAME[:-1],
+    ],
 )
 def test_a_session_is_named_by_nothing_else(name: str) -> None:
     assert session_name({"name": name}) is None
 
 
-@pytest.mark.parametrize("place", ["/bin", "..", "program-1", "program-00000001/..", "program-00000001\n", "engine", "", "files-0000000g"])
+@pytest.mark.parametrize(
+    "place",
+    ["/bin", "..", "program-1", "program-00000001/..", "program-00000001\n", "engine", "", "files-0000000g"],
+)
 def test_a_step_whose_programs_or_files_are_elsewhere_is_none(place: str) -> None:
     """What is fetched from the folder of files is removed there."""
     assert read_step_state({**KEPT, "program": {"name": place}}) is None
     assert read_step_state({**KEPT, "files": place}) is None
-    assert read_step_state({**KEPT, "load": {**KEPT["load"], "parts": [{**PART, "kept": {"name": place}}]}}) is None
+    assert (
+        read_step_state({**KEPT, "load": {**KEPT["load"], "parts": [{**PART, "kept": {"name": place}}]}})
+        is None
+    )
 
 
 class Board:
@@ -103,7 +130,13 @@ class Board:
         """Like SshConnection.run."""
         environment = {**os.environ, "TMPDIR": str(self.tmp), "HOME": str(self.tmp / "home")}
         given = {"input": send} if isinstance(send, bytes) else {"stdin": send}
-        done = subprocess.run(["/bin/sh", "-c", body, "mark", *words], capture_output=True, env=environment, check=False, **given)
+        done = subprocess.run(
+            ["/bin/sh", "-c", body, "mark", *words],
+            capture_output=True,
+            env=environment,
+            check=False,
+            **given,
+        )
         return Answer(done.returncode, done.stdout, done.stderr.decode())
 
 
@@ -112,7 +145,9 @@ def an_engine(path: Path, proof: Path) -> None:
     path.chmod(0o700)
 
 
-def test_the_folder_of_a_session_is_found_and_its_engine_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_a_session_is_found_and_its_engine_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever lies there is not run."""
     ours, proof = tmp_path / "ours", tmp_path / "proof"
     ours.write_bytes(b"our engine")
@@ -132,7 +167,9 @@ def test_the_folder_of_a_session_is_found_and_its_engine_is_replaced(tmp_path: P
 
 
 @pytest.mark.parametrize("wrong", ["link", "mode", "file"])
-def test_a_folder_that_others_could_have_made_is_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_a_folder_that_others_could_have_made_is_no_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
     ours, real = tmp_path / "ours", tmp_path / "real"
     ours.write_bytes(b"our engine")
     monkeypatch.setattr(ssh_folder, "engine_for", lambda _: ours)

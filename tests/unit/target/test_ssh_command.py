@@ -15,7 +15,9 @@ from rtgauge.target.ssh_connection import remote_command
 from tests.support.patience import PATIENCE_S
 
 SHELLS = [["sh"], ["bash"], ["busybox", "sh"]]
-WORDS = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40), max_size=4)
+WORDS = st.lists(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40), max_size=4
+)
 MARK = "mark-1"
 
 
@@ -36,7 +38,12 @@ def test_hostile_words_arrive_whole(shell: list[str], words: list[str]) -> None:
 
 @pytest.mark.parametrize("status", [0, 1, 3, 137, 255])
 def test_the_exit_status_is_told_also_where_the_command_leaves_at_once(status: int) -> None:
-    done = subprocess.run(["sh", "-c", remote_command(f"exit {status}", [], MARK)], capture_output=True, check=True, timeout=PATIENCE_S)
+    done = subprocess.run(
+        ["sh", "-c", remote_command(f"exit {status}", [], MARK)],
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
     assert done.stderr == f"{MARK} {status}\n".encode()
 
 

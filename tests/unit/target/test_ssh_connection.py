@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The folders of ssh's control sockets: those that a killed process left are removed by the next one, and only those."""
+"""The folders of ssh's control sockets: those that a killed process left are removed by the next one, and
+only those.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ def gone() -> int:
 def test_what_killed_processes_left_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory(prefix="rtg-") as place, socket.socket(socket.AF_UNIX) as master:
         monkeypatch.setenv("XDG_RUNTIME_DIR", place)
-        dead, lives, connected, other = (Path(place, name) for name in (f"rtg-ssh-{gone()}-a", f"rtg-ssh-{os.getpid()}-b", f"rtg-ssh-{gone()}-c", "rtg-ssh-x"))
+        dead, lives, connected, other = (
+            Path(place, name)
+            for name in (
+                f"rtg-ssh-{gone()}-a",
+                f"rtg-ssh-{os.getpid()}-b",
+                f"rtg-ssh-{gone()}-c",
+                "rtg-ssh-x",
+            )
+        )
         for folder in (dead, lives, connected, other):
             folder.mkdir()
             (folder / "left").write_text("")
@@ -34,7 +44,9 @@ def test_what_killed_processes_left_is_removed(monkeypatch: pytest.MonkeyPatch) 
         master.listen()
         connection = SshConnection(SshAddress("board", "root", 22))
         try:
-            assert sorted(path.name for path in Path(place).iterdir() if (path / "left").exists()) == sorted([lives.name, connected.name, other.name])
+            assert sorted(path.name for path in Path(place).iterdir() if (path / "left").exists()) == sorted(
+                [lives.name, connected.name, other.name]
+            )
         finally:
             connection.close()
         assert {path.name for path in Path(place).iterdir()} == {lives.name, connected.name, other.name}

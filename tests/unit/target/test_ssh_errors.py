@@ -22,10 +22,16 @@ Host key verification failed.
     [
         (CHANGED, ["host key", "ssh-keygen -R '[board]:2222'"]),
         (
-            "No ED25519 host key is known for [board]:2222 and you have requested strict checking.\nHost key verification failed.\n",
+            (
+                "No ED25519 host key is known for [board]:2222 and you have requested strict "
+                "checking.\nHost key verification failed.\n"
+            ),
             ["not known yet", "ssh -p 2222"],
         ),
-        ("root@board: Permission denied (publickey).\n", ["does not let this user in", "ssh -p 2222 root@board"]),
+        (
+            "root@board: Permission denied (publickey).\n",
+            ["does not let this user in", "ssh -p 2222 root@board"],
+        ),
         ("ssh: Could not resolve hostname board: Name or service not known\n", ["no host of this name"]),
         ("ssh: connect to host board port 2222: No route to host\n", ["No route to host", "switched on"]),
         ("ssh: connect to host board port 2222: Connection refused\n", ["Connection refused", "sshd"]),
@@ -44,9 +50,18 @@ def test_each_failure_says_what_to_do(said: str, words: list[str]) -> None:
     ("said", "words"),
     [
         (CHANGED, ["host key", "boot it again: rtgauge lab stop debian"]),
-        ("ssh: connect to host 127.0.0.1 port 2222: Connection refused\n", ["Connection refused", "rtgauge lab stop debian"]),
-        ("kex_exchange_identification: Connection closed by remote host\n", ["cannot be reached: Connection closed; ", "rtgauge lab stop debian"]),
-        ("kex_exchange_identification: read: Connection reset by peer\n", ["cannot be reached: Connection reset; ", "rtgauge lab stop debian"]),
+        (
+            "ssh: connect to host 127.0.0.1 port 2222: Connection refused\n",
+            ["Connection refused", "rtgauge lab stop debian"],
+        ),
+        (
+            "kex_exchange_identification: Connection closed by remote host\n",
+            ["cannot be reached: Connection closed; ", "rtgauge lab stop debian"],
+        ),
+        (
+            "kex_exchange_identification: read: Connection reset by peer\n",
+            ["cannot be reached: Connection reset; ", "rtgauge lab stop debian"],
+        ),
         ("something new\n", ["something new", "rtgauge lab shell debian"]),
     ],
 )

@@ -33,13 +33,28 @@ class Machine:
 
     def per_node(self, solver: str, without: str = "none") -> float:
         springs = 0.0 if without == "springs" else SPRINGS_PER_NODE[solver] * self.spring
-        return springs + (0.0 if without == "integration" else self.mass) + self.rest + (4 * self.lock if solver == "semaphore" else 0.0)
+        return (
+            springs
+            + (0.0 if without == "integration" else self.mass)
+            + self.rest
+            + (4 * self.lock if solver == "semaphore" else 0.0)
+        )
 
     def step_ns(self, solver: str, nodes: int, threads: int = 1, without: str = "none") -> float:
         share = -(-threads // self.cpus) * -(-nodes // threads)
         return self.begin[threads] + share * self.per_node(solver, without)
 
-    def fast(self, solver: str, nodes: int, threads: int = 1, *, without: str = "none", repeat: int = 1, policy: str = "fifo", steps: int = 1000) -> FastRun:
+    def fast(
+        self,
+        solver: str,
+        nodes: int,
+        threads: int = 1,
+        *,
+        without: str = "none",
+        repeat: int = 1,
+        policy: str = "fifo",
+        steps: int = 1000,
+    ) -> FastRun:
         step = self.step_ns(solver, nodes, threads, without) * (1 + self.noise * self.rng.standard_normal())
         return FastRun(
             Configuration(solver, nodes, threads, policy, without),
@@ -56,11 +71,31 @@ class Machine:
         runs: list[FastRun] = []
         for repeat in range(1, repeats + 1):
             for n in nodes:
-                runs += [self.fast("serial", n, without=w, repeat=repeat) for w in ("none", "springs", "integration")]
-                runs += [self.fast("semaphore", n, without=w, repeat=repeat) for w in ("none", "springs", "integration")]
-                runs += [self.fast(s, n, t, repeat=repeat) for s in ("halo", "semaphore") for t in (1, 2, 4) if (s, t) != ("semaphore", 1)]
+                runs += [
+                    self.fast("serial", n, without=w, repeat=repeat)
+                    for w in ("none", "springs", "integration")
+                ]
+                runs += [
+                    self.fast("semaphore", n, without=w, repeat=repeat)
+                    for w in ("none", "springs", "integration")
+                ]
+                runs += [
+                    self.fast(s, n, t, repeat=repeat)
+                    for s in ("halo", "semaphore")
+                    for t in (1, 2, 4)
+                    if (s, t) != ("semaphore", 1)
+                ]
         return runs
 
 
-def paced(nodes: int, threads: int, missed: int, *, deadlines: int = 1000, policy: str = "fifo", solver: str = "semaphore", repeat: int = 1) -> PacedRun:
+def paced(
+    nodes: int,
+    threads: int,
+    missed: int,
+    *,
+    deadlines: int = 1000,
+    policy: str = "fifo",
+    solver: str = "semaphore",
+    repeat: int = 1,
+) -> PacedRun:
     return PacedRun(Configuration(solver, nodes, threads, policy), 10_000_000, repeat, deadlines, missed)

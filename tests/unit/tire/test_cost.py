@@ -42,7 +42,12 @@ def test_without_noise_every_term_is_exact() -> None:
     model = model_of(machine.campaign())
     for solver in ("serial", "semaphore"):
         rest = machine.rest + (4 * machine.lock if solver == "semaphore" else 0)
-        for name, value in (("T_mass", machine.mass), ("T_spring", machine.spring), ("T_rest", rest), ("T_step", 300.0)):
+        for name, value in (
+            ("T_mass", machine.mass),
+            ("T_spring", machine.spring),
+            ("T_rest", rest),
+            ("T_step", 300.0),
+        ):
             assert part(model, name, solver).value == pytest.approx(value, rel=1e-3), (name, solver)
     assert part(model, "T_ipc", "semaphore").value == pytest.approx(machine.lock, rel=1e-3)
     assert part(model, "T_switch", "").value == 1_200.0
@@ -51,7 +56,13 @@ def test_without_noise_every_term_is_exact() -> None:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
-    truth = {("T_mass", "serial"): 8.0, ("T_spring", "serial"): 20.0, ("T_rest", "serial"): 1.5, ("T_ipc", "semaphore"): 35.0, ("T_step", "serial"): 300.0}
+    truth = {
+        ("T_mass", "serial"): 8.0,
+        ("T_spring", "serial"): 20.0,
+        ("T_rest", "serial"): 1.5,
+        ("T_ipc", "semaphore"): 35.0,
+        ("T_step", "serial"): 300.0,
+    }
     tries = 200
     inside = dict.fromkeys(truth, 0)
     for seed in range(tries):
@@ -61,13 +72,18 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
             assert estimate.low is not None
             assert estimate.high is not None
             inside[place] += estimate.low <= value <= estimate.high
-    # 95 % of 200, within what a binomial of 200 does in all but one of 10 000 cases; above it is no fault of an approximation.
+    # 95 % of 200, within what a binomial of 200 does in all but one of 10 000 cases; above it is no fault of
+    # an approximation.
     least = stats.binom.ppf(1e-4, tries, 0.95)
     assert all(count >= least for count in inside.values()), inside
 
 
 def test_what_was_not_measured_is_said_and_not_made_up() -> None:
-    runs = [run for run in Machine().campaign() if run.configuration.without != "integration" and run.configuration.solver != "serial"]
+    runs = [
+        run
+        for run in Machine().campaign()
+        if run.configuration.without != "integration" and run.configuration.solver != "serial"
+    ]
     model = cost_model(runs, {}, SPRINGS_PER_NODE)
     assert model is not None
     missing = {(one.name, one.solver) for one in model.parts if one.estimate is None}
@@ -78,9 +94,14 @@ def test_what_was_not_measured_is_said_and_not_made_up() -> None:
 
 
 def test_what_the_scheduler_takes_is_no_cost_of_a_node() -> None:
-    """Wall time ten times as long as CPU time, now and then: the terms stay what they are, and the predictions see it."""
+    """Wall time ten times as long as CPU time, now and then: the terms stay what they are, and the
+    predictions see it.
+    """
     machine = Machine(noise=0.0)
-    runs = [replace(run, cpu_ns=run.wall_ns, wall_ns=run.wall_ns * (10 if i % 7 == 0 else 1)) for i, run in enumerate(machine.campaign())]
+    runs = [
+        replace(run, cpu_ns=run.wall_ns, wall_ns=run.wall_ns * (10 if i % 7 == 0 else 1))
+        for i, run in enumerate(machine.campaign())
+    ]
     model = model_of(runs)
     assert part(model, "T_spring", "serial").value == pytest.approx(machine.spring, rel=1e-3)
     assert part(model, "T_ipc", "semaphore").value == pytest.approx(machine.lock, rel=1e-3)
@@ -97,7 +118,9 @@ def test_a_line_agrees_with_curve_fit() -> None:
     line = fit(x, y)
     assert line is not None
     expected = line.intercept_ns + line.slope_ns * x
-    found, covariance = optimize.curve_fit(lambda n, a, b: a + b * n, x, y, p0=[400, 10], sigma=expected, absolute_sigma=False)
+    found, covariance = optimize.curve_fit(
+        lambda n, a, b: a + b * n, x, y, p0=[400, 10], sigma=expected, absolute_sigma=False
+    )
     assert (line.intercept_ns, line.slope_ns) == pytest.approx(tuple(found), rel=1e-6)
     assert line.covariance == pytest.approx(covariance, rel=1e-4)
     half = stats.t.ppf(0.975, 3) * np.sqrt(covariance[1, 1])
@@ -106,7 +129,9 @@ def test_a_line_agrees_with_curve_fit() -> None:
 
 
 def test_repeats_of_a_bent_line_do_not_make_it_sure() -> None:
-    """Twice the slope above 4096, as where a cache is left: however often it is repeated, the interval holds the misfit."""
+    """Twice the slope above 4096, as where a cache is left: however often it is repeated, the interval holds
+    the misfit.
+    """
 
     def bent(n: float) -> float:
         return 300 + 10 * n + max(0.0, n - 4096) * 10
@@ -120,9 +145,14 @@ def test_repeats_of_a_bent_line_do_not_make_it_sure() -> None:
 
 
 def test_what_bends_two_lines_alike_is_not_in_their_difference() -> None:
-    """Memory that is slower beyond a cache costs both the same at each size; a sum of slopes would take it for scatter."""
+    """Memory that is slower beyond a cache costs both the same at each size; a sum of slopes would take it
+    for scatter.
+    """
     bend = {n: max(0.0, n - 4096) * 10 for n in NODES}
-    more, less = fit(NODES, [300 + 30 * n + bend[n] for n in NODES]), fit(NODES, [300 + 10 * n + bend[n] for n in NODES])
+    more, less = (
+        fit(NODES, [300 + 30 * n + bend[n] for n in NODES]),
+        fit(NODES, [300 + 10 * n + bend[n] for n in NODES]),
+    )
     assert more is not None
     assert less is not None
     difference = combine([(1, more), (-1, less)])
@@ -157,7 +187,12 @@ def test_fieller_agrees_with_drawing() -> None:
     draws = rng.multivariate_normal([1000.0, 5.0], covariance, size=4000)
     inside = 0
     for above, below in draws:
-        found = quotient(Uncertain(above, covariance[0, 0], 1e9), Uncertain(below, covariance[1, 1], 1e9), covariance[0, 1], 1)
+        found = quotient(
+            Uncertain(above, covariance[0, 0], 1e9),
+            Uncertain(below, covariance[1, 1], 1e9),
+            covariance[0, 1],
+            1,
+        )
         assert found is not None
         assert found.low is not None
         assert found.high is not None
@@ -234,7 +269,11 @@ def test_its_interval_holds_the_truth() -> None:
     truth = {}
     for seed in range(tries):
         machine = Machine(seed=seed, noise=0.02)
-        (found,) = [f for f in predicted_frontiers(machine.campaign(), 10_000_000, cpus=2) if (f.solver, f.threads) == ("halo", 2)]
+        (found,) = [
+            f
+            for f in predicted_frontiers(machine.campaign(), 10_000_000, cpus=2)
+            if (f.solver, f.threads) == ("halo", 2)
+        ]
         truth = (10e6 - machine.begin[2]) / machine.per_node("halo") * 2
         assert found.mean is not None
         assert found.mean.low is not None
@@ -244,4 +283,6 @@ def test_its_interval_holds_the_truth() -> None:
 
 
 def test_a_period_shorter_than_the_begin_of_the_line_has_no_frontier() -> None:
-    assert all(found.mean is None for found in predicted_frontiers(Machine(noise=0.0).campaign(), 250, cpus=2))
+    assert all(
+        found.mean is None for found in predicted_frontiers(Machine(noise=0.0).campaign(), 250, cpus=2)
+    )

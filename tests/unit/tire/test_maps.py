@@ -12,7 +12,13 @@ from tests.unit.tire.synthetic import paced
 
 
 def test_repeats_are_added_up_and_conditions_kept_apart() -> None:
-    runs = [paced(400, 1, 0), paced(400, 1, 3, repeat=2), paced(800, 2, 1), paced(400, 1, 9, policy="other"), paced(400, 1, 0, solver="halo")]
+    runs = [
+        paced(400, 1, 0),
+        paced(400, 1, 3, repeat=2),
+        paced(800, 2, 1),
+        paced(400, 1, 9, policy="other"),
+        paced(400, 1, 0, solver="halo"),
+    ]
     maps = {(found.solver, found.policy): found for found in real_time_maps(runs)}
     assert set(maps) == {("semaphore", "fifo"), ("semaphore", "other"), ("halo", "fifo")}
     (first, second) = maps["semaphore", "fifo"].cells

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""From a record to the chapter: what is measured on a machine of known cost comes out on page and terminal."""
+"""From a record to the chapter: what is measured on a machine of known cost comes out on page and
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ def true_frontier(solver: str, threads: int) -> int:
 
 def test_the_search_finds_the_frontier_of_each_solver_and_number_of_threads(results: TireResults) -> None:
     rows = {(row.solver, row.threads): row for row in results.frontiers if row.searched is not None}
-    assert set(rows) == {("serial", 1), *((solver, threads) for solver in ("semaphore", "halo") for threads in (1, 2, 4))}
+    assert set(rows) == {
+        ("serial", 1),
+        *((solver, threads) for solver in ("semaphore", "halo") for threads in (1, 2, 4)),
+    }
     for (solver, threads), row in rows.items():
         true = true_frontier(solver, threads)
         found = row.searched
@@ -89,7 +94,14 @@ def test_the_page_has_every_figure_and_few_lines_of_each_step(record: Record) ->
     page = html(record)
     for name in ("tire-time", "tire-threads", "tire-hard", "tire-soft", "tire-frontier", "tire-model"):
         assert f'data-figure="{name}"' in page
-    for words in ("The model and the solvers", "Real-fast", "How large may it be?", "The cost of a step", "T_ipc", "Every configuration, real-fast"):
+    for words in (
+        "The model and the solvers",
+        "Real-fast",
+        "How large may it be?",
+        "The cost of a step",
+        "T_ipc",
+        "Every configuration, real-fast",
+    ):
         assert words in page
     assert "<h2" in page
     # Hundreds of steps must not make hundreds of sections.
@@ -100,9 +112,22 @@ def test_the_page_has_every_figure_and_few_lines_of_each_step(record: Record) ->
 
 def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults) -> None:
     (chapter,) = chapters(record, {figure.name for figure in figures_of([results])})
-    frontier = next(grid for section in chapter.sections for grid in section.grids if grid.title == "The real-time frontier")
-    row = next(row for row in frontier.rows if row[0].startswith("semaphore, FIFO") and row[1].startswith("2 threads (one a core)"))
-    found = next(row.searched for row in results.frontiers if (row.solver, row.policy, row.threads) == ("semaphore", "fifo", 2))
+    frontier = next(
+        grid
+        for section in chapter.sections
+        for grid in section.grids
+        if grid.title == "The real-time frontier"
+    )
+    row = next(
+        row
+        for row in frontier.rows
+        if row[0].startswith("semaphore, FIFO") and row[1].startswith("2 threads (one a core)")
+    )
+    found = next(
+        row.searched
+        for row in results.frontiers
+        if (row.solver, row.policy, row.threads) == ("semaphore", "fifo", 2)
+    )
     assert found is not None
     assert row[5] == f"{found.nodes:,}"
     words = " ".join(text for section in chapter.sections for text in section.words)
@@ -144,10 +169,15 @@ def test_the_fall_is_in_the_order_of_its_steps(record: Record) -> None:
 
 
 def test_a_run_of_less_than_a_millisecond_says_nothing_and_is_counted() -> None:
-    steps = [tire_step(i, {"nodes": 100, "threads": "1"}, {"steps": 5, "wall_ns": wall}) for i, wall in enumerate((999_999, 1_000_000))]
+    steps = [
+        tire_step(i, {"nodes": 100, "threads": "1"}, {"steps": 5, "wall_ns": wall})
+        for i, wall in enumerate((999_999, 1_000_000))
+    ]
     assert len(fast_runs(steps)) == 1
     assert too_short(steps) == 1
-    assert too_short([tire_step(1, {"nodes": 100, "steps": 5, "state": True}, {"steps": 5, "wall_ns": 10})]) == 0
+    assert (
+        too_short([tire_step(1, {"nodes": 100, "steps": 5, "state": True}, {"steps": 5, "wall_ns": 10})]) == 0
+    )
 
 
 def test_the_longest_step_of_a_block_is_taken_apart() -> None:
@@ -159,7 +189,9 @@ def test_the_longest_step_of_a_block_is_taken_apart() -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(["steps", "wall_ns", "nodes", "threads", "activations", "deadline_missed", "mode", "block"]),
+        st.sampled_from(
+            ["steps", "wall_ns", "nodes", "threads", "activations", "deadline_missed", "mode", "block"]
+        ),
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     )
 )
@@ -181,7 +213,11 @@ def test_a_damaged_result_is_an_error_or_no_run(values: dict[str, bool | int | f
 
 
 def test_a_stopped_run_is_no_trial_of_a_search() -> None:
-    step = tire_step(1, {"nodes": 400, "period": "10ms"}, {"steps": 3, "wall_ns": 10, "activations": 3, "deadline_missed": 0})
+    step = tire_step(
+        1,
+        {"nodes": 400, "period": "10ms"},
+        {"steps": 3, "wall_ns": 10, "activations": 3, "deadline_missed": 0},
+    )
     step.end_reason = "stopped"
     assert len(paced_runs([step])) == 1
     assert paced_runs([step], whole_only=True) == []
@@ -190,4 +226,11 @@ def test_a_stopped_run_is_no_trial_of_a_search() -> None:
 def test_cells_meet_in_the_middle() -> None:
     edges = bounds([100, 400, 1600])
     assert edges == [(50.0, 200.0), (200.0, 800.0), (800.0, 3200.0)]
-    assert [share_class(share) for share in (0.0, 1e-9, 0.01, 0.011, 0.5, 1.0)] == ["none", "to 0.1 %", "to 1 %", "to 10 %", "to 50 %", "more"]
+    assert [share_class(share) for share in (0.0, 1e-9, 0.01, 0.011, 0.5, 1.0)] == [
+        "none",
+        "to 0.1 %",
+        "to 1 %",
+        "to 10 %",
+        "to 50 %",
+        "more",
+    ]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DEADLINES = 200
 
 
-def run(search: Search, missed: Callable[[int], int], most_rounds: int = 400) -> tuple[State, dict[Trial, Outcome]]:
+def run(
+    search: Search, missed: Callable[[int], int], most_rounds: int = 400
+) -> tuple[State, dict[Trial, Outcome]]:
     """Do what is wanted until nothing is."""
     trials: dict[Trial, Outcome] = {}
     for _ in range(most_rounds):
@@ -57,7 +59,12 @@ def test_a_sharp_frontier_is_found(quarter: int, start: int, threads: int, resol
 def test_nothing_holds() -> None:
     state, trials = run(Search(8, 5000, bisections=4), lambda _: 3)
     assert state.frontier is not None
-    assert (state.frontier.nodes, state.frontier.low, state.frontier.high, state.frontier.runs) == (None, 0, 0, 0)
+    assert (state.frontier.nodes, state.frontier.low, state.frontier.high, state.frontier.runs) == (
+        None,
+        0,
+        0,
+        0,
+    )
     assert state.frontier.misses == 16
     assert state.frontier.share_at_most is None
     assert len(trials) < 60
@@ -92,10 +99,15 @@ def test_a_blurred_frontier_is_given_with_its_range_and_what_is_claimed_was_conf
         claimed.append(chance(found.nodes, 5000, 200))
         wide += found.low < found.high
     assert wide > 50
-    assert np.median(claimed) < 0.2  # a run of the n that is claimed seldom misses; that of one lucky bisection would be near a half
+    assert (
+        np.median(claimed) < 0.2
+    )  # a run of the n that is claimed seldom misses; that of one lucky bisection would be near a half
     lucky = []
     for _ in range(60):
-        state, _ = run(Search(2, 4000, bisections=1, confirmations=0, resolution=0.02), lambda nodes: int(rng.random() < chance(nodes, 5000, 200)))
+        state, _ = run(
+            Search(2, 4000, bisections=1, confirmations=0, resolution=0.02),
+            lambda nodes: int(rng.random() < chance(nodes, 5000, 200)),
+        )
         assert state.frontier is not None
         lucky.append(chance(state.frontier.high, 5000, 200))
     assert np.median(lucky) > 2 * np.median(claimed)
@@ -124,13 +136,17 @@ def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataOb
 
     def missed(nodes: int, repeat: int) -> int:
         key = (nodes, repeat)
-        verdicts.setdefault(key, int(np.random.default_rng([seed, nodes, repeat]).random() < chance(nodes, 3000, 400)))
+        verdicts.setdefault(
+            key, int(np.random.default_rng([seed, nodes, repeat]).random() < chance(nodes, 3000, 400))
+        )
         return verdicts[key]
 
     search = Search(2, 2000, bisections=3, confirmations=2)
     trials: dict[Trial, Outcome] = {}
     while wanted := state_of(search, trials).wanted:
-        some = data.draw(st.lists(st.sampled_from(wanted), min_size=1, unique=True))  # stopped in the middle of a round
+        some = data.draw(
+            st.lists(st.sampled_from(wanted), min_size=1, unique=True)
+        )  # stopped in the middle of a round
         for nodes, repeat in some:
             trials[nodes, repeat] = Outcome(DEADLINES, missed(nodes, repeat))
     whole: dict[Trial, Outcome] = {}

@@ -47,7 +47,11 @@ def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
 
 def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
     """The leases of other machines rest on it."""
-    for study, words in ((STUDY, {"duration": "3s"}), (SEARCH, {"duration": "1995ms", "period": "7ms"}), (STUDY, {"duration": "500ms", "policy": "other"})):
+    for study, words in (
+        (STUDY, {"duration": "3s"}),
+        (SEARCH, {"duration": "1995ms", "period": "7ms"}),
+        (STUDY, {"duration": "500ms", "policy": "other"}),
+    ):
         begun = study.begin(asked(**words))
         longest = max(probes.get(key.probe).expected_ns(key.parameters) or 0 for key in begun.steps)
         record = Record.open(write_study(tmp_path / str(words), Machine(), study=None, searched=False))
@@ -71,11 +75,17 @@ def test_what_is_asked_next_depends_on_the_record_alone(tmp_path: Path) -> None:
 def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(tmp_path: Path) -> None:
     machine = Machine(noise=0.0)
     record = Record.open(write_study(tmp_path, machine, searched=False))
-    record.run.planned[:] = STUDY._several_threads(record, "local", asked(repeats=2), aims_of_study(GARRE2014, asked(repeats=2)))
+    record.run.planned[:] = STUDY._several_threads(
+        record, "local", asked(repeats=2), aims_of_study(GARRE2014, asked(repeats=2))
+    )
     more = STUDY.next_steps(record, asked(repeats=2))
     paced = [key.parameters for key in more if key.parameters["period_ns"] == 10_000_000]
     for solver, threads in (("semaphore", 1), ("semaphore", 4), ("halo", 2)):
-        sizes = [p["nodes"] for p in paced if (p["solver"], p["threads"], p["policy"]) == (solver, str(threads), "fifo")]
+        sizes = [
+            p["nodes"]
+            for p in paced
+            if (p["solver"], p["threads"], p["policy"]) == (solver, str(threads), "fifo")
+        ]
         steps = [machine.step_ns(solver, nodes, threads) / 10e6 for nodes in sizes]
         assert min(steps) < 0.95
         assert any(0.85 < step < 0.95 for step in steps), "the start of the search"
@@ -84,7 +94,9 @@ def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(t
 
 def test_a_search_stays_within_half_of_the_memory(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
-    assert most_nodes(record, record.steps, "halo") == pytest.approx(2 * 2**30 / 200, rel=1e-6)  # 200 bytes a node, 4 GiB
+    assert most_nodes(record, record.steps, "halo") == pytest.approx(
+        2 * 2**30 / 200, rel=1e-6
+    )  # 200 bytes a node, 4 GiB
     record.systems["local"].pop("memory")
     assert most_nodes(record, record.steps, "halo") == 16_000_000
 
@@ -133,5 +145,7 @@ def test_parameters_of_the_probe_go_to_every_step() -> None:
 def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
     aims = Aims()
-    (key,) = keys_of("a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims, record, "ssh://board")
+    (key,) = keys_of(
+        "a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims, record, "ssh://board"
+    )
     assert key.targets == {"self": "ssh://board"}

@@ -8,7 +8,14 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.lock_chain import IN_INTERRUPT, Link, lent, owners, since_its_beginning, waker_chain
+from rtgauge.explain.analysis.lock_chain import (
+    IN_INTERRUPT,
+    Link,
+    lent,
+    owners,
+    since_its_beginning,
+    waker_chain,
+)
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import STOPPED, TRACED, Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
@@ -22,17 +29,24 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import Moment
 
 LONGEST_FAULT_NS = 20_000
-"""The kernel tells when a page fault begins and not when it ends. One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some
+"""The kernel tells when a page fault begins and not when it ends.
+
+One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some
 100 us; what goes on for longer without an event may as well be the program's own work."""
 INSTANCES_APART_NS = 20_000
-"""When a sleep for a lock began and ended is known from another instance of tracefs, in which the same event has a time of its own."""
+"""When a sleep for a lock began and ended is known from another instance of tracefs, in which the same event
+has a time of its own.
+"""
 LEAST_STEAL_NS = 5_000_000
 """Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
 FAIR, LOWEST = 100, 139
 """Priorities from here on are of fair tasks, which take turns: none of them goes before another."""
 DEADLINE_BUDGET = "its deadline's budget"
 LONGEST_SWITCH_NS = 10_000
-"""A lower task that is left within this time was being switched away from; longer, it could not be preempted. Switches take 1 to 5 us on small boards."""
+"""A lower task that is left within this time was being switched away from; longer, it could not be preempted.
+
+Switches take 1 to 5 us on small boards.
+"""
 
 
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
@@ -73,8 +87,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Culprit:
-    """A cause by its kind and name, the same for every latency that it delays. `number`: of an IRQ. `priority`: of a task, as the kernel counts.
-    `mechanism`: of throttling, if only one is possible on the machine. `until`: of a sleep, the task that ended it.
+    """A cause by its kind and name, the same for every latency that it delays.
+
+    `number`: of an IRQ. `priority`: of a task, as the kernel counts.
+    `mechanism`: of throttling, if only one is possible on the machine. `until`: of a sleep, the task that
+    ended it.
     """
 
     kind: Kind
@@ -88,7 +105,10 @@ class Culprit:
 
 @dataclass
 class Part:
-    """The time that one culprit took of one latency. `spans`: (start, end, CPU) of each piece of it; `where`: functions, where the trace names them."""
+    """The time that one culprit took of one latency.
+
+    `spans`: (start, end, CPU) of each piece of it; `where`: functions, where the trace names them.
+    """
 
     culprit: Culprit
     ns: int = 0
@@ -100,7 +120,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One latency and its parts in the order of time; they add up to `latency_ns`. `doubts`: why it is only partly explained; empty: it is not only partly."""
+    """One latency and its parts in the order of time; they add up to `latency_ns`.
+
+    `doubts`: why it is only partly explained; empty: it is not only partly.
+    """
 
     moment: Moment
     path: ThreadPath
@@ -120,7 +143,11 @@ class Explanation:
 
     def without_events(self) -> Explanation:
         """The same, without the events of its moment."""
-        return self if not self.moment.table.events else replace(self, moment=replace(self.moment, table=EventTable([], ())))
+        return (
+            self
+            if not self.moment.table.events
+            else replace(self, moment=replace(self.moment, table=EventTable([], ())))
+        )
 
     @property
     def main(self) -> Part:
@@ -129,7 +156,9 @@ class Explanation:
 
     @property
     def unattributed_ns(self) -> int:
-        """The time that no part explains, with the time of which only two tasks are known that may have had it."""
+        """The time that no part explains, with the time of which only two tasks are known that may have had
+        it.
+        """
         return sum(part.ns for part in self.parts if part.culprit.kind in {Kind.UNATTRIBUTED, Kind.EITHER})
 
 
@@ -143,7 +172,9 @@ class _Scene:
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
     changed_priorities: dict[int, int]
-    """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs is in no other event."""
+    """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs
+    is in no other event.
+    """
     interrupts_traced: bool
     missed: list[MissedSwitch]
     names: Names
@@ -153,10 +184,27 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     """What the latency of a moment was spent on. Its parts add up to it exactly."""
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
-    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, INSTANCES_APART_NS if moment.is_wait else 0)
+    path = thread_path(
+        table,
+        moment.thread,
+        moment.cpu,
+        moment.release_ns,
+        moment.end_ns,
+        INSTANCES_APART_NS if moment.is_wait else 0,
+    )
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
-    scene = _Scene(moment, path, lines, LateTimers.of(table), _passed_over(moment, path), _last_priorities(moment), traced, missed, Names(table.events))
+    scene = _Scene(
+        moment,
+        path,
+        lines,
+        LateTimers.of(table),
+        _passed_over(moment, path),
+        _last_priorities(moment),
+        traced,
+        missed,
+        Names(table.events),
+    )
     links = waker_chain(table, moment.thread, path) if moment.is_wait else [Link(moment.thread, path)]
     if moment.is_wait and not moment.is_blocked:
         links = since_its_beginning(links)
@@ -169,16 +217,28 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         its = scene if link.thread == moment.thread else _of_owner(scene, link)
         for piece in link.path.pieces:
             for span, lost in _known(its, piece):
-                found = [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)] if lost else _parts(its, piece, span)
+                found = (
+                    [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)]
+                    if lost
+                    else _parts(its, piece, span)
+                )
                 for part in found:
-                    culprit = part.culprit if its is scene else _owner(link, piece, part.culprit, locked=moment.is_blocked)
+                    culprit = (
+                        part.culprit
+                        if its is scene
+                        else _owner(link, piece, part.culprit, locked=moment.is_blocked)
+                    )
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
                     known.where |= part.where
                     known.cpus |= part.cpus
     pieces = [piece for link in links for piece in link.path.pieces]
-    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in {piece.cpu for piece in pieces}):
+    if any(
+        _overlaps(lost, moment.release_ns, moment.end_ns)
+        for lost in table.lost
+        if lost.cpu in {piece.cpu for piece in pieces}
+    ):
         doubts.append("events were lost within it")
     blind = sorted({piece.cpu for piece in pieces} & set(moment.left_out))
     if blind:
@@ -187,24 +247,35 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append("the trace does not show the thread")
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
     if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
-        doubts.append(f"the kernel did not trace each switch: {either_ns / 1000:,.3f} us belong to one task or the other")
+        doubts.append(
+            f"the kernel did not trace each switch: {either_ns / 1000:,.3f} us belong to one task "
+            "or the other"
+        )
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = sorted(parts.values(), key=_begin) if moment.is_wait else list(parts.values())
-    return Explanation(moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment), tuple(missed))
+    return Explanation(
+        moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment), tuple(missed)
+    )
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
-    """(time, CPU, thread): who measured its latency ran then. Only of a thread that was woken, and of which no switch tells what became of it."""
+    """(time, CPU, thread): who measured its latency ran then.
+
+    Only of a thread that was woken, and of which no switch tells what became of it.
+    """
     if moment.is_wait or moment.thread <= 0:
         return None
     woken = False
     for event in moment.table.events:
         if event.time_ns > moment.end_ns:
             break
-        if event.name == "sched_switch" and moment.thread in {event.number("prev_pid"), event.number("next_pid")}:
+        if event.name == "sched_switch" and moment.thread in {
+            event.number("prev_pid"),
+            event.number("next_pid"),
+        }:
             woken = False
         elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
             woken = woken or event.pid != moment.thread
@@ -218,15 +289,26 @@ def _begin(part: Part) -> int:
 def _of_owner(scene: _Scene, link: Link) -> _Scene:
     """The same moment as the thread saw it that had the lock."""
     moment = replace(scene.moment, thread=link.thread)
-    return replace(scene, moment=moment, path=link.path, throttled_ns=_passed_over(moment, link.path), changed_priorities=_last_priorities(moment))
+    return replace(
+        scene,
+        moment=moment,
+        path=link.path,
+        throttled_ns=_passed_over(moment, link.path),
+        changed_priorities=_last_priorities(moment),
+    )
 
 
 def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
-    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke it, it does not matter what its CPU did.
+    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke
+    it, it does not matter what its CPU did.
     Without a lock it is the waker.
     """
     if not locked:
-        return Culprit(Kind.WAKER, link.path.name, priority=link.path.priority, pid=link.thread) if culprit.kind is Kind.OWN else culprit
+        return (
+            Culprit(Kind.WAKER, link.path.name, priority=link.path.priority, pid=link.thread)
+            if culprit.kind is Kind.OWN
+            else culprit
+        )
     if piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED:
         return Culprit(Kind.OWNER_ASLEEP, link.path.name, priority=link.path.priority, pid=link.thread)
     if culprit.kind is Kind.OWN:
@@ -243,10 +325,19 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
     line = scene.timelines.get(piece.cpu)
     if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
-    holes = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)]
+    holes = [
+        lost
+        for lost in scene.moment.table.lost
+        if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)
+    ]
     gaps = [(gap.after_ns, gap.until_ns) for gap in scene.missed if gap.cpu == piece.cpu]
     bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps]
-    edges = {time for bound in bounds for time in bound if time is not None and piece.start_ns < time < piece.end_ns}
+    edges = {
+        time
+        for bound in bounds
+        for time in bound
+        if time is not None and piece.start_ns < time < piece.end_ns
+    }
     return [
         (span, any(_overlaps(hole, span.start_ns, span.end_ns) for hole in holes))
         for start, end in pairwise(sorted({piece.start_ns, piece.end_ns, *edges}))
@@ -255,9 +346,11 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
 
 
 def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
-    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue: only throttling and servers do so.
+    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue:
+    only throttling and servers do so.
 
-    Either there was a switch to a lower task, or the scheduler was called and left the lower one on the CPU: the request to call it (NEED_RESCHED, in the
+    Either there was a switch to a lower task, or the scheduler was called and left the lower one on the CPU:
+    the request to call it (NEED_RESCHED, in the
     flags of every event) is gone, and no switch came. A task that cannot be preempted keeps it.
     """
     told = any(event.flags & NEED_RESCHED for event in moment.table.events)
@@ -265,7 +358,11 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
     if path.priority is None:
         return passed
     switches = [event for event in moment.table.events if event.name == "sched_switch"]
-    priorities = {event.number("next_pid"): event.number("next_prio", 120) for event in switches if event.number("next_pid")}
+    priorities = {
+        event.number("next_pid"): event.number("next_prio", 120)
+        for event in switches
+        if event.number("next_pid")
+    }
     for piece in path.pieces:
         if piece.phase is not Phase.READY:
             continue
@@ -286,11 +383,17 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
             passed.append((piece.since_ns, piece.end_ns))
             continue
         for event in moment.table.events:
-            if event.name != "sched_switch" or event.cpu != piece.cpu or not piece.since_ns <= event.time_ns < piece.end_ns:
+            if (
+                event.name != "sched_switch"
+                or event.cpu != piece.cpu
+                or not piece.since_ns <= event.time_ns < piece.end_ns
+            ):
                 continue
             if since is not None:
                 passed.append((since, event.time_ns))
-            lower = event.number("next_pid") == 0 or (path.priority < FAIR and event.number("next_prio", 120) > path.priority)
+            lower = event.number("next_pid") == 0 or (
+                path.priority < FAIR and event.number("next_prio", 120) > path.priority
+            )
             since = event.time_ns if lower and event.number("next_pid") != moment.thread else None
         if since is not None:
             passed.append((since, piece.end_ns))
@@ -298,8 +401,16 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
 
 
 def _last_priorities(moment: Moment) -> dict[int, int]:
-    given = [event for event in moment.table.events if event.name == "sched_switch" and event.number("next_pid") == moment.thread]
-    return {event.number("prev_pid"): event.number("prev_prio", 120) for event in given if moment.release_ns <= event.time_ns <= moment.end_ns}
+    given = [
+        event
+        for event in moment.table.events
+        if event.name == "sched_switch" and event.number("next_pid") == moment.thread
+    ]
+    return {
+        event.number("prev_pid"): event.number("prev_prio", 120)
+        for event in given
+        if moment.release_ns <= event.time_ns <= moment.end_ns
+    }
 
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
@@ -315,8 +426,12 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
         woke = line.before(piece.since_ns).interrupt
         since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
-        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # by the timer that woke the thread, or a later one
-    part.where |= {where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None}
+        found = line.interrupted_by(since_ns, piece.end_ns)[
+            1
+        ]  # by the timer that woke the thread, or a later one
+    part.where |= {
+        where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None
+    }
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
     if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
@@ -327,7 +442,12 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     stall = stood_still(scene.timelines, scene.late_timers, piece.cpu, span.start_ns, span.end_ns, due=due)
     if stall is None:
         return [part]
-    still = Part(Culprit(Kind.NO_SOFTWARE), stall.end_ns - stall.start_ns, [(stall.start_ns, stall.end_ns, piece.cpu)], cpus=set(stall.cpus))
+    still = Part(
+        Culprit(Kind.NO_SOFTWARE),
+        stall.end_ns - stall.start_ns,
+        [(stall.start_ns, stall.end_ns, piece.cpu)],
+        cpus=set(stall.cpus),
+    )
     around = [
         Part(part.culprit, end - start, [(start, end, piece.cpu)], set(part.where))
         for start, end in ((span.start_ns, stall.start_ns), (stall.end_ns, span.end_ns))
@@ -340,7 +460,14 @@ def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
     """Who may have had the CPU in a span in which a switch is missing."""
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
-    gap = next((gap for gap in scene.missed if gap.cpu == piece.cpu and gap.after_ns <= span.start_ns and span.end_ns <= gap.until_ns), None)
+    gap = next(
+        (
+            gap
+            for gap in scene.missed
+            if gap.cpu == piece.cpu and gap.after_ns <= span.start_ns and span.end_ns <= gap.until_ns
+        ),
+        None,
+    )
     if gap is None:
         return None
     return Culprit(Kind.EITHER, " or ".join(_who(scene, pid) for pid in (gap.old, gap.new)))
@@ -370,30 +497,65 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 
 
 def _blocked(scene: _Scene, piece: Piece) -> Culprit:
-    """Why the thread did not want to run: it was stopped, in a page fault, or in a system call; and who ended it."""
+    """Why the thread did not want to run: it was stopped, in a page fault, or in a system call; and who ended
+    it.
+    """
     waking = piece.woken_by
-    until = "" if waking is None or waking.flags & IN_INTERRUPT or waking.pid <= 0 else scene.names.task(waking.pid).name or f"pid {waking.pid}"
+    until = (
+        ""
+        if waking is None or waking.flags & IN_INTERRUPT or waking.pid <= 0
+        else scene.names.task(waking.pid).name or f"pid {waking.pid}"
+    )
     if piece.prev_state & TRACED:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
     if piece.prev_state & STOPPED:
         return Culprit(Kind.STOPPED, _stop_signal(scene, piece), until=until)
     if _faulted(scene, piece):
         return Culprit(Kind.PAGE_FAULT)
-    calls = [call for since_ns, call in scene.moment.held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
+    calls = [
+        call for since_ns, call in scene.moment.held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS
+    ]
     return Culprit(Kind.BLOCKED, next(iter(calls), ""), until=until)
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
     """ "SIGSTOP from bash", as far as the kernel tells."""
-    sent = [event for event in scene.moment.table.events if event.name == "signal_generate" and event.number("pid") == scene.moment.thread]
-    found = next((event for event in reversed(sent) if event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns), None)
-    return "a signal" if found is None else f"{STOP_SIGNALS[found.number('sig')]} from {scene.names.task(found.pid).name or f'pid {found.pid}'}"
+    sent = [
+        event
+        for event in scene.moment.table.events
+        if event.name == "signal_generate" and event.number("pid") == scene.moment.thread
+    ]
+    found = next(
+        (
+            event
+            for event in reversed(sent)
+            if event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns
+        ),
+        None,
+    )
+    return (
+        "a signal"
+        if found is None
+        else f"{STOP_SIGNALS[found.number('sig')]} from "
+        f"{scene.names.task(found.pid).name or f'pid {found.pid}'}"
+    )
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
     """Whether the thread went to sleep in a page fault: the CPU that it left had one last."""
-    left = next((before for before in reversed(scene.path.pieces) if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns), None)
-    return left is not None and left.cpu in scene.timelines and scene.timelines[left.cpu].before(left.end_ns).fault
+    left = next(
+        (
+            before
+            for before in reversed(scene.path.pieces)
+            if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns
+        ),
+        None,
+    )
+    return (
+        left is not None
+        and left.cpu in scene.timelines
+        and scene.timelines[left.cpu].before(left.end_ns).fault
+    )
 
 
 def _of_frame(frame: Frame) -> Culprit:
@@ -439,10 +601,14 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 
 def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
-    """(whether a stack tells what the late timer's interrupt found, the function of the kernel or None for a program)."""
+    """(whether a stack tells what the late timer's interrupt found, the function of the kernel or None for a
+    program).
+    """
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt
-    return line.interrupted_by(piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns, piece.end_ns)
+    return line.interrupted_by(
+        piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns, piece.end_ns
+    )
 
 
 def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
@@ -463,18 +629,31 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     changed = scene.changed_priorities.get(task.pid)
     if changed is not None and mine is not None and changed <= mine:
         return _of_task(Kind.TASK, replace(task, priority=changed))
-    if not task.idle and mine is not None and task.priority is not None and task.priority <= max(mine, LOWEST if mine >= FAIR else mine):
+    if (
+        not task.idle
+        and mine is not None
+        and task.priority is not None
+        and task.priority <= max(mine, LOWEST if mine >= FAIR else mine)
+    ):
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         mechanism = DEADLINE_BUDGET if mine is not None and mine < 0 else ""
-        return Culprit(Kind.THROTTLED, "" if task.idle else task.name, mechanism=mechanism, priority=task.priority, pid=task.pid)
+        return Culprit(
+            Kind.THROTTLED,
+            "" if task.idle else task.name,
+            mechanism=mechanism,
+            priority=task.priority,
+            pid=task.pid,
+        )
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
     line = scene.timelines[piece.cpu]
     taken = sum(
         other.end_ns - other.start_ns
         for other in line.spans(piece.start_ns, piece.end_ns)
-        if other.context.interrupt is None and other.context.task is not None and other.context.task.pid == task.pid
+        if other.context.interrupt is None
+        and other.context.task is not None
+        and other.context.task.pid == task.pid
     )
     if taken <= LONGEST_SWITCH_NS:
         return Culprit(Kind.SWITCH)
@@ -484,7 +663,9 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 def _running(scene: _Scene, span: Span) -> Culprit:
     context = span.context
     if context.fault:
-        return Culprit(Kind.PAGE_FAULT if span.end_ns - span.start_ns <= LONGEST_FAULT_NS else Kind.FAULT_OR_OWN)
+        return Culprit(
+            Kind.PAGE_FAULT if span.end_ns - span.start_ns <= LONGEST_FAULT_NS else Kind.FAULT_OR_OWN
+        )
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
         return _of_task(Kind.TASK, context.task)
     return Culprit(Kind.OWN)

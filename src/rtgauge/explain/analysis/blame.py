@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:
-    """What took most of the step's explained latencies; None if they were not explained. Raises RecordError for a damaged record."""
+    """What took most of the step's explained latencies; None if they were not explained.
+
+    Raises RecordError for a damaged record.
+    """
     if MOMENTS not in step.checksums:
         return None
     # Only for explained steps: most records have none.
@@ -23,8 +26,16 @@ def blame_of(record: Record, step: Step) -> Blame | None:
     from rtgauge.explain.analysis.mend import mend_of
     from rtgauge.explain.analysis.sentence import culprit_name
 
-    ranked = next((ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None)
+    ranked = next(
+        (ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None
+    )
     if ranked is None:
         return None
     mend = mend_of(ranked, record.system(step.key.targets.get("self", "")) or {})
-    return Blame(culprit_name(ranked.culprit), ranked.time_share, ranked.worst_ns, ranked.culprit.kind is Kind.OWN, None if mend is None else mend.words)
+    return Blame(
+        culprit_name(ranked.culprit),
+        ranked.time_share,
+        ranked.worst_ns,
+        ranked.culprit.kind is Kind.OWN,
+        None if mend is None else mend.words,
+    )

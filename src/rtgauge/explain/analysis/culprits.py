@@ -38,7 +38,11 @@ LEAST_SHARE = 0.05
 
 @dataclass(frozen=True)
 class RankedCulprit:
-    """What one culprit cost. `outliers`: latencies of which it took the most; `ns`: its time in all of them; `worst_ns`: in one; `worst`: that one."""
+    """What one culprit cost.
+
+    `outliers`: latencies of which it took the most; `ns`: its time in all of them; `worst_ns`: in one;
+    `worst`: that one.
+    """
 
     culprit: Culprit
     outliers: int
@@ -51,7 +55,10 @@ class RankedCulprit:
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """The culprits of all latencies, that with the most time first, but the thread's own work last. Shares are of the latencies, and of all their time."""
+    """The culprits of all latencies, that with the most time first, but the thread's own work last.
+
+    Shares are of the latencies, and of all their time.
+    """
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
     led: dict[Culprit, int] = defaultdict(int)
@@ -75,7 +82,9 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
         )
         for culprit, costs in took.items()
     ]
-    return sorted(ranked, key=lambda known: (_place(known), -known.ns, known.culprit.kind, known.culprit.name))
+    return sorted(
+        ranked, key=lambda known: (_place(known), -known.ns, known.culprit.kind, known.culprit.name)
+    )
 
 
 def _place(ranked: RankedCulprit) -> int:
@@ -84,11 +93,17 @@ def _place(ranked: RankedCulprit) -> int:
 
 
 def general(culprit: Culprit) -> Culprit:
-    """The culprit as a run counts it: all throttling together, and one of a kernel thread's instances for the others (kworker/0:1 -> kworker)."""
+    """The culprit as a run counts it: all throttling together, and one of a kernel thread's instances for the
+    others (kworker/0:1 -> kworker).
+    """
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     thread, slash, _ = culprit.name.partition("/")
-    return replace(culprit, name=thread, pid=None) if slash and culprit.kind not in {Kind.IRQ, Kind.NMI} and thread else culprit
+    return (
+        replace(culprit, name=thread, pid=None)
+        if slash and culprit.kind not in {Kind.IRQ, Kind.NMI} and thread
+        else culprit
+    )
 
 
 def rules_of(culprit: Culprit) -> tuple[str, ...]:

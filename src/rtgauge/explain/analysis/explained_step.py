@@ -28,9 +28,13 @@ WATCH = "watch"
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still has its events. None: none was frozen.
+    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still
+    has its events.
 
-    `blocked`: of a program of the user's own, likewise sleeps that another thread ended: for locks whose owner has a lower priority, and the longest others.
+    None: none was frozen.
+
+    `blocked`: of a program of the user's own, likewise sleeps that another thread ended: for locks whose
+    owner has a lower priority, and the longest others.
     """
 
     step: Step
@@ -58,17 +62,38 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
             known, symbols = _explanations(file)
             facts = record.system(step.key.targets.get("self", "local"))
             told = [_told(explanation, step.key.probe, facts) for explanation in known]
-            blocked = [explanation for explanation in told if explanation.moment.is_wait and explanation.latency_ns > 0]
-            found.append(ExplainedStep(step, [explanation for explanation in told if not explanation.moment.is_wait], symbols, blocked))
+            blocked = [
+                explanation
+                for explanation in told
+                if explanation.moment.is_wait and explanation.latency_ns > 0
+            ]
+            found.append(
+                ExplainedStep(
+                    step,
+                    [explanation for explanation in told if not explanation.moment.is_wait],
+                    symbols,
+                    blocked,
+                )
+            )
     return found
 
 
 def _told(explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Explanation:
-    """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a lower task; of a program its thread's name."""
-    return replace(explanation, parts=[replace(part, culprit=_told_culprit(part.culprit, explanation, probe, facts)) for part in explanation.parts])
+    """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a
+    lower task; of a program its thread's name.
+    """
+    return replace(
+        explanation,
+        parts=[
+            replace(part, culprit=_told_culprit(part.culprit, explanation, probe, facts))
+            for part in explanation.parts
+        ],
+    )
 
 
-def _told_culprit(culprit: Culprit, explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Culprit:
+def _told_culprit(
+    culprit: Culprit, explanation: Explanation, probe: str, facts: Mapping[str, Any]
+) -> Culprit:
     if culprit.kind is Kind.OWN and probe == WATCH:
         return replace(culprit, name=explanation.path.name)
     if culprit.kind is not Kind.THROTTLED or culprit.mechanism:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A sleep is spent by who ends it, as the owner of a lock: what that thread did meanwhile, and if it slept until another one woke it, what that one did."""
+"""A sleep is spent by who ends it, as the owner of a lock: what that thread did meanwhile, and if it slept
+until another one woke it, what that one did.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,19 @@ class Link:
 
 
 def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """The links of a thread that slept until another one woke it, in the order of time; their pieces are without a gap and together as long as its path."""
+    """The links of a thread that slept until another one woke it, in the order of time; their pieces are
+    without a gap and together as long as its path.
+    """
     return _links(table, Link(thread, path), frozenset({thread}))
 
 
 def since_its_beginning(links: Sequence[Link]) -> list[Link]:
-    """The links from where an interrupt woke the first of the wakers on: until then they waited for their time, and nothing was late."""
-    begun = [at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)]
+    """The links from where an interrupt woke the first of the wakers on: until then they waited for their
+    time, and nothing was late.
+    """
+    begun = [
+        at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)
+    ]
     return list(links[begun[-1] + 1 :] if begun else links)
 
 
@@ -49,7 +57,14 @@ def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
     for piece in link.path.pieces:
         waking = piece.woken_by
         sleeps = piece.phase in {Phase.LATE, Phase.BLOCKED}
-        if not sleeps or waking is None or waking.flags & IN_INTERRUPT or waking.pid <= 0 or waking.pid in before or len(before) >= LONGEST_CHAIN:
+        if (
+            not sleeps
+            or waking is None
+            or waking.flags & IN_INTERRUPT
+            or waking.pid <= 0
+            or waking.pid in before
+            or len(before) >= LONGEST_CHAIN
+        ):
             links.append(Link(link.thread, replace(link.path, pieces=[piece])))
             continue
         owner = thread_path(table, waking.pid, waking.cpu, piece.start_ns, piece.end_ns)
@@ -73,10 +88,20 @@ def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
 
 
 def lent(table: EventTable, links: Sequence[Link], moment: Moment) -> str:
-    """ "real-time priority 80": what the kernel lent an owner of the lock meanwhile; empty: nothing, or it is not recorded."""
+    """ "real-time priority 80": what the kernel lent an owner of the lock meanwhile; empty: nothing, or it is
+    not recorded.
+    """
     threads = {link.thread for link in links} - {moment.thread}
-    higher = [event for event in table.events if event.name == "sched_pi_setprio" and event.number("pid") in threads and _raises(event)]
-    during = [event.number("newprio") for event in higher if moment.release_ns - 1_000_000 <= event.time_ns <= moment.end_ns]
+    higher = [
+        event
+        for event in table.events
+        if event.name == "sched_pi_setprio" and event.number("pid") in threads and _raises(event)
+    ]
+    during = [
+        event.number("newprio")
+        for event in higher
+        if moment.release_ns - 1_000_000 <= event.time_ns <= moment.end_ns
+    ]
     return f"real-time priority {99 - min(during)}" if during else ""
 
 

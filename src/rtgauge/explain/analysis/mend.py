@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What to change against a culprit: in the program, or at the task that is in its way; else the audit's rule that the machine does not keep."""
+"""What to change against a culprit: in the program, or at the task that is in its way; else the audit's rule
+that the machine does not keep.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.culprits import RankedCulprit
 
 
-KERNEL_THREADS = frozenset({"irq", "ksoftirqd", "ktimers", "kworker", "migration", "rcub", "rcuc", "rcu_preempt"})
+KERNEL_THREADS = frozenset(
+    {"irq", "ksoftirqd", "ktimers", "kworker", "migration", "rcub", "rcuc", "rcu_preempt"}
+)
 """Threads of the kernel, without what follows the slash: their priorities are the kernel's own."""
 FAIR = 100
 """Priorities from here on are nice values (include/linux/sched/prio.h)."""
@@ -24,7 +28,9 @@ FAIR = 100
 
 @dataclass(frozen=True)
 class Mend:
-    """What to change, and the id of the audit's rule that has the reason and the commands; None where it is about the program, not the machine."""
+    """What to change, and the id of the audit's rule that has the reason and the commands; None where it is
+    about the program, not the machine.
+    """
 
     rule: str | None
     what: str
@@ -41,7 +47,10 @@ def _rules() -> dict[str, Rule]:
 
 
 INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or do without the lock"
-FAULTS = "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate none in it"
+FAULTS = (
+    "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate "
+    "none in it"
+)
 OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
@@ -61,12 +70,17 @@ def _of_program(ranked: RankedCulprit) -> str | None:
     if ranked.worst.moment.is_blocked:
         return INHERIT
     if culprit.priority >= FAIR:
-        return f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a real-time priority (chrt -f)"
+        return (
+            f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a "
+            "real-time priority (chrt -f)"
+        )
     return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
 
 
 def mend_of(ranked: RankedCulprit, facts: Mapping[str, Any]) -> Mend | None:
-    """The mend for a culprit on the machine with these facts; None where no rule of the audit concerns it, or the machine keeps all that do."""
+    """The mend for a culprit on the machine with these facts; None where no rule of the audit concerns it, or
+    the machine keeps all that do.
+    """
     of_program = _of_program(ranked)
     if of_program is not None:
         return Mend(None, of_program)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Is the instrument right? Compares stalls that were injected (load/stall.py) with what the explanations of the step say."""
+"""Is the instrument right?
+
+Compares stalls that were injected (load/stall.py) with what the explanations of the step say.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 LOAD = "stall:"
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
-"""Stalls that no load makes but who measures: their kind, and the record's file that has them as a load's log would."""
+"""Stalls that no load makes but who measures: their kind, and the record's file that has them as a load's log
+would.
+"""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
 NOT_FOUND = "not found"
@@ -55,7 +60,10 @@ FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall
 
 @dataclass(frozen=True)
 class Injected:
-    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC of the target. `cpu` -1: all CPUs, from outside;
+    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC
+    of the target.
+
+    `cpu` -1: all CPUs, from outside;
     its length is known well, and its time by another clock.
     """
 
@@ -67,8 +75,12 @@ class Injected:
 
 @dataclass(frozen=True)
 class JudgedStall:
-    """What became of one stall. `answer`: the culprit that it was given, None: it was not found. `expected_ns`: for how long the latency waited within it;
-    `found_ns`: for how long by the explanation, from its beginning or the release to its end, with the interrupts in it.
+    """What became of one stall.
+
+    `answer`: the culprit that it was given, None: it was not found. `expected_ns`: for how long the latency
+    waited within it;
+    `found_ns`: for how long by the explanation, from its beginning or the release to its end, with the
+    interrupts in it.
     """
 
     injected: Injected
@@ -81,7 +93,9 @@ class JudgedStall:
     @property
     def size_right(self) -> bool:
         """Whether its size is within the larger of 5 us and 1 %."""
-        return self.answer is not None and abs(self.found_ns - self.expected_ns) <= max(LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns)
+        return self.answer is not None and abs(self.found_ns - self.expected_ns) <= max(
+            LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns
+        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,10 @@ class KindResult:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The confusion matrix by rows. `others`: explained latencies that no stall caused: the machine's own. `not_tried`: kind -> why not."""
+    """The confusion matrix by rows.
+
+    `others`: explained latencies that no stall caused: the machine's own. `not_tried`: kind -> why not.
+    """
 
     kinds: list[KindResult]
     others: int
@@ -130,8 +147,16 @@ class SelfTest:
     @property
     def passed(self) -> bool:
         """All found, 95 % of them named, and in the middle at most 5 us unattributed."""
-        small = all(kind.unattributed_median_ns is None or kind.unattributed_median_ns <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
-        return self.injected > 0 and self.found == self.injected and self.named >= NAMED_GOAL * self.injected and small
+        small = all(
+            kind.unattributed_median_ns is None or kind.unattributed_median_ns <= UNATTRIBUTED_GOAL_NS
+            for kind in self.kinds
+        )
+        return (
+            self.injected > 0
+            and self.found == self.injected
+            and self.named >= NAMED_GOAL * self.injected
+            and small
+        )
 
 
 def stall_kind(step: Step) -> str | None:
@@ -149,7 +174,11 @@ def injected_stalls(text: str) -> list[Injected]:
             document = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        values = [cast("dict[str, Any]", document).get(name) for name in ("cpu", "start_ns", "end_ns")] if isinstance(document, dict) else [None]
+        values = (
+            [cast("dict[str, Any]", document).get(name) for name in ("cpu", "start_ns", "end_ns")]
+            if isinstance(document, dict)
+            else [None]
+        )
         kind = cast("dict[str, Any]", document).get("kind") if isinstance(document, dict) else None
         if isinstance(kind, str) and all(type(value) is int for value in values):
             cpu, start, end = (int(str(value)) for value in values)
@@ -163,7 +192,11 @@ def self_test(record: Record) -> SelfTest | None:
     judged: dict[str, list[JudgedStall]] = {}
     others = 0
     outside = record.folder.file(OUTSIDE_LOG)
-    steps = record.steps if record.folder.has(OUTSIDE_LOG) else [step for step in record.steps if stall_kind(step) is not None]
+    steps = (
+        record.steps
+        if record.folder.has(OUTSIDE_LOG)
+        else [step for step in record.steps if stall_kind(step) is not None]
+    )
     for explained in explained_steps(record, steps):
         kind = stall_kind(explained.step) or OUTSIDE
         file = outside if kind == OUTSIDE else record.file(explained.step, LOG)
@@ -175,14 +208,28 @@ def self_test(record: Record) -> SelfTest | None:
         above = int(explained.step.key.parameters.get("explain_above_ns") or 1)
         # the first release within a stall comes at most an interval after its start
         threshold = above + int(explained.step.key.parameters.get("interval_ns") or 0)
-        stalls = [stall for stall in injected_stalls(text) if begin <= stall.start_ns and stall.end_ns + threshold <= end]
+        stalls = [
+            stall
+            for stall in injected_stalls(text)
+            if begin <= stall.start_ns and stall.end_ns + threshold <= end
+        ]
         long_enough = [stall for stall in stalls if stall.end_ns - stall.start_ns >= threshold]
-        judged.setdefault(kind, []).extend(judge_stall(stall, explained.explanations, above) for stall in long_enough)
-        others += sum(all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations)
+        judged.setdefault(kind, []).extend(
+            judge_stall(stall, explained.explanations, above) for stall in long_enough
+        )
+        others += sum(
+            all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations
+        )
     not_tried = {
-        missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason for missing in record.run.left_out if missing.what.startswith(f"load {LOAD}")
+        missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason
+        for missing in record.run.left_out
+        if missing.what.startswith(f"load {LOAD}")
     }
-    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried) if judged else None
+    return (
+        SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried)
+        if judged
+        else None
+    )
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
@@ -200,7 +247,10 @@ def _overlap(explanation: Explanation, stall: Injected) -> int:
 
 
 def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: int) -> JudgedStall:
-    """The explanation that overlaps a stall the longest, and what it says. Less than `least_ns` is another latency's: a stall's own is longer."""
+    """The explanation that overlaps a stall the longest, and what it says.
+
+    Less than `least_ns` is another latency's: a stall's own is longer.
+    """
     best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
     expected = 0 if best is None else _overlap(best, stall)
     if best is not None and stall.cpu == ALL_CPUS and expected > 0:
@@ -212,10 +262,21 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     named = (answer.kind, answer.name) in expected_names or (answer.kind, ANY) in expected_names
     function = FUNCTIONS.get(stall.kind)
     if function is not None:
-        named = named and any(function in where.split(CALLED_BY) for part in best.parts if general(part.culprit) == answer for where in part.where)
+        named = named and any(
+            function in where.split(CALLED_BY)
+            for part in best.parts
+            if general(part.culprit) == answer
+            for where in part.where
+        )
     spans = [span for part in best.parts if general(part.culprit) == answer for span in part.spans]
-    begin = best.moment.release_ns if stall.start_ns <= best.moment.release_ns else min(start for start, _, _ in spans)
-    return JudgedStall(stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns)
+    begin = (
+        best.moment.release_ns
+        if stall.start_ns <= best.moment.release_ns
+        else min(start for start, _, _ in spans)
+    )
+    return JudgedStall(
+        stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns
+    )
 
 
 def _middle(values: list[int], share: float) -> int | None:
@@ -238,5 +299,9 @@ def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
         size_error_median_ns=_middle(errors, 0.5),
         size_error_p95_ns=_middle(errors, 0.95),
         unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
-        answers=dict(Counter(NOT_FOUND if stall.answer is None else culprit_name(stall.answer) for stall in stalls).most_common()),
+        answers=dict(
+            Counter(
+                NOT_FOUND if stall.answer is None else culprit_name(stall.answer) for stall in stalls
+            ).most_common()
+        ),
     )

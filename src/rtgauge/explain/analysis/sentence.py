@@ -22,7 +22,9 @@ def us(ns: int) -> str:
 
 
 def priority_words(priority: int | None) -> str:
-    """A priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty where it is unknown."""
+    """A priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty where it is
+    unknown.
+    """
     if priority is None:
         return ""
     if priority < 0:
@@ -61,7 +63,8 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.STOPPED:
             return f"stopped by {name}"
         case Kind.BLOCKED:
-            return f"blocked{f' in {name}' if name else ''}{f' until {culprit.until} woke it' if culprit.until else ''}"
+            place = f" in {name}" if name else ""
+            return f"blocked{place}{f' until {culprit.until} woke it' if culprit.until else ''}"
         case Kind.STEAL:
             return "steal (hypervisor)"
         case Kind.SWITCH:
@@ -75,7 +78,11 @@ def culprit_name(culprit: Culprit) -> str:
 
 
 def _task_words(culprit: Culprit) -> str:
-    about = ", ".join(word for word in (priority_words(culprit.priority), "" if culprit.pid is None else f"pid {culprit.pid}") if word)
+    about = ", ".join(
+        word
+        for word in (priority_words(culprit.priority), "" if culprit.pid is None else f"pid {culprit.pid}")
+        if word
+    )
     return f"{culprit.name} ({about})" if about else culprit.name
 
 
@@ -90,11 +97,17 @@ def part_words(part: Part) -> str:
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
         case Kind.TIMER_LATE:
-            return f"its timer's interrupt did not come while {task} ran: interrupts were off, or the CPU stood still{where}"
+            return (
+                f"its timer's interrupt did not come while {task} ran: interrupts were off, or the CPU "
+                f"stood still{where}"
+            )
         case Kind.INTERRUPTS_OFF:
             return f"interrupts were off{where} while {task} ran"
         case Kind.NO_SOFTWARE:
-            return f"no software ran{_on(part)}: no event and no interrupt, though timers were due; firmware, bus or hypervisor"
+            return (
+                f"no software ran{_on(part)}: no event and no interrupt, though timers were due; "
+                "firmware, bus or hypervisor"
+            )
         case Kind.IDLE_EXIT:
             return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
         case Kind.IRQ | Kind.INTERRUPT | Kind.NMI:
@@ -105,11 +118,17 @@ def part_words(part: Part) -> str:
             return f"{task} could not be preempted{where}"
         case Kind.THROTTLED:
             who = f"{task} ran" if culprit.name else "the CPU was idle"
-            return f"{who} while the thread was ready: {culprit.mechanism or 'throttling, or a server of lower tasks'}"
+            return (
+                f"{who} while the thread was ready: "
+                f"{culprit.mechanism or 'throttling, or a server of lower tasks'}"
+            )
         case Kind.STEAL:
             return f"the hypervisor did not run the CPU: the guest's kernel counted steal{_on(part)}"
         case Kind.FAULT_OR_OWN:
-            return "a page fault of its own and what it ran after it: the kernel does not tell where the fault ended"
+            return (
+                "a page fault of its own and what it ran after it: the kernel does not tell where the "
+                "fault ended"
+            )
         case Kind.LOCK_OWNER:
             return f"{task} ran, which had the lock"
         case Kind.OWNER_ASLEEP:
@@ -123,7 +142,10 @@ def part_words(part: Part) -> str:
         case Kind.BLOCKED:
             return f"it was {culprit_name(culprit)}"
         case Kind.STOPPED:
-            return f"it was {culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
+            return (
+                "it was "
+                f"{culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
+            )
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between them"
         case Kind.OWN:
@@ -139,25 +161,39 @@ def sentence(explanation: Explanation) -> str:
     shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
     words = "; ".join(f"{us(part.ns)} us {part_words(part)}" for part in shown)
     rest = len(ranked) - len(shown)
-    smaller = f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us in {plural(rest, 'smaller part')}" if rest > 0 else ""
+    smaller = (
+        f"; {us(sum(part.ns for part in ranked) - sum(part.ns for part in shown))} us in "
+        f"{plural(rest, 'smaller part')}"
+        if rest > 0
+        else ""
+    )
     moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
     partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
     return f"{us(total)} us {_where(explanation)}: {words}{smaller}{moved}{partly}"
 
 
 def _where(explanation: Explanation) -> str:
-    """ "on CPU 1"; of a sleep for a lock: "blocked on a lock of logger, which waited for one of io, lent real-time priority 80"."""
+    """ "on CPU 1"; of a sleep for a lock: "blocked on a lock of logger, which waited for one of io, lent
+    real-time priority 80".
+    """
     if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"
     *others, first = explanation.owners or ("a task that is not in the trace",)
     thread = explanation.path.name
     chain = "".join(f", which waited for {other}" for other in reversed(others))
     if not explanation.moment.is_blocked:
-        return f"{f'that {thread} waited' if thread else 'of waiting'} for {first}{chain.replace(' one of', '')}"
+        return (
+            f"{f'that {thread} waited' if thread else 'of waiting'} for {first}{chain.replace(' one of', '')}"
+        )
     lent = f", lent {explanation.lent} meanwhile" if explanation.lent else ""
     return f"{f'that {thread} was ' if thread else ''}blocked on a lock of {first}{chain}{lent}"
 
 
 def sum_words(explanation: Explanation) -> str:
-    """The parts in the order of time, and what they add up to: "24.787 timer late in hog + ... = 2,444.631 us"."""
-    return " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts) + f" = {us(explanation.latency_ns)} us"
+    """The parts in the order of time, and what they add up to: "24.787 timer late in hog + ... = 2,444.631
+    us".
+    """
+    return (
+        " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts)
+        + f" = {us(explanation.latency_ns)} us"
+    )

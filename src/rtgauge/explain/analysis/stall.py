@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Intervals in which no software ran on several CPUs: firmware, the bus or the hypervisor had the machine.
 
-A CPU that is silent proves nothing: a program that computes causes no events. A timer that was due and came late does.
+A CPU that is silent proves nothing: a program that computes causes no events. A timer that was due and came
+late does.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ LONGEST_IDLE_EXIT_NS = 1_000_000
 """No idle state of a processor takes longer to leave: ACPI's deepest are a few hundred us."""
 
 LONGEST_TICK_NS = 10_000_000
-"""A busy CPU has at least one timer interrupt in this time: the tick at CONFIG_HZ=100, the lowest rate. CPUs in nohz_full are the exception."""
+"""A busy CPU has at least one timer interrupt in this time: the tick at CONFIG_HZ=100, the lowest rate.
+
+CPUs in nohz_full are the exception.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ class LateTimers:
 
     def waited(self, cpu: int, start_ns: int, end_ns: int) -> int:
         """The longest part of an interval, in ns, for which a timer of the CPU was due and did not come."""
-        return max((min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0)
+        return max(
+            (min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0
+        )
 
 
 @dataclass(frozen=True)
@@ -65,23 +71,34 @@ class Stall:
     cpus: frozenset[int]
 
 
-def stood_still(lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, start_ns: int, end_ns: int, *, due: bool) -> Stall | None:
+def stood_still(
+    lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, start_ns: int, end_ns: int, *, due: bool
+) -> Stall | None:
     """The stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
 
-    It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as well, or another CPU that was not idle missed its
+    It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as
+    well, or another CPU that was not idle missed its
     tick; not if all these CPUs were idle and it is no longer than leaving an idle state can take.
     """
-    times = sorted({start_ns, end_ns, *(time for line in lines.values() for time in _between(line, start_ns, end_ns))})
+    times = sorted(
+        {start_ns, end_ns, *(time for line in lines.values() for time in _between(line, start_ns, end_ns))}
+    )
     start, end = max(pairwise(times), key=lambda pair: pair[1] - pair[0])
     length = end - start
     if length < LEAST_STALL_NS:
         return None
     witnesses = {other for other in lines if other != cpu and timers.waited(other, start, end) > length // 2}
     if due and length > LONGEST_TICK_NS:
-        witnesses |= {other for other in lines if other != cpu and lines[other].times_ns and not _idle(lines[other], start)}
+        witnesses |= {
+            other
+            for other in lines
+            if other != cpu and lines[other].times_ns and not _idle(lines[other], start)
+        }
     idle = all(_idle(lines[known], start) for known in (cpu, *witnesses) if known in lines)
     if idle:
-        return Stall(start, end, frozenset({cpu, *witnesses})) if due and length > LONGEST_IDLE_EXIT_NS else None
+        return (
+            Stall(start, end, frozenset({cpu, *witnesses})) if due and length > LONGEST_IDLE_EXIT_NS else None
+        )
     return Stall(start, end, frozenset({cpu, *witnesses})) if witnesses else None
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`. Times in ns of the target's CLOCK_MONOTONIC."""
+"""The JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`.
+
+Times in ns of the target's CLOCK_MONOTONIC.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,10 @@ class ExplainDocument(Model):
 
 
 class SelfTestDocument(Model):
-    """What `rtgauge selftest --json` prints. `passed`: all were found, 95 % named, and at most 5 us are unattributed at the median."""
+    """What `rtgauge selftest --json` prints.
+
+    `passed`: all were found, 95 % named, and at most 5 us are unattributed at the median.
+    """
 
     record: SystemText
     passed: bool
@@ -127,12 +133,20 @@ def _step(explained: ExplainedStep) -> ExplainedStepEntry:
             for ranked in explained.culprits
         ],
         latencies=[LatencyEntry(**_latency(known)) for known in explained.explanations],
-        blocked=[BlockedEntry(**_latency(known), owners=list(known.owners), lent=known.lent) for known in explained.blocked],
+        blocked=[
+            BlockedEntry(**_latency(known), owners=list(known.owners), lent=known.lent)
+            for known in explained.blocked
+        ],
     )
 
 
 def _culprit(culprit: Culprit) -> dict[str, Any]:
-    return {"culprit": culprit_name(culprit), "kind": str(culprit.kind), "name": culprit.name, "number": culprit.number}
+    return {
+        "culprit": culprit_name(culprit),
+        "kind": str(culprit.kind),
+        "name": culprit.name,
+        "number": culprit.number,
+    }
 
 
 def _latency(explanation: Explanation) -> dict[str, Any]:

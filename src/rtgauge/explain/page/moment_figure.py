@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The figure of one latency: a lane a CPU with who ran and the interrupts in it, the parts of the latency, its release and its wake-up."""
+"""The figure of one latency: a lane a CPU with who ran and the interrupts in it, the parts of the latency,
+its release and its wake-up.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,14 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     for cpu in shown:
         lane = f"CPU {cpu}"
         gaps = [gap for gap in explanation.missed if gap.cpu == cpu]
-        tasks += [(lane, who, "task", scaled(start), scaled(stop)) for who, start, stop in _without_gaps(_joined(lines[cpu], begin, end, _task), gaps)]
-        interrupts += [(lane, who, "in it", scaled(start), scaled(stop)) for who, start, stop in _joined(lines[cpu], begin, end, _interrupt)]
+        tasks += [
+            (lane, who, "task", scaled(start), scaled(stop))
+            for who, start, stop in _without_gaps(_joined(lines[cpu], begin, end, _task), gaps)
+        ]
+        interrupts += [
+            (lane, who, "in it", scaled(start), scaled(stop))
+            for who, start, stop in _joined(lines[cpu], begin, end, _interrupt)
+        ]
     parts = [
         (LATENCY, _part_name(part.culprit, explanation), us(part.ns) + " us", scaled(start), scaled(stop))
         for part in explanation.parts
@@ -73,11 +81,20 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     known = [who for who, _ in taken.most_common() if who != IDLE]
     named = known if len(known) <= MOST_COLOURS + 1 else [*known[:MOST_COLOURS], OTHER]
     order = [MARKS, LATENCY, *(f"CPU {cpu}" for cpu in shown)]
-    marks = [("release", 0.0), *(("wake-up", scaled(event.time_ns)) for event in _wakeups(explanation)), ("clock read", scaled(moment.end_ns))]
-    spec = layered(_layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit), height=ROW * len(order) + 16, description=title)
+    marks = [
+        ("release", 0.0),
+        *(("wake-up", scaled(event.time_ns)) for event in _wakeups(explanation)),
+        ("clock read", scaled(moment.end_ns)),
+    ]
+    spec = layered(
+        _layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit),
+        height=ROW * len(order) + 16,
+        description=title,
+    )
     notes = [
         (
-            "Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; grey: idle; empty: a switch that was not traced. "
+            "Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; "
+            "grey: idle; empty: a switch that was not traced. "
             "The first lane: the parts of the latency."
         )
     ]
@@ -88,7 +105,11 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
 
 def _wakeups(explanation: Explanation) -> list[Event]:
     moment = explanation.moment
-    wakeups = [event for event in moment.table.events if event.name == "sched_waking" and event.number("pid") == moment.thread]
+    wakeups = [
+        event
+        for event in moment.table.events
+        if event.name == "sched_waking" and event.number("pid") == moment.thread
+    ]
     return [event for event in wakeups if moment.release_ns <= event.time_ns <= moment.end_ns][:1]
 
 
@@ -96,7 +117,9 @@ def _part_name(culprit: Culprit, explanation: Explanation) -> str:
     """As the lanes of the CPUs call it."""
     if culprit.kind is Kind.TASK:
         return culprit.name
-    return explanation.path.name or culprit_name(culprit) if culprit.kind is Kind.OWN else culprit_name(culprit)
+    return (
+        explanation.path.name or culprit_name(culprit) if culprit.kind is Kind.OWN else culprit_name(culprit)
+    )
 
 
 def _task(context: Context) -> str | None:
@@ -105,8 +128,12 @@ def _task(context: Context) -> str | None:
     return IDLE if context.task.idle else context.task.name or f"pid {context.task.pid}"
 
 
-def _without_gaps(bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]) -> list[tuple[str, int, int]]:
-    """The bars without the times at which a switch was not traced: nobody knows which task ran, or whether one did."""
+def _without_gaps(
+    bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]
+) -> list[tuple[str, int, int]]:
+    """The bars without the times at which a switch was not traced: nobody knows which task ran, or whether
+    one did.
+    """
     for gap in gaps:
         bars = [
             (who, max(start, first), min(stop, last))
@@ -126,8 +153,12 @@ def _interrupt(context: Context) -> str | None:
     return f"softirq {frame.name}" if frame.kind == "softirq" else f"{frame.name} interrupt"
 
 
-def _joined(line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]) -> list[tuple[str, int, int]]:
-    """(who, start, end) of the spans with a label, neighbours of one label joined; a gap too short to be seen is none."""
+def _joined(
+    line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]
+) -> list[tuple[str, int, int]]:
+    """(who, start, end) of the spans with a label, neighbours of one label joined; a gap too short to be seen
+    is none.
+    """
     finest = (end - begin) // FINEST
     joined: list[tuple[str, int, int]] = []
     for span in line.spans(begin, end):
@@ -137,7 +168,11 @@ def _joined(line: CpuTimeline, begin: int, end: int, label: Callable[[Context], 
         if joined and joined[-1][0] == who and span.start_ns - joined[-1][2] <= finest:
             joined[-1] = (who, joined[-1][1], span.end_ns)
         elif joined and joined[-1][2] - joined[-1][1] < finest and span.start_ns - joined[-1][2] <= finest:
-            joined[-1] = (who if span.end_ns - span.start_ns > joined[-1][2] - joined[-1][1] else joined[-1][0], joined[-1][1], span.end_ns)
+            joined[-1] = (
+                who if span.end_ns - span.start_ns > joined[-1][2] - joined[-1][1] else joined[-1][0],
+                joined[-1][1],
+                span.end_ns,
+            )
         else:
             joined.append((who, span.start_ns, span.end_ns))
     return joined
@@ -157,24 +192,54 @@ def _layers(
         return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != IDLE]
 
     columns = {**_COLUMNS, "colour": "string"}
-    x = alt.X("start:Q", scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(title=f"time after the release ({unit})", tickCount=10))
-    y = alt.Y("lane:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
-    colour = alt.Color("colour:N", sort=[IDLE, *named], scale=alt.Scale(domain=[IDLE, *named]), legend=alt.Legend(title=None, columns=4, values=named))
-    tooltip = [alt.Tooltip("who:N"), alt.Tooltip("start:Q", title=f"from ({unit})"), alt.Tooltip("end:Q", title=f"to ({unit})")]
+    x = alt.X(
+        "start:Q",
+        scale=alt.Scale(domain=list(domain), nice=False),
+        axis=alt.Axis(title=f"time after the release ({unit})", tickCount=10),
+    )
+    y = alt.Y(
+        "lane:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12),
+    )
+    colour = alt.Color(
+        "colour:N",
+        sort=[IDLE, *named],
+        scale=alt.Scale(domain=[IDLE, *named]),
+        legend=alt.Legend(title=None, columns=4, values=named),
+    )
+    tooltip = [
+        alt.Tooltip("who:N"),
+        alt.Tooltip("start:Q", title=f"from ({unit})"),
+        alt.Tooltip("end:Q", title=f"to ({unit})"),
+    ]
     idle = [bar for bar in tasks if bar[1] == IDLE]
     rules = alt.Chart(csv({"what": "string", "start": "number"}, marks))
     return [
-        alt.Chart(csv(_COLUMNS, idle)).mark_bar(height=4, style="muted", opacity=0.4, clip=True).encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(tasks))).mark_bar(height=20, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(interrupts))).mark_bar(height=10, yOffset=-14, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(parts))).mark_bar(height=26, clip=True).encode(x=x, x2="end:Q", y=y, color=colour, tooltip=[*tooltip, "kind:N"]),
+        alt.Chart(csv(_COLUMNS, idle))
+        .mark_bar(height=4, style="muted", opacity=0.4, clip=True)
+        .encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(tasks)))
+        .mark_bar(height=20, clip=True)
+        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(interrupts)))
+        .mark_bar(height=10, yOffset=-14, clip=True)
+        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
+        alt.Chart(csv(columns, coloured(parts)))
+        .mark_bar(height=26, clip=True)
+        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=[*tooltip, "kind:N"]),
         rules.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, style="ink", clip=True).encode(x=x),
         *(_mark_name(mark, line, x, last=line == len(marks) - 1) for line, mark in enumerate(marks)),
     ]
 
 
 def _mark_name(mark: tuple[str, float], line: int, x: alt.X, *, last: bool) -> alt.Chart:
-    """The name of a mark beside its rule, a line lower than the one before; of the last one at the left, where there is room."""
+    """The name of a mark beside its rule, a line lower than the one before; of the last one at the left,
+    where there is room.
+    """
     name = alt.Chart(csv({"what": "string", "start": "number"}, [mark]))
-    drawn = name.mark_text(align="right" if last else "left", baseline="top", dx=-3 if last else 3, fontSize=11, style="ink")
+    drawn = name.mark_text(
+        align="right" if last else "left", baseline="top", dx=-3 if last else 3, fontSize=11, style="ink"
+    )
     return drawn.encode(x=x, y=alt.YValue(13 * line), text=alt.Text("what:N"))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of explained steps, whatever their probe: the culprits by what they cost, the worst latency's sentence and sum, and its figure."""
+"""Presenter of explained steps, whatever their probe: the culprits by what they cost, the worst latency's
+sentence and sum, and its figure.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ class CulpritRow:
 
 @dataclass(frozen=True)
 class ExplainedView:
-    """One step. `figure`: the name of its figure, if drawn; `parts`: of the worst latency, (us, what it was)."""
+    """One step.
+
+    `figure`: the name of its figure, if drawn; `parts`: of the worst latency, (us, what it was).
+    """
 
     name: str
     step: Step
@@ -71,16 +76,27 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps; `together`: the culprits of the run, where it has several such steps; `tested`: the answer and the matrix of a self test."""
+    """All explained steps; `together`: the culprits of the run, where it has several such steps; `tested`:
+    the answer and the matrix of a self test.
+    """
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
     tested: tuple[str, Grid] | None
 
 
-def _rows(culprits: Sequence[RankedCulprit], record: Record, step: Step | None, *, most: int, least: float) -> list[CulpritRow]:
-    """The culprits with at least `least` of the time, and those that led an outlier. What to change is said at the first culprit that it concerns."""
-    target = next(iter(record.steps)).key.targets.get("self", "local") if step is None else step.key.targets.get("self", "local")
+def _rows(
+    culprits: Sequence[RankedCulprit], record: Record, step: Step | None, *, most: int, least: float
+) -> list[CulpritRow]:
+    """The culprits with at least `least` of the time, and those that led an outlier.
+
+    What to change is said at the first culprit that it concerns.
+    """
+    target = (
+        next(iter(record.steps)).key.targets.get("self", "local")
+        if step is None
+        else step.key.targets.get("self", "local")
+    )
     facts = record.system(target)
     listed = [ranked for ranked in culprits if ranked.outliers or ranked.time_share >= least][:most]
     rows: list[CulpritRow] = []
@@ -89,7 +105,16 @@ def _rows(culprits: Sequence[RankedCulprit], record: Record, step: Step | None, 
         said = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
         new = None if mend is None or (mend.rule or mend.what) in said else mend
         led = format_share(ranked.outlier_share) if ranked.outliers else ""
-        rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, format_share(ranked.time_share), short_us(ranked.worst_ns), new))
+        rows.append(
+            CulpritRow(
+                rank,
+                culprit_name(ranked.culprit),
+                led,
+                format_share(ranked.time_share),
+                short_us(ranked.worst_ns),
+                new,
+            )
+        )
     return rows
 
 
@@ -102,7 +127,10 @@ def _summary(explained: ExplainedStep) -> str:
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:
         text += f", {partly} of them only partly"
-    return f"{text}; unattributed at most {us(max(known.unattributed_ns for known in explained.explanations))} us"
+    return (
+        f"{text}; unattributed at most "
+        f"{us(max(known.unattributed_ns for known in explained.explanations))} us"
+    )
 
 
 def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[str]) -> ExplainedView:
@@ -118,14 +146,21 @@ def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[
         parts=[] if worst is None else [(us(part.ns), part_words(part)) for part in worst.parts],
         sum=None if worst is None else us(worst.latency_ns),
         figure=name_ if (name_ := figure_name(explained.step)) in drawn else None,
-        all=[(str(known.moment.number), sentence(known)) for known in sorted(explained.explanations, key=_size)],
+        all=[
+            (str(known.moment.number), sentence(known)) for known in sorted(explained.explanations, key=_size)
+        ],
         blocked=[sentence(known) for known in _longest_blocked(explained)],
     )
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """Of each thread that slept until another one woke it the longest sleep, for a lock and otherwise, the longest first."""
-    longest = {(known.moment.thread, known.moment.kind): known for known in sorted(explained.blocked, key=_size, reverse=True)}
+    """Of each thread that slept until another one woke it the longest sleep, for a lock and otherwise, the
+    longest first.
+    """
+    longest = {
+        (known.moment.thread, known.moment.kind): known
+        for known in sorted(explained.blocked, key=_size, reverse=True)
+    }
     return sorted(longest.values(), key=_size)
 
 
@@ -138,10 +173,15 @@ class ExplainedPresenter(Presenter):
 
     def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
         """Who took most of the time of the largest latencies."""
-        ranked = ranked_culprits(known for explained in explained_steps(record, steps) for known in explained.explanations)
+        ranked = ranked_culprits(
+            known for explained in explained_steps(record, steps) for known in explained.explanations
+        )
         if not ranked:
             return None
-        return f"{format_share(ranked[0].time_share)} of the time of the explained latencies is {culprit_name(ranked[0].culprit)}"
+        return (
+            f"{format_share(ranked[0].time_share)} of the time of the explained latencies is "
+            f"{culprit_name(ranked[0].culprit)}"
+        )
 
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:
         """The worst latency of each step."""
@@ -149,7 +189,12 @@ class ExplainedPresenter(Presenter):
 
         names = step_labels(record)
         return [
-            moment_figure(worst, explained.step, explained.symbols, f"The worst explained latency, {names.get(explained.step.id, explained.step.id)}")
+            moment_figure(
+                worst,
+                explained.step,
+                explained.symbols,
+                f"The worst explained latency, {names.get(explained.step.id, explained.step.id)}",
+            )
             for explained in explained_steps(record, steps)
             if (worst := explained.worst) is not None
         ]
@@ -160,7 +205,11 @@ class ExplainedPresenter(Presenter):
         explained = explained_steps(record, steps)
         if not explained:
             return None
-        together = ranked_culprits(known for step in explained for known in step.explanations) if len(explained) > 1 else []
+        together = (
+            ranked_culprits(known for step in explained for known in step.explanations)
+            if len(explained) > 1
+            else []
+        )
         views = [_view(known, record, names.get(known.step.id, known.step.id), drawn) for known in explained]
         tested = self_test(record)
         matrix = None if tested is None else (verdict_words(tested), selftest_grid(tested))
@@ -168,7 +217,9 @@ class ExplainedPresenter(Presenter):
             id="explained",
             heading="What delayed it",
             template="rtgauge.explain.page/explained.html.j2",
-            content=ExplainedChapter(_rows(together, record, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix),
+            content=ExplainedChapter(
+                _rows(together, record, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix
+            ),
             place="after frequencies",
             measured="explained latencies",
         )
@@ -182,10 +233,14 @@ class ExplainedPresenter(Presenter):
         for explained in explained_steps(record, steps):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
-            for row in _rows(explained.culprits, record, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
+            for row in _rows(
+                explained.culprits, record, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL
+            ):
                 _print(
                     console,
-                    f"{row.rank}. {row.name}: {f'{row.outliers} of outliers, ' if row.outliers else ''}{row.time} of their time, worst {row.worst} us",
+                    f"{row.rank}. {row.name}: "
+                    f"{f'{row.outliers} of outliers, ' if row.outliers else ''}{row.time} of their "
+                    f"time, worst {row.worst} us",
                     2,
                 )
                 if row.mend is not None:
@@ -194,7 +249,13 @@ class ExplainedPresenter(Presenter):
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
             for known in _longest_blocked(explained):
-                _print(console, f"longest {'priority inversion' if known.moment.is_blocked else 'wait for another thread'}: {sentence(known)}", 2)
+                _print(
+                    console,
+                    "longest "
+                    f"{'priority inversion' if known.moment.is_blocked else 'wait for another thread'}: "
+                    f"{sentence(known)}",
+                    2,
+                )
                 _print(console, sum_words(known), 9, style="dim")
             console.print()
 
@@ -210,7 +271,12 @@ def print_latencies(record: Record, steps: Sequence[ExplainedStep], console: Con
     """Every explained latency with its sum, the largest of each step first."""
     names = step_labels(record)
     for explained in steps:
-        console.print(Text(printable(f"{names.get(explained.step.id, explained.step.id)}: {_summary(explained)}"), style="bold"))
+        console.print(
+            Text(
+                printable(f"{names.get(explained.step.id, explained.step.id)}: {_summary(explained)}"),
+                style="bold",
+            )
+        )
         for known in [*sorted(explained.explanations, key=_size), *sorted(explained.blocked, key=_size)]:
             _print(console, sentence(known), 2)
             _print(console, sum_words(known), 5, style="dim")

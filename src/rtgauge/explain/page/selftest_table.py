@@ -13,7 +13,17 @@ from rtgauge.units import format_share, plural
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.selftest import KindResult, SelfTest
 
-COLUMNS = ("stalls", "injected", "found", "named", "size off, median (us)", "95 % (us)", "size right", "unattributed (us)", "named as")
+COLUMNS = (
+    "stalls",
+    "injected",
+    "found",
+    "named",
+    "size off, median (us)",
+    "95 % (us)",
+    "size right",
+    "unattributed (us)",
+    "named as",
+)
 MOST_ANSWERS = 3
 
 
@@ -21,22 +31,29 @@ def verdict_words(result: SelfTest) -> str:
     """The answer in one sentence."""
     sized = result.sizes_right >= NAMED_GOAL * result.named
     word = (
-        "The explanations are right" if result.passed and sized else "The explanations name the causes" if result.passed else "The explanations are not right"
+        "The explanations are right"
+        if result.passed and sized
+        else "The explanations name the causes"
+        if result.passed
+        else "The explanations are not right"
     )
     share = format_share(result.named / result.injected) if result.injected else "none"
-    others = (
-        f"; {plural(result.others, 'other latency') if result.others == 1 else f'{result.others} other latencies'} of the machine's own"
-        if result.others
-        else ""
-    )
+    latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
+    others = f"; {latencies} of the machine's own" if result.others else ""
     named = f"{result.named} named rightly ({share}), {result.sizes_right} of them with the right size"
-    return f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and {named}{others}"
+    return (
+        f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and "
+        f"{named}{others}"
+    )
 
 
 def selftest_grid(result: SelfTest) -> Grid:
     """The matrix; what was answered instead is in the last column."""
     notes = [
-        "Size off: how far the explained size is from the stall's own, of those named rightly; right: within the larger of 5 us and 1 %.",
+        (
+            "Size off: how far the explained size is from the stall's own, of those named rightly; "
+            "right: within the larger of 5 us and 1 %."
+        ),
         "The goals are that all are found, 95 % named, and at most 5 us unattributed at the median.",
         *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
     ]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What each CPU did at every instant: the task that it was in, and the interrupts, softirqs and callbacks nested in it."""
+"""What each CPU did at every instant: the task that it was in, and the interrupts, softirqs and callbacks
+nested in it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ _CALLBACKS = {
 
 @dataclass(frozen=True)
 class Task:
-    """A task. `priority` as the kernel counts: below 0 deadline, 0 to 99 real-time (99 - priority), from 100 fair (120: nice 0); None: unknown."""
+    """A task.
+
+    `priority` as the kernel counts: below 0 deadline, 0 to 99 real-time (99 - priority), from 100 fair (120:
+    nice 0); None: unknown.
+    """
 
     pid: int
     name: str
@@ -46,7 +52,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Frame:
-    """Something nested in a task. `kind`: nmi, irq, vector, ipi, softirq, work, or of a callback: hrtimer, timer, function call, tasklet."""
+    """Something nested in a task.
+
+    `kind`: nmi, irq, vector, ipi, softirq, work, or of a callback: hrtimer, timer, function call, tasklet.
+    """
 
     kind: str
     name: str
@@ -56,7 +65,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Context:
-    """What a CPU does. `frames`: the innermost last; `idle_state` None: not asleep; `irqs_off`: the function that turned interrupts off, if that is traced."""
+    """What a CPU does.
+
+    `frames`: the innermost last; `idle_state` None: not asleep; `irqs_off`: the function that turned
+    interrupts off, if that is traced.
+    """
 
     task: Task | None
     frames: tuple[Frame, ...] = ()
@@ -68,7 +81,10 @@ class Context:
     @property
     def interrupt(self) -> Frame | None:
         """The innermost interrupt or softirq; None in a task."""
-        return next((frame for frame in reversed(self.frames) if frame.kind in INTERRUPTS or frame.kind == "softirq"), None)
+        return next(
+            (frame for frame in reversed(self.frames) if frame.kind in INTERRUPTS or frame.kind == "softirq"),
+            None,
+        )
 
 
 @dataclass(frozen=True)
@@ -82,13 +98,17 @@ class Span:
 
 @dataclass(frozen=True)
 class CpuTimeline:
-    """Contexts of one CPU; `times_ns[i]` is when `contexts[i]` ends and `contexts[i + 1]` begins: one more context than times."""
+    """Contexts of one CPU; `times_ns[i]` is when `contexts[i]` ends and `contexts[i + 1]` begins: one more
+    context than times.
+    """
 
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
     interrupted: list[tuple[int, str | None]]
-    """(time, function of the kernel that a timer's interrupt found, and its callers; None: it found a program) of each stack that was recorded."""
+    """(time, function of the kernel that a timer's interrupt found, and its callers; None: it found a
+    program) of each stack that was recorded.
+    """
 
     def at(self, time_ns: int) -> Context:
         """The context right after `time_ns`."""
@@ -112,7 +132,9 @@ class CpuTimeline:
         return spans
 
     def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
-        """(whether a stack between two times tells it, the function of the kernel that a timer's interrupt found or None for a program)."""
+        """(whether a stack between two times tells it, the function of the kernel that a timer's interrupt
+        found or None for a program).
+        """
         found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
         return bool(found), found[0] if found else None
 
@@ -131,7 +153,11 @@ class Names:
         for event in events:
             if event.name == "sched_switch":
                 for side in ("prev", "next"):
-                    self._learn(event.number(f"{side}_pid"), event.text(f"{side}_comm"), event.number(f"{side}_prio", 120))
+                    self._learn(
+                        event.number(f"{side}_pid"),
+                        event.text(f"{side}_comm"),
+                        event.number(f"{side}_prio", 120),
+                    )
             elif event.name in {"sched_waking", "sched_wakeup", "sched_wakeup_new"}:
                 self._learn(event.number("pid"), event.text("comm"), event.number("prio", 120))
             elif event.name == "irq_handler_entry":
@@ -147,7 +173,11 @@ class Names:
 
     def irq(self, frame: Frame) -> Frame:
         """A frame with the name of its interrupt, which the event at its end does not tell."""
-        return replace(frame, name=self._irqs.get(frame.key, "")) if frame.kind == "irq" and isinstance(frame.key, int) and not frame.name else frame
+        return (
+            replace(frame, name=self._irqs.get(frame.key, ""))
+            if frame.kind == "irq" and isinstance(frame.key, int) and not frame.name
+            else frame
+        )
 
 
 def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
@@ -156,7 +186,9 @@ def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
     events: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
         events[event.cpu].append(event)
-    return {cpu: _timeline(cpu, _with_nmis(events[cpu]), names, symbols) for cpu in sorted({*table.cpus, *events})}
+    return {
+        cpu: _timeline(cpu, _with_nmis(events[cpu]), names, symbols) for cpu in sorted({*table.cpus, *events})
+    }
 
 
 def _with_nmis(events: Sequence[Event]) -> list[Event]:
@@ -175,7 +207,9 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
     """(whether it begins, the frame) of an event that begins or ends one."""
     stem, _, edge = event.name.rpartition("_")
     if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
-        return edge == "start", Frame("work", symbols.name(event.number("function")) or "", event.number("work"))
+        return edge == "start", Frame(
+            "work", symbols.name(event.number("function")) or "", event.number("work")
+        )
     if edge not in {"entry", "exit"}:
         return None
     begins, since = edge == "entry", event.time_ns if edge == "entry" else None
@@ -183,10 +217,21 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
         return begins, Frame("irq", event.text("name"), event.number("irq"), since)
     if stem == "softirq":
         vector = event.number("vec")
-        return begins, Frame("softirq", SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector), vector, since)
+        return begins, Frame(
+            "softirq", SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector), vector, since
+        )
     if stem in _CALLBACKS:
-        key = next((event.number(field) for field in ("hrtimer", "timer", "csd", "tasklet") if field in event.values), 0)
-        return begins, Frame(_CALLBACKS[stem], symbols.name(event.number("function", event.number("func"))) or "", key, since)
+        key = next(
+            (
+                event.number(field)
+                for field in ("hrtimer", "timer", "csd", "tasklet")
+                if field in event.values
+            ),
+            0,
+        )
+        return begins, Frame(
+            _CALLBACKS[stem], symbols.name(event.number("function", event.number("func"))) or "", key, since
+        )
     if stem == "nmi":
         return begins, Frame("nmi", symbols.name(event.number("handler")) or "", 0, since)
     if stem == "ipi":
@@ -208,7 +253,9 @@ class _State:
     fault: bool = False
 
     def context(self) -> Context:
-        return Context(self.task, tuple(self.frames), self.idle_state, self.irqs_off, self.preemption_off, self.fault)
+        return Context(
+            self.task, tuple(self.frames), self.idle_state, self.irqs_off, self.preemption_off, self.fault
+        )
 
 
 def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
@@ -242,7 +289,10 @@ def _leave(frames: list[Frame], frame: Frame) -> None:
 
 def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols) -> CpuTimeline:
     first = next((event for event in events), None)
-    state = _State(names.task(first.pid) if first is not None else None, [names.irq(frame) for frame in _open_at_start(events, symbols)])
+    state = _State(
+        names.task(first.pid) if first is not None else None,
+        [names.irq(frame) for frame in _open_at_start(events, symbols)],
+    )
     if first is not None and first.name == "cpu_idle" and first.number("state") == IDLE_ENDS:
         state.idle_state = -1
     kept: dict[int, list[Frame]] = {}
@@ -257,7 +307,10 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
 
 
 def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
-    """Bring a CPU's state to after an event. `kept`: the softirqs and works of tasks that were preempted in them."""
+    """Bring a CPU's state to after an event.
+
+    `kept`: the softirqs and works of tasks that were preempted in them.
+    """
     state.fault = event.name.startswith("page_fault")
     edge = _frame(event, symbols)
     match event.name:
@@ -266,7 +319,13 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
             pid = event.number("next_pid")
             state.frames = kept.pop(pid, [])
             task = names.task(pid)
-            state.task = task if pid == 0 else replace(task, name=event.text("next_comm") or task.name, priority=event.number("next_prio", 120))
+            state.task = (
+                task
+                if pid == 0
+                else replace(
+                    task, name=event.text("next_comm") or task.name, priority=event.number("next_prio", 120)
+                )
+            )
             state.idle_state = state.preemption_off = None
         case "cpu_idle":
             number = event.number("state")
@@ -287,20 +346,31 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
                 _leave(state.frames, frame)
         case _:
             pass
-    if not state.frames and event.name != "sched_switch" and (state.task is None or state.task.pid != event.pid) and event.pid >= 0:
+    if (
+        not state.frames
+        and event.name != "sched_switch"
+        and (state.task is None or state.task.pid != event.pid)
+        and event.pid >= 0
+    ):
         state.task = names.task(event.pid)  # a switch was lost
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
-    """The function that an event of `preemptirq` is about; its distance from _stext where there is no name."""
+    """The function that an event of `preemptirq` is about; its distance from _stext where there is no
+    name.
+    """
     address = event.number("caller_offs")
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 
 
 CALLED_BY, MOST_CALLERS = " from ", 3
-"""Between a function and who called it: what keeps others out is often a few calls above where it was interrupted."""
+"""Between a function and who called it: what keeps others out is often a few calls above where it was
+interrupted.
+"""
 THUNKS = ("__x86_indirect_", "__x86_return_")
-"""How the names of what gcc puts between a call and the function begin, against branch prediction: they tell nothing."""
+"""How the names of what gcc puts between a call and the function begin, against branch prediction: they tell
+nothing.
+"""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
 """How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
 
@@ -312,5 +382,7 @@ def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | Non
     if entry is None:
         return None
     found = names[entry + 1 :]
-    known = [name for name in found if name and not name.startswith(THUNKS)] or [name for name in found if name]
+    known = [name for name in found if name and not name.startswith(THUNKS)] or [
+        name for name in found if name
+    ]
     return (event.time_ns, CALLED_BY.join(known[:MOST_CALLERS]) or None) if known or not found else None

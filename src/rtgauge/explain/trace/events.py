@@ -19,11 +19,17 @@ MOST_PAGES = 16_384
 MOST_EVENTS = 2_000_000
 
 NEED_RESCHED = 0x04
-"""Of an event's `flags` (TRACE_FLAG_* of include/linux/trace_events.h): the scheduler is to be called on this CPU."""
+"""Of an event's `flags` (TRACE_FLAG_* of include/linux/trace_events.h): the scheduler is to be called on this
+CPU.
+"""
 
 
 class Event(NamedTuple):
-    """One event. `pid`: of the task that the CPU was in; `flags`, `preempt_count`: the context, 0 where the kernel does not tell."""
+    """One event.
+
+    `pid`: of the task that the CPU was in; `flags`, `preempt_count`: the context, 0 where the kernel does not
+    tell.
+    """
 
     time_ns: int
     cpu: int
@@ -46,7 +52,10 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Lost:
-    """Events of one CPU that the ring lost, between its last event before and its first after. `count` 0: unknown how many."""
+    """Events of one CPU that the ring lost, between its last event before and its first after.
+
+    `count` 0: unknown how many.
+    """
 
     cpu: int
     after_ns: int | None
@@ -56,7 +65,9 @@ class Lost:
 
 @dataclass(frozen=True)
 class EventTable:
-    """Events of all CPUs in the order of time; `cpus`: those that were recorded; `ends_ns`: of a CPU, the time of its last event."""
+    """Events of all CPUs in the order of time; `cpus`: those that were recorded; `ends_ns`: of a CPU, the
+    time of its last event.
+    """
 
     events: list[Event]
     cpus: tuple[int, ...]
@@ -74,21 +85,30 @@ def raw_pages(document: object) -> dict[int, list[bytes]]:
     pages: dict[int, list[bytes]] = {}
     left = MOST_PAGES
     for cpu, texts in cast("Mapping[object, object]", document).items():
-        if not isinstance(texts, Sequence) or isinstance(texts, str) or not (isinstance(cpu, str) and cpu.isascii() and cpu.isdecimal() and len(cpu) < 6):
+        if (
+            not isinstance(texts, Sequence)
+            or isinstance(texts, str)
+            or not (isinstance(cpu, str) and cpu.isascii() and cpu.isdecimal() and len(cpu) < 6)
+        ):
             raise RecordError("a moment of the trace has damaged pages")
         encoded = cast("Sequence[object]", texts)
         left -= len(encoded)
         if left < 0:
             raise RecordError(f"a moment of the trace has more than {MOST_PAGES} pages")
         try:
-            pages[int(cpu)] = [base64.b64decode(text, validate=True) for text in encoded if isinstance(text, str)]
+            pages[int(cpu)] = [
+                base64.b64decode(text, validate=True) for text in encoded if isinstance(text, str)
+            ]
         except (binascii.Error, ValueError):
             raise RecordError("a moment of the trace has damaged pages") from None
     return pages
 
 
 def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> EventTable:
-    """The events of all pages, by CPU. Events that the formats do not know are left out. Raises RecordError."""
+    """The events of all pages, by CPU.
+
+    Events that the formats do not know are left out. Raises RecordError.
+    """
     events: list[Event] = []
     lost: list[Lost] = []
     for cpu, raws in pages.items():
@@ -113,7 +133,9 @@ def _events(formats: TraceFormats, page: Page, cpu: int) -> list[Event]:
         known = formats.events.get(kind) if isinstance(kind, int) else None
         if known is None:
             continue
-        pid, flags, depth = (_number(place, record) for place in (common.pid, common.flags, common.preempt_count))
+        pid, flags, depth = (
+            _number(place, record) for place in (common.pid, common.flags, common.preempt_count)
+        )
         found.append(Event(time_ns, cpu, known.name, pid, flags, depth, known.values(record)))
     return found
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How the events of a trace ring lie in its bytes, by the kernel's own description (Documentation/trace/events.rst, section 3)."""
+"""How the events of a trace ring lie in its bytes, by the kernel's own description
+(Documentation/trace/events.rst, section 3).
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,24 @@ _FIELD = re.compile(
 )
 _ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
-_CODES = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h", (4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
+_CODES = {
+    (1, False): "B",
+    (1, True): "b",
+    (2, False): "H",
+    (2, True): "h",
+    (4, False): "I",
+    (4, True): "i",
+    (8, False): "Q",
+    (8, True): "q",
+}
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an event. `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the field's end),
+    """A field of an event.
+
+    `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the
+    field's end),
 
     or addresses (as many as the record has behind its beginning, each of `size` bytes).
     """
@@ -39,12 +53,16 @@ class Field:
     number: struct.Struct | None
 
     def value(self, record: bytes) -> Value | None:
-        """Its value in the bytes of one record; None where the record is too short or the field is no number and no text.
+        """Its value in the bytes of one record; None where the record is too short or the field is no number
+        and no text.
 
         Addresses are a text, hexadecimal, with spaces between.
         """
         if self.kind == "addresses":
-            return " ".join(f"{int.from_bytes(record[at : at + self.size], 'little'):x}" for at in range(self.offset, len(record) - self.size + 1, self.size))
+            return " ".join(
+                f"{int.from_bytes(record[at : at + self.size], 'little'):x}"
+                for at in range(self.offset, len(record) - self.size + 1, self.size)
+            )
         if self.offset + self.size > len(record):
             return None
         if self.kind == "text":
@@ -74,7 +92,13 @@ def _field(line: str) -> Field | None:
         return None
     if "__data_loc" in declaration or "__rel_loc" in declaration:
         kind = "relative" if "__rel_loc" in declaration else "located"
-        return Field(name, offset, size, kind if "char" in declaration else "other", struct.Struct("<I") if size == 4 and "char" in declaration else None)
+        return Field(
+            name,
+            offset,
+            size,
+            kind if "char" in declaration else "other",
+            struct.Struct("<I") if size == 4 and "char" in declaration else None,
+        )
     if declaration.startswith("unsigned long caller["):
         digits = re.sub(r"[^0-9]", "", declaration)[:9]
         return Field("caller", offset, size // max(int(digits or 1), 1) or 8, "addresses", None)
@@ -86,7 +110,9 @@ def _field(line: str) -> Field | None:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """An event: `system/name`, the number that its records begin with, and its own fields (not the common ones)."""
+    """An event: `system/name`, the number that its records begin with, and its own fields (not the common
+    ones).
+    """
 
     system: str
     name: str
@@ -106,9 +132,15 @@ def event_format(path: str, text: str) -> EventFormat:
         raise RecordError(f"not the format of a trace event: {path[:60]!r}")
     lines = text.split("\nprint fmt:", 1)[0].splitlines()
     fields = [field for line in lines[: MOST_FIELDS + 10] if (field := _field(line)) is not None]
-    if not fields or len(fields) > MOST_FIELDS or any(field.offset + field.size > MOST_RECORD for field in fields):
+    if (
+        not fields
+        or len(fields) > MOST_FIELDS
+        or any(field.offset + field.size > MOST_RECORD for field in fields)
+    ):
         raise RecordError(f"not the format of a trace event: {path[:60]!r}")
-    return EventFormat(system, name, int(number[1]), tuple(field for field in fields if not field.name.startswith("common_")))
+    return EventFormat(
+        system, name, int(number[1]), tuple(field for field in fields if not field.name.startswith("common_"))
+    )
 
 
 @dataclass(frozen=True)
@@ -133,22 +165,39 @@ class PageLayout:
 
 def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLayout:
     """The layout of a page of `page_bytes`. Raises RecordError where it is none that this program reads."""
-    fields = {field.name: field for line in header_page[:MOST_TEXT].splitlines() if (field := _field(line)) is not None}
+    fields = {
+        field.name: field
+        for line in header_page[:MOST_TEXT].splitlines()
+        if (field := _field(line)) is not None
+    }
     commit, data, stamp = fields.get("commit"), fields.get("data"), fields.get("timestamp")
-    known = re.search(r"type_len\s*:\s*5 bits\s+time_delta\s*:\s*27 bits\s+array\s*:\s*32 bits", header_event[:MOST_TEXT])
+    known = re.search(
+        r"type_len\s*:\s*5 bits\s+time_delta\s*:\s*27 bits\s+array\s*:\s*32 bits", header_event[:MOST_TEXT]
+    )
     numbers = re.findall(r"== (\d+)", header_event[:MOST_TEXT])
-    if commit is None or data is None or stamp is None or (stamp.offset, stamp.size) != (0, 8) or commit.size not in {4, 8}:
+    if (
+        commit is None
+        or data is None
+        or stamp is None
+        or (stamp.offset, stamp.size) != (0, 8)
+        or commit.size not in {4, 8}
+    ):
         raise RecordError("the trace's header_page is none that this program reads")
     if known is None or numbers != ["29", "30", "31", "28"]:
         raise RecordError("the trace's header_event is none that this program reads")
     if not data.offset < page_bytes <= MOST_RECORD * 8 or not 8 <= commit.offset <= data.offset - commit.size:
         raise RecordError("the trace's header_page does not fit its page_bytes")
-    return PageLayout(page_bytes, commit.offset, struct.Struct("<I" if commit.size == 4 else "<Q"), data.offset)
+    return PageLayout(
+        page_bytes, commit.offset, struct.Struct("<I" if commit.size == 4 else "<Q"), data.offset
+    )
 
 
 @dataclass(frozen=True)
 class TraceFormats:
-    """Everything that is needed to read the pages of one kernel. `texts`: "system/name" -> its format, as the kernel has it."""
+    """Everything that is needed to read the pages of one kernel.
+
+    `texts`: "system/name" -> its format, as the kernel has it.
+    """
 
     clock: str
     cpus: int
@@ -162,24 +211,58 @@ class TraceFormats:
 
     @classmethod
     def read(cls, document: Mapping[str, object]) -> TraceFormats:
-        """`trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and perhaps symbols. Raises RecordError."""
-        clock, texts, cpus, size = document.get("clock"), document.get("events"), document.get("cpus"), document.get("page_bytes")
+        """`trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and
+        perhaps symbols.
+
+        Raises RecordError.
+        """
+        clock, texts, cpus, size = (
+            document.get("clock"),
+            document.get("events"),
+            document.get("cpus"),
+            document.get("page_bytes"),
+        )
         page, event = document.get("header_page"), document.get("header_event")
-        if not (isinstance(clock, str) and isinstance(texts, dict) and isinstance(page, str) and isinstance(event, str)):
+        if not (
+            isinstance(clock, str)
+            and isinstance(texts, dict)
+            and isinstance(page, str)
+            and isinstance(event, str)
+        ):
             raise RecordError("the formats of the trace are damaged")
         named = cast("dict[object, object]", texts)
-        if not (isinstance(cpus, int) and 0 < cpus <= 65536 and isinstance(size, int) and 0 < len(named) <= 4096):
+        if not (
+            isinstance(cpus, int) and 0 < cpus <= 65536 and isinstance(size, int) and 0 < len(named) <= 4096
+        ):
             raise RecordError("the formats of the trace are damaged")
-        formats = {path: text for path, text in named.items() if isinstance(path, str) and isinstance(text, str)}
+        formats = {
+            path: text for path, text in named.items() if isinstance(path, str) and isinstance(text, str)
+        }
         if len(formats) < len(named):
             raise RecordError("the formats of the trace are damaged")
         events = {known.id: known for known in (event_format(path, text) for path, text in formats.items())}
-        common = {field.name: field for line in next(iter(formats.values())).splitlines()[:20] if (field := _field(line)) is not None}
+        common = {
+            field.name: field
+            for line in next(iter(formats.values())).splitlines()[:20]
+            if (field := _field(line)) is not None
+        }
         kind = common.get("common_type")
         if kind is None or kind.number is None:
             raise RecordError("the formats of the trace have no common_type")
-        head = Common(kind, common.get("common_flags"), common.get("common_preempt_count"), common.get("common_pid"))
-        return cls(clock, cpus, page_layout(page, event, size), head, events, formats, page, event, Symbols.read(document.get("symbols")))
+        head = Common(
+            kind, common.get("common_flags"), common.get("common_preempt_count"), common.get("common_pid")
+        )
+        return cls(
+            clock,
+            cpus,
+            page_layout(page, event, size),
+            head,
+            events,
+            formats,
+            page,
+            event,
+            Symbols.read(document.get("symbols")),
+        )
 
 
 @dataclass(frozen=True)
@@ -195,24 +278,35 @@ class Symbols:
         if document is None:
             return cls((), ())
         try:
-            pairs = sorted((int(str(address), 16), str(name)) for address, name in cast("dict[object, object]", document).items())
+            pairs = sorted(
+                (int(str(address), 16), str(name))
+                for address, name in cast("dict[object, object]", document).items()
+            )
         except (AttributeError, ValueError):
             raise RecordError("the symbols of the trace are damaged") from None
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def with_others(self, others: Symbols) -> Symbols:
         """These and others, of which these go before."""
-        known = dict(zip(others.addresses, others.names, strict=True)) | dict(zip(self.addresses, self.names, strict=True))
+        known = dict(zip(others.addresses, others.names, strict=True)) | dict(
+            zip(self.addresses, self.names, strict=True)
+        )
         pairs = sorted(known.items())
         return Symbols(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def name(self, address: int) -> str | None:
         """The name of the function that this address was said to be in; None: not known."""
         at = bisect_left(self.addresses, address)
-        return self.names[at].partition("+0x")[0] if at < len(self.addresses) and self.addresses[at] == address else None
+        return (
+            self.names[at].partition("+0x")[0]
+            if at < len(self.addresses) and self.addresses[at] == address
+            else None
+        )
 
     def from_text(self, offset: int) -> str | None:
-        """The same of an address that is given by its distance from the beginning of the kernel's text, `_stext`."""
+        """The same of an address that is given by its distance from the beginning of the kernel's text,
+        `_stext`.
+        """
         if "_stext" not in self.names:
             return None
         distance = offset - (1 << 32) if offset >= 1 << 31 else offset

@@ -19,7 +19,8 @@ IDLE_NAME = "swapper"
 
 @dataclass(frozen=True)
 class MissedSwitch:
-    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace: it came after `after_ns`, when `old` ran, and by `until_ns`, when `new` did.
+    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace: it came after `after_ns`, when
+    `old` ran, and by `until_ns`, when `new` did.
 
     Other tasks may have run in between: no event shows them.
     """
@@ -31,11 +32,16 @@ class MissedSwitch:
     new: int
 
 
-def with_missed_switches(table: EventTable, seen: tuple[int, int, int] | None = None) -> tuple[EventTable, list[MissedSwitch]]:
-    """The table with a `sched_switch` at the end of each gap in which one was missed, and the gaps in the order of time.
+def with_missed_switches(
+    table: EventTable, seen: tuple[int, int, int] | None = None
+) -> tuple[EventTable, list[MissedSwitch]]:
+    """The table with a `sched_switch` at the end of each gap in which one was missed, and the gaps in the
+    order of time.
 
-    Every event tells the task that its CPU was in: the last one that shows the old task and the first one that shows another bound the missed switch.
-    `seen`: (time in ns, CPU, pid) of a task that is known to have run then. The new events have only the fields that other events tell.
+    Every event tells the task that its CPU was in: the last one that shows the old task and the first one
+    that shows another bound the missed switch.
+    `seen`: (time in ns, CPU, pid) of a task that is known to have run then. The new events have only the
+    fields that other events tell.
     """
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
@@ -47,7 +53,13 @@ def with_missed_switches(table: EventTable, seen: tuple[int, int, int] | None = 
     tasks = _tasks(table.events)
     made = [_switch(gap, tasks, table.events) for gap in missed]
     # before the traced events of the same time, of which the first shows the new task
-    merged = sorted([*((event.time_ns, 0, event) for event in made), *((event.time_ns, 1, event) for event in table.events)], key=lambda known: known[:2])
+    merged = sorted(
+        [
+            *((event.time_ns, 0, event) for event in made),
+            *((event.time_ns, 1, event) for event in table.events),
+        ],
+        key=lambda known: known[:2],
+    )
     return replace(table, events=[event for _, _, event in merged]), missed
 
 
@@ -75,7 +87,10 @@ def _tasks(events: Iterable[Event]) -> dict[int, tuple[str, int]]:
     for event in events:
         if event.name == "sched_switch":
             for side in ("prev", "next"):
-                tasks.setdefault(event.number(f"{side}_pid"), (event.text(f"{side}_comm"), event.number(f"{side}_prio", FAIR_PRIORITY)))
+                tasks.setdefault(
+                    event.number(f"{side}_pid"),
+                    (event.text(f"{side}_comm"), event.number(f"{side}_prio", FAIR_PRIORITY)),
+                )
         elif event.name in {"sched_waking", "sched_wakeup_new"}:
             tasks.setdefault(event.number("pid"), (event.text("comm"), event.number("prio", FAIR_PRIORITY)))
     tasks[0] = (IDLE_NAME, FAIR_PRIORITY)
@@ -83,7 +98,9 @@ def _tasks(events: Iterable[Event]) -> dict[int, tuple[str, int]]:
 
 
 def _switch(gap: MissedSwitch, tasks: dict[int, tuple[str, int]], events: Sequence[Event]) -> Event:
-    (old, old_priority), (new, new_priority) = (tasks.get(pid, ("", FAIR_PRIORITY)) for pid in (gap.old, gap.new))
+    (old, old_priority), (new, new_priority) = (
+        tasks.get(pid, ("", FAIR_PRIORITY)) for pid in (gap.old, gap.new)
+    )
     values = {
         "prev_comm": old,
         "prev_pid": gap.old,

@@ -20,7 +20,9 @@ _NUMBERS = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "series", "th
 
 @dataclass(frozen=True)
 class Moment:
-    """One latency of the thread `thread` (its tid): released at `release_ns`, measured at `end_ns` on `cpu`; times by the events' clock, CLOCK_MONOTONIC."""
+    """One latency of the thread `thread` (its tid): released at `release_ns`, measured at `end_ns` on `cpu`;
+    times by the events' clock, CLOCK_MONOTONIC.
+    """
 
     number: int
     cpu: int
@@ -34,19 +36,27 @@ class Moment:
     left_out: tuple[int, ...] = ()
     """CPUs whose events had no room."""
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
-    """CPU -> what the hypervisor took of it about that time, by the guest's kernel, which counts in ticks of 10 ms."""
+    """CPU -> what the hypervisor took of it about that time, by the guest's kernel, which counts in ticks of
+    10 ms.
+    """
 
     held: tuple[tuple[int, str], ...] = ()
-    """(since when, system call) of the thread's sleeps within it that no other thread's doing ends; the call is empty if it was in none."""
+    """(since when, system call) of the thread's sleeps within it that no other thread's doing ends; the call
+    is empty if it was in none.
+    """
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it is no latency but a sleep for a lock, from `release_ns` to `end_ns`, when the lock's owner gave it back."""
+        """Whether it is no latency but a sleep for a lock, from `release_ns` to `end_ns`, when the lock's
+        owner gave it back.
+        """
         return self.kind == "blocked"
 
     @property
     def is_wait(self) -> bool:
-        """Whether it is no latency but a sleep, from `release_ns` to `end_ns`, when another thread woke it: by a lock that it gave back, or otherwise."""
+        """Whether it is no latency but a sleep, from `release_ns` to `end_ns`, when another thread woke it:
+        by a lock that it gave back, or otherwise.
+        """
         return self.kind in {"blocked", "waited"}
 
 
@@ -58,10 +68,26 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         raise RecordError("a moment of the trace is damaged")
     number, cpu, release_ns, end_ns, latency_ns, series, thread = (int(str(value)) for value in numbers)
     if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
-        raise RecordError(f"moment {number} of the trace has no time: its release is at {release_ns} ns and its end at {end_ns} ns")
+        raise RecordError(
+            f"moment {number} of the trace has no time: its release is at {release_ns} ns and its "
+            f"end at {end_ns} ns"
+        )
     table = read_pages(formats, raw_pages(document.get("pages")))
     left_out, stolen = _left_out(document.get("left_out")), _stolen(document.get("steal_ms"))
-    return Moment(number, cpu, release_ns, end_ns, latency_ns, kind, series, thread, table, left_out, stolen, _held(document.get("held")))
+    return Moment(
+        number,
+        cpu,
+        release_ns,
+        end_ns,
+        latency_ns,
+        kind,
+        series,
+        thread,
+        table,
+        left_out,
+        stolen,
+        _held(document.get("held")),
+    )
 
 
 def _held(document: object) -> tuple[tuple[int, str], ...]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Pages of the kernel's trace ring, as trace_pipe_raw gives them (include/linux/ring_buffer.h, Documentation/trace/ring-buffer-design.rst)."""
+"""Pages of the kernel's trace ring, as trace_pipe_raw gives them (include/linux/ring_buffer.h,
+Documentation/trace/ring-buffer-design.rst).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def open_page(raw: bytes, layout: PageLayout) -> Page:
     length = commit & ~(MISSED_EVENTS | MISSED_STORED) & 0xFFFFF
     end = layout.data_offset + length
     if end > len(raw):
-        raise RecordError(f"a page of the trace says that it has {length} bytes of events, and has {len(raw) - layout.data_offset}")
+        raise RecordError(
+            f"a page of the trace says that it has {length} bytes of events, and has "
+            f"{len(raw) - layout.data_offset}"
+        )
     missed: int | None = None
     if commit & MISSED_EVENTS:
         stored = commit & MISSED_STORED and end + 8 <= len(raw)

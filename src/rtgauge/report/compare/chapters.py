@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The chapters of a comparison: one, or one a task, or the tables of the microbenchmarks and the figures of each operation."""
+"""The chapters of a comparison: one, or one a task, or the tables of the microbenchmarks and the figures of
+each operation.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
         preemptions = [of_task.preemptions for of_task in counts]
         known = [number for number in preemptions if number is not None]
-        cells = [whole(sum(of_task.activations for of_task in counts)), whole(sum(of_task.deadline_misses for of_task in counts))]
+        cells = [
+            whole(sum(of_task.activations for of_task in counts)),
+            whole(sum(of_task.deadline_misses for of_task in counts)),
+        ]
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
     return Grid("Deadlines", ["", "activations", "deadline misses", "preemptions"], rows, [])
 
@@ -40,33 +45,59 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
     tables = grids(result, width)
     if result.task is not None:
-        tables.insert(next(i for i, grid in enumerate(tables) if grid.folded), misses_grid(sides, result.task))
+        tables.insert(
+            next(i for i, grid in enumerate(tables) if grid.folded), misses_grid(sides, result.task)
+        )
     return tables
 
 
-def chapter_of(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = "") -> Chapter:
+def chapter_of(
+    result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = ""
+) -> Chapter:
     """The chapter of one comparison."""
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter
 
     figures = [of_part(figure, title) for figure in comparison_figures(sides, pairs).values()]
     baselines = list(dict.fromkeys(pair.baseline for pair in result.pairs))
-    return Chapter(title, baselines, comparison_grids(result, sides), figures, emulated_note(result), result.conclusion, doubtful_sides(result))
+    return Chapter(
+        title,
+        baselines,
+        comparison_grids(result, sides),
+        figures,
+        emulated_note(result),
+        result.conclusion,
+        doubtful_sides(result),
+    )
 
 
-def operation_chapters(benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]) -> list[Chapter]:
+def operation_chapters(
+    benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
+) -> list[Chapter]:
     """The tables of all operations, and then the figures of each."""
     from rtgauge.report.compare.figures import comparison_figures, of_part
     from rtgauge.report.compare.page import Chapter
 
-    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=microbenchmark_conclusion(benchmarks) or "")]
+    chapters = [
+        Chapter(
+            "",
+            [],
+            microbenchmark_grids(benchmarks),
+            [],
+            conclusion=microbenchmark_conclusion(benchmarks) or "",
+        )
+    ]
     for part, sides, pairs in parts:
         figures = [of_part(figure, part.title) for figure in comparison_figures(sides, pairs).values()]
-        chapters.append(Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures))
+        chapters.append(
+            Chapter(part.title, list(dict.fromkeys(baseline.label for _, baseline in pairs)), [], figures)
+        )
     return chapters
 
 
-def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]) -> Chapter:
+def timing_chapter(
+    records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]
+) -> Chapter:
     """The tables and figures of frequencies, of responses and of searches over the period."""
     from rtgauge.analysis.sustained import curves
     from rtgauge.report import frequency_tables, sustained_tables
@@ -76,8 +107,21 @@ def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered], mark
     from rtgauge.report.presenter import frequency_grids
 
     searched = curves(records)
-    tables = [*frequency_tables.grids([quantity.table for quantity in gathered]), *frequency_grids(records), *sustained_tables.grids(searched)]
+    tables = [
+        *frequency_tables.grids([quantity.table for quantity in gathered]),
+        *frequency_grids(records),
+        *sustained_tables.grids(searched),
+    ]
     figure = sustained_figure(searched)
-    sentences = [*map(sustained_tables.sustained_sentence, searched), frequency_tables.conclusion([quantity.table for quantity in gathered])]
+    sentences = [
+        *map(sustained_tables.sustained_sentence, searched),
+        frequency_tables.conclusion([quantity.table for quantity in gathered]),
+    ]
     conclusion = " ".join(f"{sentence}." for sentence in sentences if sentence is not None)
-    return Chapter("How often", [], tables, [*timing_figures(gathered, markers), *([figure] if figure is not None else [])], conclusion=conclusion)
+    return Chapter(
+        "How often",
+        [],
+        tables,
+        [*timing_figures(gathered, markers), *([figure] if figure is not None else [])],
+        conclusion=conclusion,
+    )

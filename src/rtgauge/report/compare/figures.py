@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The figures of a comparison: histograms and exceedance curves over each other, and Q-Q plots against the baseline with their regression line."""
+"""The figures of a comparison: histograms and exceedance curves over each other, and Q-Q plots against the
+baseline with their regression line.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 CORNERS = 20_000
 BODY = 199
-"""Points of a Q-Q plot at equal steps of probability; the regression line is through these, as the tail's few would pull it."""
+"""Points of a Q-Q plot at equal steps of probability; the regression line is through these, as the tail's few
+would pull it.
+"""
 FIRST_US = 0.5
 
 
@@ -65,12 +69,19 @@ def _labelled(sides: Sequence[Side]) -> list[Side]:
 
 
 def _colour(sides: Sequence[Side]) -> alt.Color:
-    return alt.Color("side:N", sort=None, scale=alt.Scale(domain=[side.label for side in sides]), legend=alt.Legend(title=None, columns=2))
+    return alt.Color(
+        "side:N",
+        sort=None,
+        scale=alt.Scale(domain=[side.label for side in sides]),
+        legend=alt.Legend(title=None, columns=2),
+    )
 
 
 def _x(low: float, high: float, field: str, title: str) -> alt.X:
     return alt.X(
-        field, scale=alt.Scale(type="log", domain=[low, high], nice=False), axis=alt.Axis(title=title, values=log_ticks(low, high), labelExpr=US_LABEL)
+        field,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(title=title, values=log_ticks(low, high), labelExpr=US_LABEL),
     )
 
 
@@ -106,15 +117,29 @@ def _histograms(sides: Sequence[Side]) -> Figure:
             y=alt.Y(
                 "y:Q",
                 scale=alt.Scale(type="log", domain=[floor, 150], nice=False),
-                axis=alt.Axis(title=f"share of {_samples(sides)} (%)", values=decades(floor, 150), format="~g"),
+                axis=alt.Axis(
+                    title=f"share of {_samples(sides)} (%)", values=decades(floor, 150), format="~g"
+                ),
             ),
             color=_colour(sides),
             order="i:Q",
         )
     )
-    text = f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    notes = [f"Bins of {width} us." + (" Missed activations are filled in." if any(side.merged.missed for side in sides) else "")]
-    return Figure("histograms", "Histograms over each other", text, [layered([lines], height=300, description=text)], notes=notes)
+    text = (
+        f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes "
+        "logarithmic: " + "; ".join(side.label for side in sides)
+    )
+    notes = [
+        f"Bins of {width} us."
+        + (" Missed activations are filled in." if any(side.merged.missed for side in sides) else "")
+    ]
+    return Figure(
+        "histograms",
+        "Histograms over each other",
+        text,
+        [layered([lines], height=300, description=text)],
+        notes=notes,
+    )
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure:
@@ -132,13 +157,22 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
             y=alt.Y(
                 "share:Q",
                 scale=alt.Scale(type="log", domain=[rarest, 1], nice=False),
-                axis=alt.Axis(title=_later(sides), values=decades(rarest, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
+                axis=alt.Axis(
+                    title=_later(sides),
+                    values=decades(rarest, 1),
+                    labelExpr="format(datum.value * 100, '~g') + ' %'",
+                ),
             ),
             color=_colour(sides),
         )
     )
     text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    return Figure("exceedances", "Exceedance curves over each other", text, [layered([lines], height=300, description=text)])
+    return Figure(
+        "exceedances",
+        "Exceedance curves over each other",
+        text,
+        [layered([lines], height=300, description=text)],
+    )
 
 
 def _qq_spec(side: Side, baseline: Side) -> tuple[dict[str, Any], str]:
@@ -152,34 +186,67 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[dict[str, Any], str]:
     ends = np.geomspace(low, high, 60)
     lines = [("equal", float(v), float(v)) for v in ends]
     if line is not None:
-        lines += [("regression", float(v), w) for v in ends if low <= (w := line.slope * float(v) + line.intercept) <= high]
+        lines += [
+            ("regression", float(v), w)
+            for v in ends
+            if low <= (w := line.slope * float(v) + line.intercept) <= high
+        ]
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     title = f"{side.label} (us)"
-    y_axis = alt.Axis(title=title if len(title) < 50 else "side (us)", values=log_ticks(low, high), labelExpr=US_LABEL)
-    points = alt.Chart(csv({"x": "number", "y": "number", "share": "number"}, zip(x.tolist(), y.tolist(), shares.tolist(), strict=True)))
+    y_axis = alt.Axis(
+        title=title if len(title) < 50 else "side (us)", values=log_ticks(low, high), labelExpr=US_LABEL
+    )
+    points = alt.Chart(
+        csv(
+            {"x": "number", "y": "number", "share": "number"},
+            zip(x.tolist(), y.tolist(), shares.tolist(), strict=True),
+        )
+    )
     drawn = alt.Chart(csv({"kind": "string", "x": "number", "y": "number"}, lines))
-    dash = alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=["regression", "equal"], range=[[1, 0], [4, 4]]), legend=alt.Legend(title=None))
+    dash = alt.StrokeDash(
+        "kind:N",
+        sort=None,
+        scale=alt.Scale(domain=["regression", "equal"], range=[[1, 0], [4, 4]]),
+        legend=alt.Legend(title=None),
+    )
     text = f"Q-Q plot of {side.label} against {baseline.label}"
     if line is not None:
-        text += f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
+        text += (
+            f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
+        )
     layers = [
-        drawn.mark_line(strokeWidth=1.3, style="muted", clip=True).encode(x=_x(low, high, "x:Q", f"{baseline.label} (us)"), y=alt.Y("y:Q"), strokeDash=dash),
+        drawn.mark_line(strokeWidth=1.3, style="muted", clip=True).encode(
+            x=_x(low, high, "x:Q", f"{baseline.label} (us)"), y=alt.Y("y:Q"), strokeDash=dash
+        ),
         points.mark_point(filled=True, size=22, opacity=0.8).encode(
             x="x:Q",
             y=alt.Y("y:Q", scale=scale, axis=y_axis),
-            tooltip=[alt.Tooltip("share:Q", title="quantile"), alt.Tooltip("x:Q", title="baseline (us)"), alt.Tooltip("y:Q", title="side (us)")],
+            tooltip=[
+                alt.Tooltip("share:Q", title="quantile"),
+                alt.Tooltip("x:Q", title="baseline (us)"),
+                alt.Tooltip("y:Q", title="side (us)"),
+            ],
         ),
     ]
     return layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
 
 
 def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
-    drawn = [_qq_spec(side, baseline) for side, baseline in pairs if side.filled.count and baseline.filled.count]
+    drawn = [
+        _qq_spec(side, baseline) for side, baseline in pairs if side.filled.count and baseline.filled.count
+    ]
     if not drawn:
         return None
-    notes = ["Quantiles at equal steps of probability, and of the tail to the largest value. The regression line is the least-squares line through the former."]
+    notes = [
+        (
+            "Quantiles at equal steps of probability, and of the tail to the largest value. The "
+            "regression line is the least-squares line through the former."
+        )
+    ]
     titles = [title for _, title in drawn]
-    return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), [spec for spec, _ in drawn], titles, notes)
+    return Figure(
+        "qq", "Q-Q plots against the baseline", "; ".join(titles), [spec for spec, _ in drawn], titles, notes
+    )
 
 
 def comparison_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> dict[str, Figure]:
@@ -196,10 +263,15 @@ def of_part(figure: Figure, title: str) -> Figure:
     if not title:
         return figure
     word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
-    return replace(figure, name=f"{word}-{figure.name}", title=f"{title}: {figure.title[:1].lower()}{figure.title[1:]}")
+    return replace(
+        figure, name=f"{word}-{figure.name}", title=f"{title}: {figure.title[:1].lower()}{figure.title[1:]}"
+    )
 
 
 def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
-    """Write every figure as PNG, SVG and PDF into `folder`; the files written. Raises as `write_figures` does."""
+    """Write every figure as PNG, SVG and PDF into `folder`; the files written.
+
+    Raises as `write_figures` does.
+    """
     subtitle = "\n".join(dict.fromkeys(line for record in records for line in system_lines(record)))
     return write_figures(figures, folder, subtitle)

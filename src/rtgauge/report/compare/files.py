@@ -23,7 +23,8 @@ def write(
     figures: Path | None,
     say: Callable[[str], object],
 ) -> None:
-    """The page, with each record's verdict if there are any, and the figures, where they are wanted; `say` is called with a line a file.
+    """The page, with each record's verdict if there are any, and the figures, where they are wanted; `say` is
+    called with a line a file.
 
     Raises InputError for a file that cannot be written.
     """
@@ -35,5 +36,7 @@ def write(
     if figures is not None:
         from rtgauge.report.compare.figures import save_figures
 
-        for path in save_figures([figure for chapter in chapters for figure in chapter.figures], records, figures):
+        for path in save_figures(
+            [figure for chapter in chapters for figure in chapter.figures], records, figures
+        ):
             say(f"figure   {path}")

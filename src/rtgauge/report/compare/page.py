@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The page of a comparison: one HTML file that works from disk, without a network; it shares the look and the script of a record's page."""
+"""The page of a comparison: one HTML file that works from disk, without a network; it shares the look and the
+script of a record's page.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What is compared in one go: its heading (empty where there is but one), what it is compared with, tables and figures."""
+    """What is compared in one go: its heading (empty where there is but one), what it is compared with,
+    tables and figures.
+    """
 
     title: str
     baselines: list[str]
@@ -37,8 +41,14 @@ class Chapter:
     """What makes it doubtful."""
 
 
-def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mapping[str, Verdict] | None = None) -> str:
-    """The page as text. All that comes from the records is escaped. `verdicts`: of each record by its name, where a requirement was given."""
+def html(
+    chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mapping[str, Verdict] | None = None
+) -> str:
+    """The page as text.
+
+    All that comes from the records is escaped. `verdicts`: of each record by its name, where a requirement
+    was given.
+    """
     import rtgauge
 
     baselines = list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines))
@@ -55,7 +65,10 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
             records=list(dict.fromkeys(str(record.path) for record in records)),
             system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
             notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
-            data={"figures": {name: figure.specs for name, figure in drawn.items()}, "config": {theme: config(theme) for theme in ("light", "dark")}},
+            data={
+                "figures": {name: figure.specs for name, figure in drawn.items()},
+                "config": {theme: config(theme) for theme in ("light", "dark")},
+            },
             style=template_text("style.css"),
             script=template_text("page.js"),
             engine=drawing_code(),
@@ -63,6 +76,14 @@ def html(chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mappi
     )
 
 
-def render(chapters: Sequence[Chapter], records: Sequence[Record], out: Path, verdicts: Mapping[str, Verdict] | None = None) -> None:
-    """Write the page to `out`; it is complete or not there. Raises InputError where `out` cannot be written."""
+def render(
+    chapters: Sequence[Chapter],
+    records: Sequence[Record],
+    out: Path,
+    verdicts: Mapping[str, Verdict] | None = None,
+) -> None:
+    """Write the page to `out`; it is complete or not there.
+
+    Raises InputError where `out` cannot be written.
+    """
     write_page(html(chapters, records, verdicts), out)

@@ -19,7 +19,14 @@ from rtgauge.units import format_count, format_time, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.comparison_document import Comparison, Pair, QuantileDifference, Selection, TailLevel, Test
+    from rtgauge.analysis.comparison_document import (
+        Comparison,
+        Pair,
+        QuantileDifference,
+        Selection,
+        TailLevel,
+        Test,
+    )
     from rtgauge.record.model import Distribution
 
 
@@ -37,17 +44,28 @@ def _probability(p: float | None) -> str:
 
 
 def _figures(figures: Distribution) -> list[str]:
-    return [_fine(getattr(figures, f"{key}_ns"), lower_bound=f"{key}_ns" in figures.lower_bounds) for key in ("mean", "max", "min", "std")]
+    return [
+        _fine(getattr(figures, f"{key}_ns"), lower_bound=f"{key}_ns" in figures.lower_bounds)
+        for key in ("mean", "max", "min", "std")
+    ]
 
 
-MEASURED_BY = {"priority": "priority", "policy": "policy", "dma_latency_us": "C-states (dma latency, us)", "c_states": "C-states"}
-"""Parameters of which a difference is a difference of the measurement, not of what was measured -> what people call them."""
+MEASURED_BY = {
+    "priority": "priority",
+    "policy": "policy",
+    "dma_latency_us": "C-states (dma latency, us)",
+    "c_states": "C-states",
+}
+"""Parameters of which a difference is a difference of the measurement, not of what was measured -> what
+people call them.
+"""
 
 
 def measured_differently(result: Comparison) -> list[str]:
     """A note for each way in which the sides were not measured alike."""
     return [
-        f"Not measured in the same way: {name}: {', '.join(f'{value} ({side.label})' for value, side in zip(values, result.sides, strict=True))}."
+        f"Not measured in the same way: {name}: "
+        f"{', '.join(f'{value} ({side.label})' for value, side in zip(values, result.sides, strict=True))}."
         for parameter, name in MEASURED_BY.items()
         if (values := result.settings.get(f"parameter.{parameter}")) is not None
     ]
@@ -59,21 +77,32 @@ def figures_grid(result: Comparison) -> Grid:
     notes = ["In us. Maxima have no interval: none is valid for them."]
     for side in result.sides:
         marked = "*" if side.worst_mark is not None else ""
-        rows.append([side.label + marked, whole(side.measured.count), whole(side.missed), *_figures(side.measured)])
+        rows.append(
+            [side.label + marked, whole(side.measured.count), whole(side.missed), *_figures(side.measured)]
+        )
         if side.missed:
             rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
     if any(side.missed for side in result.sides):
-        notes.append("Missed activations are filled in with the latency they would have had, here in the second line of a side and in all that follows.")
+        notes.append(
+            "Missed activations are filled in with the latency they would have had, here in the "
+            "second line of a side and in all that follows."
+        )
     by_record: dict[tuple[str, str], list[str]] = {}
     for side in result.sides:
         if side.worst_mark is not None:
             by_record.setdefault((side.worst_mark.value, side.record), []).append(side.label)
-    notes += [f"* {severity}: {'; '.join(labels)} (rtgauge show {record})" for (severity, record), labels in by_record.items()]
+    notes += [
+        f"* {severity}: {'; '.join(labels)} (rtgauge show {record})"
+        for (severity, record), labels in by_record.items()
+    ]
     notes += measured_differently(result)
     empty = [side.label for side in result.sides if not side.filled.count]
     notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
-    notes += [f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})." for side in equal]
+    notes += [
+        f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})."
+        for side in equal
+    ]
     return Grid(capital(result.quantity), ["", "count", "missed", *FIGURES], rows, notes)
 
 
@@ -94,12 +123,22 @@ EMULATED = "emulated"
 
 def emulated_note(result: Comparison) -> str | None:
     """What has to be known where sides are of emulated machines; None: none is."""
-    emulated = list(dict.fromkeys(side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED))
+    emulated = list(
+        dict.fromkeys(
+            side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED
+        )
+    )
     if not emulated:
         return None
     if all(side.traits.get("processor") == EMULATED for side in result.sides):
-        return "Emulated: all of them. What differs may be the emulator's, and nothing follows for a real processor."
-    return f"Emulated: {', '.join(emulated)}. The times of an emulated processor are not those of a real one: beside the others they say nothing."
+        return (
+            "Emulated: all of them. What differs may be the emulator's, and nothing follows for a real "
+            "processor."
+        )
+    return (
+        f"Emulated: {', '.join(emulated)}. The times of an emulated processor are not those of a real "
+        "one: beside the others they say nothing."
+    )
 
 
 def _machine_names(result: Comparison) -> list[str]:
@@ -116,7 +155,9 @@ def _machine_names(result: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class _Machines:
-    """Figures of every machine in every condition: `cells[condition, machine]`, missed activations filled in."""
+    """Figures of every machine in every condition: `cells[condition, machine]`, missed activations filled
+    in.
+    """
 
     kernels: dict[str, str]
     processors: dict[str, str]
@@ -127,19 +168,34 @@ class _Machines:
 
     def figures(self, condition: str, machine: str) -> list[str]:
         """Average, maximum, minimum and standard deviation."""
-        return _figures(self.cells[condition, machine]) if (condition, machine) in self.cells else [NONE] * len(FIGURES)
+        return (
+            _figures(self.cells[condition, machine])
+            if (condition, machine) in self.cells
+            else [NONE] * len(FIGURES)
+        )
 
 
 def _machines(result: Comparison) -> _Machines | None:
-    """None where there is one machine with one kernel, and where a condition is measured more than once on a machine (in several records)."""
+    """None where there is one machine with one kernel, and where a condition is measured more than once on a
+    machine (in several records).
+    """
     names = _machine_names(result)
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
         return None
-    different = [trait for trait in CONDITION if len({side.traits.get(trait, "") for side in result.sides}) > 1]
+    different = [
+        trait for trait in CONDITION if len({side.traits.get(trait, "") for side in result.sides}) > 1
+    ]
     without = [trait for trait in different if trait != PARAMETERS]
-    if len({(name, *(side.traits.get(trait, "") for trait in without)) for name, side in zip(names, result.sides, strict=True)}) == len(names):
-        different = without  # such as the kind of line that each system has: they are in the table of settings
+    if len(
+        {
+            (name, *(side.traits.get(trait, "") for trait in without))
+            for name, side in zip(names, result.sides, strict=True)
+        }
+    ) == len(names):
+        different = (
+            without  # such as the kind of line that each system has: they are in the table of settings
+        )
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
         condition = ", ".join(side.traits.get(trait, "") for trait in different)
@@ -147,7 +203,9 @@ def _machines(result: Comparison) -> _Machines | None:
             return None
         # How early a missed activation would have been, says nothing of a machine.
         cells[condition, name] = side.filled.model_copy(update={"min_ns": side.measured.min_ns})
-    processors = {name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)}
+    processors = {
+        name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)
+    }
     if EMULATED not in processors.values():
         processors = {}
     return _Machines(kernels, processors, list(dict.fromkeys(condition for condition, _ in cells)), cells)
@@ -160,14 +218,21 @@ def _side_by_side(machines: _Machines) -> Grid:
         rows.append(["processor", *machines.processors.values()])
     for condition in machines.conditions:
         figures = [machines.figures(condition, name) for name in machines.kernels]
-        rows += [[f"{condition}: {what}" if condition else what, *(column[i] for column in figures)] for i, what in enumerate(FIGURES)]
+        rows += [
+            [f"{condition}: {what}" if condition else what, *(column[i] for column in figures)]
+            for i, what in enumerate(FIGURES)
+        ]
     return Grid(MACHINES, ["", *machines.kernels], rows, [IN_US])
 
 
 def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Grid:
     """A row a machine in each condition, with what `about` says of it (column -> machine -> text)."""
     rows = [
-        [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *(column[name] for column in about.values())]
+        [
+            f"{condition}: {name}" if condition else name,
+            *machines.figures(condition, name),
+            *(column[name] for column in about.values()),
+        ]
         for condition in machines.conditions
         for name in machines.kernels
         if (condition, name) in machines.cells
@@ -176,20 +241,27 @@ def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) ->
 
 
 def machines_grids(result: Comparison, width: int) -> list[Grid]:
-    """Machine x kernel x load, missed activations filled in, in a form whose lines are not longer than `width` characters if there is one.
+    """Machine x kernel x load, missed activations filled in, in a form whose lines are not longer than
+    `width` characters if there is one.
 
     Nothing where there is one machine with one kernel, or where a condition has no one place in such a table.
     """
     machines = _machines(result)
     if machines is None:
         return []
-    about = {"kernel": machines.kernels, **({"processor": machines.processors} if machines.processors else {})}
+    about = {
+        "kernel": machines.kernels,
+        **({"processor": machines.processors} if machines.processors else {}),
+    }
     for grid in (_side_by_side(machines), _one_below_another(machines, about)):
         if natural_width(grid) <= width:
             return [grid]
     which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
     figures = _one_below_another(machines, {})
-    return [Grid(MACHINES, ["", *about], which, []), Grid("Machine by machine", figures.columns, figures.rows, figures.notes)]
+    return [
+        Grid(MACHINES, ["", *about], which, []),
+        Grid("Machine by machine", figures.columns, figures.rows, figures.notes),
+    ]
 
 
 def settings_grid(result: Comparison) -> Grid:
@@ -206,7 +278,9 @@ def settings_grid(result: Comparison) -> Grid:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """What to call each side beside a value: its machine, where a machine has the same value on all of its sides, else its label."""
+    """What to call each side beside a value: its machine, where a machine has the same value on all of its
+    sides, else its label.
+    """
     names = _machine_names(result)
     of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):
@@ -235,17 +309,33 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
     """What each selection chose, in a sentence."""
     notes: list[str] = []
     for chosen in selections:
-        tests: dict[str, Test] = {pair.side: getattr(pair, chosen.convention.value) for pair in pairs if pair.baseline == chosen.baseline}
+        tests: dict[str, Test] = {
+            pair.side: getattr(pair, chosen.convention.value)
+            for pair in pairs
+            if pair.baseline == chosen.baseline
+        }
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
         least = min(statistics, key=lambda side: statistics[side], default=None)
         if least is None:
             nearest = f"nothing could be tested against {chosen.baseline}"
         elif chosen.best is None:
             several = len(statistics) > 1
-            nearest = f"every side is rejected against {chosen.baseline}, nearest is {least}" if several else f"{least} is rejected against {chosen.baseline}"
+            nearest = (
+                f"every side is rejected against {chosen.baseline}, nearest is {least}"
+                if several
+                else f"{least} is rejected against {chosen.baseline}"
+            )
         else:
-            nearest = f"nearest to {chosen.baseline} is {chosen.best}" if len(statistics) > 1 else f"{chosen.best} is not rejected against {chosen.baseline}"
-        lower = f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}" if chosen.rejected_but_lower else ""
+            nearest = (
+                f"nearest to {chosen.baseline} is {chosen.best}"
+                if len(statistics) > 1
+                else f"{chosen.best} is not rejected against {chosen.baseline}"
+            )
+        lower = (
+            f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}"
+            if chosen.rejected_but_lower
+            else ""
+        )
         notes.append(f"By the {chosen.convention.value}'s convention {nearest}{lower}.")
     return notes
 
@@ -254,22 +344,35 @@ def selection_grid(result: Comparison) -> Grid:
     """The chi-square tests against the baseline, and the choice."""
     several = len({pair.baseline for pair in result.pairs}) > 1
     rows = [
-        [f"{pair.side} : {pair.baseline}" if several and i == 0 else pair.side if i == 0 else "", *_test(test)]
+        [
+            f"{pair.side} : {pair.baseline}" if several and i == 0 else pair.side if i == 0 else "",
+            *_test(test),
+        ]
         for pair in result.pairs
         for i, test in enumerate((pair.paper, pair.textbook))
     ]
     notes: list[str] = []
     for pair in result.pairs:
-        notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in (pair.paper, pair.textbook) if test.cannot is not None]
+        notes += [
+            f"{pair.side}: {test.convention.value}: {test.cannot}."
+            for test in (pair.paper, pair.textbook)
+            if test.cannot is not None
+        ]
         if pair.paper.empty_bins_merged:
-            notes.append(f"{pair.side}: {plural(pair.paper.empty_bins_merged, 'empty bin')} of the baseline merged with the filled bin below.")
+            notes.append(
+                f"{pair.side}: {plural(pair.paper.empty_bins_merged, 'empty bin')} of the baseline "
+                "merged with the filled bin below."
+            )
     notes += selection_notes(result.selections, result.pairs)
     notes.append(
         "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "
         "textbook: homogeneity of two samples, sparse bins merged, bins - 1."
     )
     if any(pair.paper.scale.value == "percent" for pair in result.pairs):
-        notes.append("From percentages the critical value is a fixed threshold for the size of a difference, not a test at a level.")
+        notes.append(
+            "From percentages the critical value is a fixed threshold for the size of a "
+            "difference, not a test at a level."
+        )
     columns = ["", "convention", "scale", "chi-square", "DOF", f"critical ({result.alpha:g})", "p", "result"]
     return Grid(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
@@ -277,25 +380,47 @@ def selection_grid(result: Comparison) -> Grid:
 def doubtful_sides(result: Comparison) -> str | None:
     """How many sides are marked doubtful or worse; None: none is."""
     doubtful = sum(side.worst_mark in {Severity.DOUBTFUL, Severity.INVALID} for side in result.sides)
-    return f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may be the measurement." if doubtful else None
+    return (
+        f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may "
+        "be the measurement."
+        if doubtful
+        else None
+    )
 
 
 def folded_notes(result: Comparison) -> list[str]:
     """The folded tables in a line each."""
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
-    settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}." if names else "No setting differs but what the sides are named by."
+    settings = (
+        f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
+        if names
+        else "No setting differs but what the sides are named by."
+    )
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
     if len(chosen) == 1:
-        return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs))]
+        return [
+            settings,
+            *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs)),
+        ]
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
     whose = f": {'; '.join(rejected)}" if rejected else ""
-    return [settings, f"{SELECTION}: by the paper's convention {len(rejected)} of {tested} sides are rejected against their baselines{whose}."]
+    return [
+        settings,
+        (
+            f"{SELECTION}: by the paper's convention {len(rejected)} of {tested} sides are rejected "
+            f"against their baselines{whose}."
+        ),
+    ]
 
 
 def _distance_interval(pair: Pair) -> str:
-    return NONE if pair.wasserstein_low_us is None or pair.wasserstein_high_us is None else f"{pair.wasserstein_low_us:.3f} … {pair.wasserstein_high_us:.3f}"
+    return (
+        NONE
+        if pair.wasserstein_low_us is None or pair.wasserstein_high_us is None
+        else f"{pair.wasserstein_low_us:.3f} … {pair.wasserstein_high_us:.3f}"
+    )
 
 
 def effect_grid(result: Comparison) -> Grid:
@@ -311,11 +436,21 @@ def effect_grid(result: Comparison) -> Grid:
         ]
         for pair in result.pairs
     ]
-    notes = ["Wasserstein: how far, on average, a value of one side is from its counterpart on the other. Cramer's V: 0 is no association, 1 complete."]
+    notes = [
+        (
+            "Wasserstein: how far, on average, a value of one side is from its counterpart on the "
+            "other. Cramer's V: 0 is no association, 1 complete."
+        )
+    ]
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
     if intervals:
-        notes.append("The interval is over the runs. Cramer's V has none: it counts what runs of one system differ by, too.")
-    return Grid("Size of the difference", ["", "against", "Wasserstein (us)", *interval, "Cramer's V"], rows, notes)
+        notes.append(
+            "The interval is over the runs. Cramer's V has none: it counts what runs of one system "
+            "differ by, too."
+        )
+    return Grid(
+        "Size of the difference", ["", "against", "Wasserstein (us)", *interval, "Cramer's V"], rows, notes
+    )
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -335,7 +470,11 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
     if shown is Finding.SAME:
         return f"the same within {within}"
     name = word(shown, repeated=row.repeated)
-    return f"{name} by more than {within}" if row.p_not_beyond is not None and row.p_not_beyond < result.alpha else name
+    return (
+        f"{name} by more than {within}"
+        if row.p_not_beyond is not None and row.p_not_beyond < result.alpha
+        else name
+    )
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
@@ -347,7 +486,9 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
     every = len({row.side for row in quantiles})
     places: dict[tuple[str, str], list[str]] = {}
     for (quantile, why), labels in sides.items():
-        places.setdefault((why, "" if len(labels) == every else f" for {'; '.join(labels)}"), []).append(quantile)
+        places.setdefault((why, "" if len(labels) == every else f" for {'; '.join(labels)}"), []).append(
+            quantile
+        )
     return [f"No interval{whose} at {', '.join(names)}: {why}." for (why, whose), names in places.items()]
 
 
@@ -358,13 +499,25 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     if repeated:
         numbers = sorted({len(runs) for row in repeated for runs in (row.side_runs_ns, row.baseline_runs_ns)})
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-        notes.append(f"In us, side minus baseline: means over {runs} runs a side, with Welch's intervals over the runs, the width of bins included.")
+        notes.append(
+            f"In us, side minus baseline: means over {runs} runs a side, with Welch's intervals "
+            "over the runs, the width of bins included."
+        )
     if any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested):
-        notes.append("In us, side minus baseline, between two single runs: the intervals cover what varies within a run, and not what varies from run to run.")
+        notes.append(
+            "In us, side minus baseline, between two single runs: the intervals cover what varies "
+            "within a run, and not what varies from run to run."
+        )
     if any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested):
-        notes.append("In us, side minus baseline: a single run is taken to vary as the runs of the other side do, which nobody has measured.")
+        notes.append(
+            "In us, side minus baseline: a single run is taken to vary as the runs of the other "
+            "side do, which nobody has measured."
+        )
     if any(row.low_ns is None or row.high_ns is None for row in tested):
-        notes.append("no limit: too few samples that are independent of each other lie beyond that quantile; a longer run has more.")
+        notes.append(
+            "no limit: too few samples that are independent of each other lie beyond that "
+            "quantile; a longer run has more."
+        )
     return notes
 
 
@@ -374,24 +527,50 @@ def quantile_grid(result: Comparison) -> Grid:
     rows: list[list[str]] = []
     notes: list[str] = []
     for row in result.quantiles:
-        figures = [us(row.side_ns, lower_bound=row.side_is_at_least), us(row.baseline_ns, lower_bound=row.baseline_is_at_least)]
+        figures = [
+            us(row.side_ns, lower_bound=row.side_is_at_least),
+            us(row.baseline_ns, lower_bound=row.baseline_is_at_least),
+        ]
         difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
-        rows.append([row.side, row.quantile, *figures, difference, _interval(row), _probability(row.p_different), _shows(row, result)])
+        rows.append(
+            [
+                row.side,
+                row.quantile,
+                *figures,
+                difference,
+                _interval(row),
+                _probability(row.p_different),
+                _shows(row, result),
+            ]
+        )
     notes += _missing(result.quantiles)
     tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
         notes += _unit_notes(tested)
-        notes.append(f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not.")
+        notes.append(
+            f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not."
+        )
     wide = [row for row in tested if row.bin_ns > result.within_ns]
     if wide:
         where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
-        notes.append(f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same within {result.within_ns / 1_000:g} us.")
+        notes.append(
+            f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same "
+            f"within {result.within_ns / 1_000:g} us."
+        )
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
-        notes.append(f"nothing shown: neither a difference, nor that it is within {result.within_ns / 1_000:g} us; longer or more runs may show it.")
+        notes.append(
+            "nothing shown: neither a difference, nor that it is within "
+            f"{result.within_ns / 1_000:g} us; longer or more runs may show it."
+        )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")
-    return Grid("Differences of quantiles", ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"], rows, notes)
+    return Grid(
+        "Differences of quantiles",
+        ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"],
+        rows,
+        notes,
+    )
 
 
 def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
@@ -416,29 +595,54 @@ def tail_grid(result: Comparison) -> Grid:
             shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
             rows.append([tail.side, shape, *_tail_cells(tail.levels, columns)])
         if tail.peak_levels and tail.peaks_shape is not None:
-            rows.append(["  peaks over a threshold", f"{tail.peaks_shape:+.2f}", *_tail_cells(tail.peak_levels, columns)])
+            rows.append(
+                [
+                    "  peaks over a threshold",
+                    f"{tail.peaks_shape:+.2f}",
+                    *_tail_cells(tail.peak_levels, columns),
+                ]
+            )
         if tail.cannot is not None:
             cannot.setdefault(tail.cannot, []).append(tail.side)
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
-            notes.append(f"{tail.side}: {tail.blocks} blocks of about {format_count(round(tail.activations_a_block))} activations; {tests}.")
+            notes.append(
+                f"{tail.side}: {tail.blocks} blocks of about "
+                f"{format_count(round(tail.activations_a_block))} activations; {tests}."
+            )
         if tail.disagree:
             at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
-            notes.append(f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the larger one, and measure longer.")
+            notes.append(
+                f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the "
+                "larger one, and measure longer."
+            )
     for why, labels in cannot.items():
         whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
-        notes.append(f"{whose}cannot be estimated from {'this sample' if len(labels) == 1 else 'these samples'}: {why}.")
+        notes.append(
+            f"{whose}cannot be estimated from "
+            f"{'this sample' if len(labels) == 1 else 'these samples'}: {why}."
+        )
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes that nothing changes. "
-            "A burst of late activations counts once; in the second opinion, peaks over a threshold, each of them counts."
+            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes "
+            "that nothing changes. "
+            "A burst of late activations counts once; in the second opinion, peaks over a "
+            "threshold, each of them counts."
         )
-    return Grid(f"{capital(result.quantity)} exceeded once in", ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)], rows, notes)
+    return Grid(
+        f"{capital(result.quantity)} exceeded once in",
+        ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)],
+        rows,
+        notes,
+    )
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
-    """All tables, in order, the folded ones last; those that were not wanted are absent. `width`: characters of a line, where a table has several forms."""
+    """All tables, in order, the folded ones last; those that were not wanted are absent.
+
+    `width`: characters of a line, where a table has several forms.
+    """
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []
     tables += [*machines_grids(result, width), figures_grid(result), effect_grid(result)]

@@ -24,11 +24,15 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """The largest value of every second, or of longer stretches where there are many; None where the record has no course."""
+    """The largest value of every second, or of longer stretches where there are many; None where the record
+    has no course.
+    """
     timeline = course(source.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None
-    quantity = common_quantity(step for condition in source.conditions.values() for step in condition.steps if has_distribution(step))
+    quantity = common_quantity(
+        step for condition in source.conditions.values() for step in condition.steps if has_distribution(step)
+    )
     values = [point.max_us for point in timeline.points if point.max_us is not None]
     low = max(0.1, min(values, default=1.0))
     high = max([*values, source.bound_us or 0.0, low * 10])
@@ -44,21 +48,48 @@ def course_figure(source: Source) -> Figure | None:
     y = alt.Y(
         "us:Q",
         scale=alt.Scale(type="log", domain=[low * 0.7, top], nice=False),
-        axis=alt.Axis(title=f"largest {quantity} (us)", values=log_ticks(low * 0.7, high * 1.2), labelExpr=US_LABEL),
+        axis=alt.Axis(
+            title=f"largest {quantity} (us)", values=log_ticks(low * 0.7, high * 1.2), labelExpr=US_LABEL
+        ),
     )
-    colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None, symbolType="circle", symbolOpacity=1))
+    colour = alt.Color(
+        "load:N",
+        sort=None,
+        scale=alt.Scale(domain=source.labels),
+        legend=alt.Legend(title=None, symbolType="circle", symbolOpacity=1),
+    )
 
     phases = csv(
         {"load": "string", "name": "string", "phase": "string", "start": "number", "end": "number"},
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
     )
-    opacity = alt.Opacity("phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None)
-    layers: list[alt.Chart] = [alt.Chart(phases).mark_rect().encode(x=x, x2=alt.X2("end:Q"), color=colour, opacity=opacity)]
-    points = csv(
-        {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number", "us": "number", "missed": "number", "step": "string"},
-        ((load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step) for p in timeline.points),
+    opacity = alt.Opacity(
+        "phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None
     )
-    shown = alt.Chart(points).transform_filter("datum.cpu === cpu").transform_calculate(middle="(datum.start + datum.end) / 2")
+    layers: list[alt.Chart] = [
+        alt.Chart(phases).mark_rect().encode(x=x, x2=alt.X2("end:Q"), color=colour, opacity=opacity)
+    ]
+    points = csv(
+        {
+            "load": "string",
+            "cpu": "string",
+            "phase": "string",
+            "start": "number",
+            "end": "number",
+            "us": "number",
+            "missed": "number",
+            "step": "string",
+        },
+        (
+            (load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step)
+            for p in timeline.points
+        ),
+    )
+    shown = (
+        alt.Chart(points)
+        .transform_filter("datum.cpu === cpu")
+        .transform_calculate(middle="(datum.start + datum.end) / 2")
+    )
     valid = shown.transform_filter("isValid(datum.us)")
     tooltip = [
         alt.Tooltip("load:N"),
@@ -68,7 +99,9 @@ def course_figure(source: Source) -> Figure | None:
         alt.Tooltip("missed:Q"),
     ]
     layers += [
-        valid.mark_line(strokeWidth=1, opacity=0.55, style="muted", clip=True).encode(x=alt.X("middle:Q"), y=y, detail=alt.Detail("step:N")),
+        valid.mark_line(strokeWidth=1, opacity=0.55, style="muted", clip=True).encode(
+            x=alt.X("middle:Q"), y=y, detail=alt.Detail("step:N")
+        ),
         valid.transform_filter("datum.phase === 'measure'")
         .mark_point(filled=True, size=26, opacity=1)
         .encode(x=alt.X("middle:Q"), y=y, color=colour, tooltip=tooltip),
@@ -78,20 +111,30 @@ def course_figure(source: Source) -> Figure | None:
     ]
     any_missed = any(point.missed for point in timeline.points)
     if any_missed:
-        missed = shown.transform_filter("datum.missed > 0").mark_tick(orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
+        missed = shown.transform_filter("datum.missed > 0").mark_tick(
+            orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5
+        )
         layers.append(missed.encode(x=alt.X("middle:Q"), y=alt.YValue("height"), tooltip=tooltip))
     names_layer, marks_layer = _names(timeline, source.record)
     layers += [names_layer] if len(source.record.steps) <= NAMED_STEPS else []
     # Without a mark the layer would have nothing to scale, and the browser would complain of it.
     layers += [marks_layer] if any(step.marks for step in source.record.steps) else []
     layers += bound_layer(source.bound_us, vertical=False)
-    text = f"Largest {quantity} over time, a band a step. " + "; ".join(f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items())
+    text = f"Largest {quantity} over time, a band a step. " + "; ".join(
+        f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
+    )
     return Figure(
         "course",
         "Course of maxima",
         text,
         [layered(layers, height=280, description=text)],
-        notes=_notes(timeline, source, quantity, any_missed=any_missed, any_marked=any(step.marks for step in source.record.steps)),
+        notes=_notes(
+            timeline,
+            source,
+            quantity,
+            any_missed=any_missed,
+            any_marked=any(step.marks for step in source.record.steps),
+        ),
     )
 
 
@@ -102,7 +145,13 @@ def _names(timeline: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     for step in record.steps:
         starts = [phase.start_s for phase in timeline.phases if phase.step == step.id]
         if starts:
-            rows.append((labels[step.id], min(starts), ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks)))
+            rows.append(
+                (
+                    labels[step.id],
+                    min(starts),
+                    ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks),
+                )
+            )
     data = csv({"name": "string", "start": "number", "marks": "string"}, rows)
     text = (
         alt.Chart(data)
@@ -112,16 +161,30 @@ def _names(timeline: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
     marked = (
         alt.Chart(data)
         .transform_filter("isValid(datum.marks)")
-        .mark_point(shape="triangle-up", size=50, filled=True, xOffset=9, yOffset=26, style="alarm", opacity=1)
+        .mark_point(
+            shape="triangle-up", size=50, filled=True, xOffset=9, yOffset=26, style="alarm", opacity=1
+        )
     )
-    return text, marked.encode(x=alt.X("start:Q"), y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")])
+    return text, marked.encode(
+        x=alt.X("start:Q"), y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")]
+    )
 
 
-def _notes(timeline: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool) -> list[str]:
+def _notes(
+    timeline: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool
+) -> list[str]:
     each = format_duration(round(timeline.bucket_s * 1e9))
-    notes = [f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, which is in no other figure."]
+    notes = [
+        (
+            f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, "
+            "which is in no other figure."
+        )
+    ]
     if quantity == SEVERAL:
-        notes.append(f"Each step has its own quantity: {', '.join(name for name in source.quantities if source.only(name).measured)}.")
+        notes.append(
+            "Each step has its own quantity: "
+            f"{', '.join(name for name in source.quantities if source.only(name).measured)}."
+        )
     if any_missed:
         notes.append("Red ticks at the foot: activations were missed there.")
     if any_marked:

@@ -35,12 +35,16 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
             points = FULL if cpu == ALL else _points_a_cpu(source)
             curves[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points, unplaced=part.unplaced)
             if part.missed.total:
-                curves[label, cpu, FILLED] = exceedance(part.plain.plus(part.missed), part.max_ns, points, unplaced=part.unplaced)
+                curves[label, cpu, FILLED] = exceedance(
+                    part.plain.plus(part.missed), part.max_ns, points, unplaced=part.unplaced
+                )
     return {key: curve for key, curve in curves.items() if len(curve.x_us)}
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any was missed; None where nothing was measured."""
+    """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any
+    was missed; None where nothing was measured.
+    """
     specs: list[dict[str, Any]] = []
     measured: list[str] = []
     every: list[tuple[str, Curve]] = []
@@ -64,7 +68,11 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0, low])
     rarest = min(float(curve.share[-1]) for curve in curves.values())
     any_missed = any(kind == FILLED for _, _, kind in curves)
-    rows = ((*key, float(x), float(y)) for key, curve in curves.items() for x, y in zip(curve.x_us, curve.share, strict=True))
+    rows = (
+        (*key, float(x), float(y))
+        for key, curve in curves.items()
+        for x, y in zip(curve.x_us, curve.share, strict=True)
+    )
     data = csv({"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, rows)
     base = alt.Chart(data).transform_filter("datum.cpu === cpu")
     kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
@@ -73,19 +81,40 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         x=alt.X(
             "us:Q",
             scale=alt.Scale(type="log", domain=[low * 0.9, high * 1.15], nice=False),
-            axis=alt.Axis(title=f"{quantity} x (us)", values=log_ticks(low * 0.9, high * 1.15), labelExpr=US_LABEL),
+            axis=alt.Axis(
+                title=f"{quantity} x (us)", values=log_ticks(low * 0.9, high * 1.15), labelExpr=US_LABEL
+            ),
         ),
         y=alt.Y(
             "share:Q",
             scale=alt.Scale(type="log", domain=[rarest * 0.6, 1], nice=False),
-            axis=alt.Axis(title=_share(quantity), values=decades(rarest * 0.6, 1), labelExpr="format(datum.value * 100, '~g') + ' %'"),
+            axis=alt.Axis(
+                title=_share(quantity),
+                values=decades(rarest * 0.6, 1),
+                labelExpr="format(datum.value * 100, '~g') + ' %'",
+            ),
         ),
-        color=alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)),
-        strokeDash=alt.StrokeDash("kind:N", sort=None, scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]), legend=kind_legend),
+        color=alt.Color(
+            "load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)
+        ),
+        strokeDash=alt.StrokeDash(
+            "kind:N",
+            sort=None,
+            scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]),
+            legend=kind_legend,
+        ),
     )
-    ends = ((*key, float(curve.x_us[-1]), float(curve.share[-1])) for key, curve in curves.items() if key[2] == PLAIN)
+    ends = (
+        (*key, float(curve.x_us[-1]), float(curve.share[-1]))
+        for key, curve in curves.items()
+        if key[2] == PLAIN
+    )
     largest = (
-        alt.Chart(csv({"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, ends))
+        alt.Chart(
+            csv(
+                {"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, ends
+            )
+        )
         .transform_filter("datum.cpu === cpu")
         .mark_point(size=38, filled=True, opacity=1)
         .encode(
@@ -97,7 +126,9 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     )
     layers = [lines, largest, *bound_layer(source.bound_us, vertical=True)]
     text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
-        f"{label}: none of {source.measured[label][ALL].plain.total + source.measured[label][ALL].unplaced} {'later' if latency else 'longer'} "
+        f"{label}: none of "
+        f"{source.measured[label][ALL].plain.total + source.measured[label][ALL].unplaced} "
+        f"{'later' if latency else 'longer'} "
         f"than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
         for label in source.labels
         if (label, ALL, PLAIN) in curves
@@ -119,7 +150,10 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     if _points_a_cpu(source) < FULL:
         notes.append(f"The curves of single CPUs are thinned to about {_points_a_cpu(source)} points.")
     if any(curve.upper_bound for _, curve in curves):
-        notes.append("Samples that the other tool's histogram does not have are drawn at the largest value: the curve is an upper bound.")
+        notes.append(
+            "Samples that the other tool's histogram does not have are drawn at the largest value: "
+            "the curve is an upper bound."
+        )
     if any(curve.lower_bound for _, curve in curves):
         notes.append("A curve that ends at 10 s goes on beyond it.")
     return notes

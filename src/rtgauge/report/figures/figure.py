@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the figures share: data as compact CSV, axes in us, the rule that a requirement draws, the figure itself."""
+"""What the figures share: data as compact CSV, axes in us, the rule that a requirement draws, the figure
+itself.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from rtgauge.escape import escaped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Charts are checked as a whole by the tests, not at every step of their making: it takes a third of the time of a page.
+# Charts are checked as a whole by the tests, not at every step of their making: it takes a third of the time
+# of a page.
 disable_debug_mode()
 
 VEGALITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
@@ -29,7 +32,9 @@ QUOTED = re.compile(r'[,"\n\r]')
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: a name for its file, what it shows in words, and its Vega-Lite charts (in a file, a column)."""
+    """One figure: a name for its file, what it shows in words, and its Vega-Lite charts (in a file, a
+    column).
+    """
 
     name: str
     title: str
@@ -56,7 +61,10 @@ def drawable(spec: Any) -> Any:
 
 
 def csv(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> alt.InlineData:
-    """Rows as CSV inside the chart, which is a fraction of the size of JSON rows. `columns`: name -> "number" or "string"."""
+    """Rows as CSV inside the chart, which is a fraction of the size of JSON rows.
+
+    `columns`: name -> "number" or "string".
+    """
     lines = [",".join(columns)]
     lines += [",".join(_cell(cell) for cell in row) for row in rows]
     return alt.InlineData(values="\n".join(lines), format=alt.CsvDataFormat(type="csv", parse=columns))
@@ -78,14 +86,17 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic axis of [low, high]: decades, with 2 and 5 between them where there are few decades."""
+    """Ticks for a logarithmic axis of [low, high]: decades, with 2 and 5 between them where there are few
+    decades.
+    """
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
     return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
 
 
 US_LABEL = (
-    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
+    "format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
 )
 """Axis labels in us, as ms and s where the numbers become long."""
 
@@ -98,22 +109,34 @@ def bound_layer(bound_us: float | None, *, vertical: bool) -> list[alt.Chart]:
     label = f"bound {bound_us:,.7g} us"
     rule = alt.Chart(data).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
     if vertical:
-        text = alt.Chart(data).mark_text(text=label, align="right", baseline="bottom", dx=2, dy=-4, style="alarm")
+        text = alt.Chart(data).mark_text(
+            text=label, align="right", baseline="bottom", dx=2, dy=-4, style="alarm"
+        )
         return [rule.encode(x=alt.X("bound:Q")), text.encode(x=alt.X("bound:Q"), y=alt.YValue(0))]
-    text = alt.Chart(data).mark_text(text=label, align="left", baseline="bottom", dx=4, dy=-3, style="alarm", clip=True)
+    text = alt.Chart(data).mark_text(
+        text=label, align="left", baseline="bottom", dx=4, dy=-3, style="alarm", clip=True
+    )
     return [rule.encode(y=alt.Y("bound:Q")), text.encode(y=alt.Y("bound:Q"), x=alt.XValue(0))]
 
 
-def layered(layers: Sequence[alt.Chart], *, height: int, description: str, meta: Mapping[str, object] | None = None) -> dict[str, Any]:
+def layered(
+    layers: Sequence[alt.Chart], *, height: int, description: str, meta: Mapping[str, object] | None = None
+) -> dict[str, Any]:
     """The layers as one Vega-Lite description that knows the parameter `cpu`; `meta` is for the page.
 
-    alt.layer and its properties copy every layer several times, and check each copy: half of the time of a page.
+    alt.layer and its properties copy every layer several times, and check each copy: half of the time of a
+    page.
     """
     drawn = [layer.to_dict(validate=False) for layer in layers]
-    datasets: dict[str, Any] = {name: data for layer in drawn for name, data in layer.get("datasets", {}).items()}
+    datasets: dict[str, Any] = {
+        name: data for layer in drawn for name, data in layer.get("datasets", {}).items()
+    }
     spec: dict[str, Any] = {
         "$schema": alt.SCHEMA_URL,
-        "layer": [{key: part for key, part in layer.items() if key not in {"$schema", "config", "datasets"}} for layer in drawn],
+        "layer": [
+            {key: part for key, part in layer.items() if key not in {"$schema", "config", "datasets"}}
+            for layer in drawn
+        ],
         "description": description,
         "height": height,
         "params": [{"name": "cpu", "value": "all"}],

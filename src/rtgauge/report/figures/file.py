@@ -26,7 +26,10 @@ def figure_form(path: Path) -> str:
 
 
 def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
-    """Write the figure as SVG, PNG, PDF or an HTML page that needs no network. Raises InputError where that cannot be written, MeasureError for a full disk."""
+    """Write the figure as SVG, PNG, PDF or an HTML page that needs no network.
+
+    Raises InputError where that cannot be written, MeasureError for a full disk.
+    """
     form = figure_form(path)
     spec = whole(figure, subtitle)
     if form == "html":
@@ -34,7 +37,10 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
 
         look = {**config("light"), "background": BACKGROUND["light"], "padding": 16}
         content = vl_convert.vegalite_to_html(
-            {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec, vl_version=VEGALITE, bundle=True, config=look
+            {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec,
+            vl_version=VEGALITE,
+            bundle=True,
+            config=look,
         ).encode()
     else:
         content = convert(spec, [form], "light", 1)[form]

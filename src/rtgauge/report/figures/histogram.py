@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency plots have."""
+"""The histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency
+plots have.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ class _Frame:
         ends = [self.least_us - span if self.least_us < 0 else 0, self.high_us + span]
         return {
             "linear": {"scale": {"type": "linear", "domain": ends, "nice": False}, "axis": {"tickCount": 8}},
-            "log": {"scale": {"type": "log", "domain": [low, high], "nice": False}, "axis": {"values": log_ticks(low, high)}},
+            "log": {
+                "scale": {"type": "log", "domain": [low, high], "nice": False},
+                "axis": {"values": log_ticks(low, high)},
+            },
         }
 
     @property
@@ -60,7 +65,10 @@ def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
     outlines: dict[str, dict[str, Outline]] = {}
     width = 1
     for width in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000):
-        outlines = {label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL} for label, cpus in source.measured.items()}
+        outlines = {
+            label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL}
+            for label, cpus in source.measured.items()
+        }
         if sum(len(o.x_us) for cpus in outlines.values() for o in cpus.values()) <= CORNERS:
             break
     return width, outlines
@@ -90,8 +98,16 @@ def histogram(source: Source) -> Figure | None:
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
     unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
-    absent = [f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."] if unplaced else []
-    notes = [*_notes(width, frames, latency=LATENCY in names), *absent, *(["Axes are common to the charts of one quantity."] if many else [])]
+    absent = (
+        [f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."]
+        if unplaced
+        else []
+    )
+    notes = [
+        *_notes(width, frames, latency=LATENCY in names),
+        *absent,
+        *(["Axes are common to the charts of one quantity."] if many else []),
+    ]
     return Figure("histogram", title, text, specs, labels, notes)
 
 
@@ -109,7 +125,10 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
 
 
 def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
-    notes = [f"Bins of {width} us, a line a CPU." + (" Missed activations have no latency and are not in it." if latency else "")]
+    notes = [
+        f"Bins of {width} us, a line a CPU."
+        + (" Missed activations have no latency and are not in it." if latency else "")
+    ]
     if width > 1:
         notes.append(f"Bins of 1 us would be too many to draw; counts are sums over {width} us.")
     if any(frame.high_us > 10_000 for frame in frames):
@@ -123,9 +142,13 @@ def _largest(cpus: Mapping[str, Measured]) -> str:
     return ", ".join(_legend_label(cpu, part) for cpu, part in cpus.items() if cpu != ALL)
 
 
-def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str) -> dict[str, Any]:
+def _spec(
+    source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str
+) -> dict[str, Any]:
     rows = ((cpu, float(x), int(n)) for cpu, o in cpus.items() for x, n in zip(o.x_us, o.count, strict=True))
-    names = json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
+    names = (
+        json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
+    )
     choice = frame.axes[frame.chosen]
     top = frame.most * 1.5
     lines = (
@@ -135,14 +158,32 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
         .transform_window(i="row_number()")
         .mark_line(interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True)
         .encode(
-            x=alt.X("x:Q", scale=alt.Scale.from_dict(choice["scale"]), axis=alt.Axis(title=f"{quantity} (us)", labelExpr=US_LABEL, **choice["axis"])),
-            y=alt.Y("y:Q", scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False), axis=alt.Axis(title="samples", values=decades(1, top), format="~s")),
-            color=alt.Color("cpu:O", sort=None, scale=alt.Scale(domain=list(cpus)), legend=alt.Legend(title=None, labelExpr=names)),
+            x=alt.X(
+                "x:Q",
+                scale=alt.Scale.from_dict(choice["scale"]),
+                axis=alt.Axis(title=f"{quantity} (us)", labelExpr=US_LABEL, **choice["axis"]),
+            ),
+            y=alt.Y(
+                "y:Q",
+                scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False),
+                axis=alt.Axis(title="samples", values=decades(1, top), format="~s"),
+            ),
+            color=alt.Color(
+                "cpu:O",
+                sort=None,
+                scale=alt.Scale(domain=list(cpus)),
+                legend=alt.Legend(title=None, labelExpr=names),
+            ),
             order=alt.Order("i:Q"),
         )
     )
     text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"
-    return layered([lines, *bound_layer(source.bound_us, vertical=True)], height=210, description=text, meta={"x": frame.axes})
+    return layered(
+        [lines, *bound_layer(source.bound_us, vertical=True)],
+        height=210,
+        description=text,
+        meta={"x": frame.axes},
+    )
 
 
 def _legend_label(cpu: str, part: Measured) -> str:

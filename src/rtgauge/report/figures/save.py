@@ -17,13 +17,19 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
-    """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what a file shows."""
+    """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what
+    a file shows.
+    """
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
         return drawable({**figure.specs[0], "width": WIDTH, "title": heading})
     once = ("$schema", "params", "usermeta", "datasets")
     charts = [
-        {**{key: part for key, part in spec.items() if key not in once}, "width": WIDTH, "title": {"text": title, "fontSize": 12, "offset": 6}}
+        {
+            **{key: part for key, part in spec.items() if key not in once},
+            "width": WIDTH,
+            "title": {"text": title, "fontSize": 12, "offset": 6},
+        }
         for spec, title in zip(figure.specs, figure.titles, strict=True)
     ]
     resolve = {"scale": {"color": "independent"}, "legend": {"color": "independent"}}
@@ -34,7 +40,10 @@ def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
 
 
 def convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:
-    """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`. It is laid out once, as SVG, of which the others are made."""
+    """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`.
+
+    It is laid out once, as SVG, of which the others are made.
+    """
     import vl_convert
 
     look = {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
@@ -45,7 +54,12 @@ def convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int)
 
 
 def write_figures(
-    figures: Iterable[Figure], folder: Path, subtitle: str, formats: Sequence[str] = FORMATS, theme: Theme = "light", cpus: int = 1
+    figures: Iterable[Figure],
+    folder: Path,
+    subtitle: str,
+    formats: Sequence[str] = FORMATS,
+    theme: Theme = "light",
+    cpus: int = 1,
 ) -> list[Path]:
     """Write every figure in every format into `folder`; the files written, each whole.
 

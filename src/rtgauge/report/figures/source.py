@@ -40,10 +40,22 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """What is of this quantity. The required bound is one on latency, where that was measured beside others."""
-        kept = {label: condition for label, condition in self.conditions.items() if quantity_of(condition.steps[0]) == quantity}
+        """What is of this quantity.
+
+        The required bound is one on latency, where that was measured beside others.
+        """
+        kept = {
+            label: condition
+            for label, condition in self.conditions.items()
+            if quantity_of(condition.steps[0]) == quantity
+        }
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}
-        return replace(self, conditions=kept, measured=measured, bound_us=self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None)
+        return replace(
+            self,
+            conditions=kept,
+            measured=measured,
+            bound_us=self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None,
+        )
 
     @property
     def cpus(self) -> list[str]:

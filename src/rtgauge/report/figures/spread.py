@@ -40,7 +40,9 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """A chart a quantity: quantiles of all CPUs together, a line a step, of `inversion` a line a lock; None where nothing was measured."""
+    """A chart a quantity: quantiles of all CPUs together, a line a step, of `inversion` a line a lock; None
+    where nothing was measured.
+    """
     specs: list[dict[str, Any]] = []
     titles: list[str] = []
     every: list[tuple[str, str, Step, Distribution]] = []
@@ -62,7 +64,9 @@ def spread_figure(source: Source) -> Figure | None:
     return Figure("spread", "Idle beside loaded", text, specs, titles if len(titles) > 1 else [], notes)
 
 
-def _chart(source: Source, lines: list[tuple[str, str, Step, Distribution]], quantity: str) -> dict[str, Any] | None:
+def _chart(
+    source: Source, lines: list[tuple[str, str, Step, Distribution]], quantity: str
+) -> dict[str, Any] | None:
     rows = [
         (name, label, title, value / 1_000, int(key in figures.lower_bounds))
         for name, label, _, figures in lines
@@ -72,17 +76,28 @@ def _chart(source: Source, lines: list[tuple[str, str, Step, Distribution]], qua
     if not rows:
         return None
     columns = {"name": "string", "load": "string", "quantile": "string", "us": "number", "bound": "number"}
-    low, high = min(row[3] for row in rows) * 0.8, max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25
+    low, high = (
+        min(row[3] for row in rows) * 0.8,
+        max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25,
+    )
     order = [name for name, *_ in lines]
     x = alt.X(
         "us:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(title=f"{quantity} (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
     )
-    y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8))
-    colour = alt.Color("load:N", sort=None, scale=alt.Scale(domain=source.labels or list(source.conditions)), legend=None)
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8),
+    )
+    colour = alt.Color(
+        "load:N", sort=None, scale=alt.Scale(domain=source.labels or list(source.conditions)), legend=None
+    )
     base = alt.Chart(csv(columns, rows))
-    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail=alt.Detail("name:N"), color=colour)
+    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(
+        x=x, y=y, detail=alt.Detail("name:N"), color=colour
+    )
     shape = alt.Shape(
         "quantile:N",
         sort=None,
@@ -90,7 +105,9 @@ def _chart(source: Source, lines: list[tuple[str, str, Step, Distribution]], qua
         legend=alt.Legend(title=None, symbolFillColor="#808890", symbolStrokeColor="#808890"),
     )
     tooltip = [alt.Tooltip("name:N"), alt.Tooltip("quantile:N"), alt.Tooltip("us:Q", format=",.1f")]
-    points = base.mark_point(filled=True, size=58, opacity=1, strokeWidth=2).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
+    points = base.mark_point(filled=True, size=58, opacity=1, strokeWidth=2).encode(
+        x=x, y=y, color=colour, shape=shape, tooltip=tooltip
+    )
     layers = [ranges, points, *bound_layer(source.bound_us, vertical=True)]
     text = f"Median to largest {quantity} of all CPUs together. " + "; ".join(
         f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines

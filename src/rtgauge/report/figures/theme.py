@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Colours and type of the figures, light and dark. Hues after Okabe and Ito, "Color Universal Design" (2008), which people with
+"""Colours and type of the figures, light and dark.
+
+Hues after Okabe and Ito, "Color Universal Design" (2008), which people with
 colour-blindness can tell apart, shifted in lightness until each stands out against its background."""
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ BACKGROUND = {"light": "#ffffff", "dark": "#15191f"}
 
 
 def _mix(low: str, high: str, share: float) -> str:
-    parts = [round(int(low[i : i + 2], 16) * (1 - share) + int(high[i : i + 2], 16) * share) for i in (1, 3, 5)]
+    parts = [
+        round(int(low[i : i + 2], 16) * (1 - share) + int(high[i : i + 2], 16) * share) for i in (1, 3, 5)
+    ]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
@@ -37,20 +41,52 @@ def cpu_colours(count: int, theme: Theme) -> list[str]:
         return distinct[:count]
     ramp = _RAMP[theme]
     places = [i * (len(ramp) - 1) / (count - 1) for i in range(count)]
-    return [_mix(ramp[int(place)], ramp[min(int(place) + 1, len(ramp) - 1)], place - int(place)) for place in places]
+    return [
+        _mix(ramp[int(place)], ramp[min(int(place) + 1, len(ramp) - 1)], place - int(place))
+        for place in places
+    ]
 
 
 def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
     """Vega-Lite configuration for one theme; `cpus` is how many colours the CPUs need."""
     ink, muted, line, alarm = _INK[theme], _MUTED[theme], _LINE[theme], _ALARM[theme]
-    text: dict[str, Any] = {"labelColor": muted, "titleColor": ink, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal"}
+    text: dict[str, Any] = {
+        "labelColor": muted,
+        "titleColor": ink,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
     return {
         "background": "transparent",
         "font": FONT,
         "view": {"stroke": None},
-        "axis": {**text, "gridColor": line, "domainColor": muted, "tickColor": muted, "labelOverlap": True, "titlePadding": 8},
-        "legend": {**text, "orient": "bottom", "direction": "horizontal", "symbolStrokeWidth": 2.5, "labelLimit": 260, "symbolLimit": 0, "columns": 5},
-        "title": {"color": ink, "subtitleColor": muted, "anchor": "start", "fontSize": 14, "subtitleFontSize": 11, "fontWeight": 600, "offset": 12},
+        "axis": {
+            **text,
+            "gridColor": line,
+            "domainColor": muted,
+            "tickColor": muted,
+            "labelOverlap": True,
+            "titlePadding": 8,
+        },
+        "legend": {
+            **text,
+            "orient": "bottom",
+            "direction": "horizontal",
+            "symbolStrokeWidth": 2.5,
+            "labelLimit": 260,
+            "symbolLimit": 0,
+            "columns": 5,
+        },
+        "title": {
+            "color": ink,
+            "subtitleColor": muted,
+            "anchor": "start",
+            "fontSize": 14,
+            "subtitleFontSize": 11,
+            "fontWeight": 600,
+            "offset": 12,
+        },
         "range": {"category": _CATEGORY[theme], "ordinal": cpu_colours(cpus, theme)},
         "style": {
             "ink": {"color": ink},

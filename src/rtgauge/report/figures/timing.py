@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Figures 2 to 5 of Brown & Martin (2010): linear histograms with the 95 % envelope; 95 % and 100 % on a log axis beside times that a reader knows."""
+"""Figures 2 to 5 of Brown & Martin (2010): linear histograms with the 95 % envelope; 95 % and 100 % on a log
+axis beside times that a reader knows.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +37,31 @@ FIRST_NS = 10
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """1 or 2 times a power of ten, so that every bin of the histogram lies in just one; at least as wide as those at `end_ns`."""
+    """1 or 2 times a power of ten, so that every bin of the histogram lies in just one; at least as wide as
+    those at `end_ns`.
+    """
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))
 
 
 def _name(gathered: Gathered, kind: str) -> str:
-    words = ("timing", gathered.probe, *([] if gathered.metric == gathered.probe else [gathered.metric]), kind)
+    words = (
+        "timing",
+        gathered.probe,
+        *([] if gathered.metric == gathered.probe else [gathered.metric]),
+        kind,
+    )
     return "-".join(words)
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
     """(Left edge in us, percent) of each bin up to `end`, and how many samples lie beyond."""
     merged = side.merged
-    bins, counts = add_bins(np.concatenate([np.abs(merged.bins), merged.missed_bins]), np.concatenate([merged.counts, merged.missed_counts]))
+    bins, counts = add_bins(
+        np.concatenate([np.abs(merged.bins), merged.missed_bins]),
+        np.concatenate([merged.counts, merged.missed_counts]),
+    )
     inside = (bins < OVERFLOW_BIN) & (EDGES_NS[bins] < end)
     columns, totals = add_bins(EDGES_NS[bins[inside]] // width, counts[inside])
     shares = dict(zip(columns.tolist(), (totals / line.samples * 100).tolist(), strict=True))
@@ -92,17 +104,30 @@ def linear_figure(gathered: Gathered) -> Figure | None:
         envelope = line.limit(Fraction(95, 100)).ns
         layers = [area]
         if envelope is not None:
-            rule = alt.Chart(csv({"at": "number"}, [[envelope / 1_000]])).mark_rule(strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True)
+            rule = alt.Chart(csv({"at": "number"}, [[envelope / 1_000]])).mark_rule(
+                strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True
+            )
             layers.append(rule.encode(x=alt.X("at:Q")))
         specs.append(layered(layers, height=110, description=caption_of(line)))
-    far = [f"{line.label}: {whole(beyond)} (largest {us(line.limit(Fraction(1)).ns)} us)" for line, _, beyond in drawn if beyond]
+    far = [
+        f"{line.label}: {whole(beyond)} (largest {us(line.limit(Fraction(1)).ns)} us)"
+        for line, _, beyond in drawn
+        if beyond
+    ]
     if far:
         notes.append(f"Beyond the axis: {'; '.join(far)}.")
     titles = [line.label for line, *_ in drawn[:MOST_CHARTS]] if len(drawn) > 1 else []
     if len(drawn) > MOST_CHARTS:
         notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
-    return Figure(_name(gathered, "linear"), f"{table.title}: {table.metric} by percent of the samples", text, specs, titles, notes)
+    return Figure(
+        _name(gathered, "linear"),
+        f"{table.title}: {table.metric} by percent of the samples",
+        text,
+        specs,
+        titles,
+        notes,
+    )
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
@@ -120,8 +145,17 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     high = max([value for *_, value in rows] + [marker.ns / 1_000 for marker in markers]) * 1.6
     order = [line.label for line in table.lines]
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    x = alt.X("us:Q", scale=scale, axis=alt.Axis(title=f"{table.metric} (us)", values=log_ticks(low, high), labelExpr=US_LABEL))
-    y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12))
+    x = alt.X(
+        "us:Q",
+        scale=scale,
+        axis=alt.Axis(title=f"{table.metric} (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
+    )
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12),
+    )
     base = alt.Chart(csv({"name": "string", "share": "string", "us": "number"}, rows))
     shape = alt.Shape(
         "share:N",
@@ -136,7 +170,11 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     ]
     for number, marker in enumerate(sorted(markers, key=lambda marker: marker.ns)):
         at = csv({"at": "number"}, [[marker.ns / 1_000]])
-        rule = alt.Chart(at).mark_rule(strokeDash=[2, 3], strokeWidth=1.5, style="muted", clip=True).encode(x=alt.X("at:Q"))
+        rule = (
+            alt.Chart(at)
+            .mark_rule(strokeDash=[2, 3], strokeWidth=1.5, style="muted", clip=True)
+            .encode(x=alt.X("at:Q"))
+        )
         left = marker.ns / 1_000 > math.sqrt(low * high)
         name = alt.Chart(at).mark_text(
             text=f"{marker.name}: {format_time(marker.ns)}",
@@ -148,13 +186,19 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         )
         layers += [rule, name.encode(x=alt.X("at:Q"), y=alt.YValue(-4 - 14 * number))]
     notes = [
-        f"No end, and so not drawn: {line.label} ({whole(line.missed)} of {whole(line.samples)} without an answer)."
+        f"No end, and so not drawn: {line.label} ({whole(line.missed)} of {whole(line.samples)} "
+        "without an answer)."
         for line in table.lines
         if line.limits[-1].ns is None
     ]
-    text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: {', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
+    text = (
+        f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: "
+        f"{', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
+    )
     spec = layered(layers, height=max(40, 30 * len(order)), description=text)
-    return Figure(_name(gathered, "log"), f"{table.title}: 95 % and 100 % beside known times", text, [spec], [], notes)
+    return Figure(
+        _name(gathered, "log"), f"{table.title}: 95 % and 100 % beside known times", text, [spec], [], notes
+    )
 
 
 def timing_figures(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> list[Figure]:

@@ -30,7 +30,9 @@ class RatioPoint(BaseModel):
     exact_high: float
     hyperbolic: int
     liu_layland: int
-    growth_median: float | None = Field(description="median of the largest factor for the execution times; None: not calculated")
+    growth_median: float | None = Field(
+        description="median of the largest factor for the execution times; None: not calculated"
+    )
 
 
 class RatioResult(BaseModel):
@@ -53,14 +55,19 @@ def schedulability_ratio(
     growth: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> RatioResult:
-    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. `progress(n)`: n more sets are done."""
+    """Draw `sets` sets of `tasks` tasks at each utilisation and test them.
+
+    `progress(n)`: n more sets are done.
+    """
     points: list[RatioPoint] = []
     for number, share in enumerate(utilisations):
         exact = hyperbolic = liu_layland = 0
         factors: list[np.ndarray] = []
         for chunk, begin in enumerate(range(0, sets, CHUNK)):
             size = min(CHUNK, sets - begin)
-            task_sets = random_sets(size, tasks, share, periods_ns, np.random.default_rng([seed, number, chunk]))
+            task_sets = random_sets(
+                size, tasks, share, periods_ns, np.random.default_rng([seed, number, chunk])
+            )
             within_ll, within_product = within_bounds(task_sets)
             exact += int(schedulable(task_sets).sum())
             liu_layland += int(within_ll.sum())

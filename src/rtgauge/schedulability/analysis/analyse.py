@@ -20,7 +20,13 @@ from rtgauge.schedulability.analysis.analysis_document import (
 from rtgauge.schedulability.analysis.rta import Response, exact_response, paper_response
 from rtgauge.schedulability.analysis.sensitivity import PARTS, largest_growth
 from rtgauge.schedulability.analysis.timeline import Timeline, hyperperiod_ns, preemptions, timeline
-from rtgauge.schedulability.analysis.utilisation_bounds import hyperbolic_product, liu_layland_bound, why_not_applicable, within_hyperbolic, within_liu_layland
+from rtgauge.schedulability.analysis.utilisation_bounds import (
+    hyperbolic_product,
+    liu_layland_bound,
+    why_not_applicable,
+    within_hyperbolic,
+    within_liu_layland,
+)
 from rtgauge.schedulability.model.task import is_harmonic, is_rate_monotonic, utilisation
 
 if TYPE_CHECKING:
@@ -86,7 +92,9 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """The tasks that miss a deadline in the schedule from their offsets; None where that is too long to simulate."""
+    """The tasks that miss a deadline in the schedule from their offsets; None where that is too long to
+    simulate.
+    """
     if not any(task.offset_ns for task in ordered):
         return set()
     try:
@@ -118,22 +126,47 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
     )
 
 
-def _answer(task: Task, higher: Sequence[Task], response: Response, late: set[str] | None) -> tuple[Answer, str]:
+def _answer(
+    task: Task, higher: Sequence[Task], response: Response, late: set[str] | None
+) -> tuple[Answer, str]:
     if response.reason == "diverges":
-        return Answer.NOT_SCHEDULABLE, "it and the higher priorities need more than the whole CPU: the response grows without end"
+        return (
+            Answer.NOT_SCHEDULABLE,
+            "it and the higher priorities need more than the whole CPU: the response grows without end",
+        )
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Answer.SCHEDULABLE, ""
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
-        return Answer.CANNOT_TELL, "the utilisation is so near to 1 that the busy period is too long to follow to its end"
-    unknown = "" if response.worst_ns is not None else "how late it becomes is not known: the busy period is too long to follow to its end"
+        return (
+            Answer.CANNOT_TELL,
+            "the utilisation is so near to 1 that the busy period is too long to follow to its end",
+        )
+    unknown = (
+        ""
+        if response.worst_ns is not None
+        else "how late it becomes is not known: the busy period is too long to follow to its end"
+    )
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
-    # With offsets the simultaneous release that the analysis assumes may never happen: only a schedule that misses proves a failure.
+    # With offsets the simultaneous release that the analysis assumes may never happen: only a schedule that
+    # misses proves a failure.
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     if late is None:
-        return Answer.CANNOT_TELL, "late when all are released together; with these offsets that may never happen, and the schedule is too long to try"
-    return Answer.CANNOT_TELL, "late when all are released together; from these offsets on it is in time, if releases have no jitter and nothing blocks"
+        return (
+            Answer.CANNOT_TELL,
+            (
+                "late when all are released together; with these offsets that may never happen, and "
+                "the schedule is too long to try"
+            ),
+        )
+    return (
+        Answer.CANNOT_TELL,
+        (
+            "late when all are released together; from these offsets on it is in time, if releases "
+            "have no jitter and nothing blocks"
+        ),
+    )
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

@@ -17,7 +17,9 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None where it does not apply."""
+    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None where it does
+    not apply.
+    """
 
     name: str
     bound: float = Field(description="of the utilisation, or of the product of (U_i + 1)")
@@ -27,7 +29,10 @@ class BoundResult(BaseModel):
 
 
 class TaskResult(BaseModel):
-    """One task with its responses. None: no bound; `reason` says why, and `at_least_ns` is the largest response found."""
+    """One task with its responses.
+
+    None: no bound; `reason` says why, and `at_least_ns` is the largest response found.
+    """
 
     name: str
     priority: int
@@ -41,8 +46,12 @@ class TaskResult(BaseModel):
     response_ns: int | None = Field(description="exact worst-case response, from the start of the period")
     at_least_ns: int
     worst_activation: int = Field(description="of the busy period, the first is 1")
-    late_by_ns: int | None = Field(description="response less deadline: negative where it is in time; None: no bound")
-    equation_1_ns: int | None = Field(description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only")
+    late_by_ns: int | None = Field(
+        description="response less deadline: negative where it is in time; None: no bound"
+    )
+    equation_1_ns: int | None = Field(
+        description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only"
+    )
     answer: Answer
     reason: str
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a task set from a record: release jitter is the largest latency, execution time the largest measured one."""
+"""The parameters of a task set from a record: release jitter is the largest latency, execution time the
+largest measured one.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,19 @@ if TYPE_CHECKING:
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """With the latencies that missed activations would have had; a timer that fires early is not a negative jitter."""
+    """With the latencies that missed activations would have had; a timer that fires early is not a negative
+    jitter.
+    """
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
     return max(0, *values) if values else None
 
 
 def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
-    """Give every task whose jitter the file does not state the largest latency that any step measured on its CPU.
+    """Give every task whose jitter the file does not state the largest latency that any step measured on its
+    CPU.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a CPU was not measured.
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a
+    CPU was not measured.
     """
     largest: dict[int, tuple[int, str]] = {}
     notes: list[str] = []
@@ -37,7 +43,12 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
             notes.append(f"jitter: step {step.id} is marked doubtful")
         for series in step.series:
             cpu, largest_ns = series.labels.get("cpu"), _largest_ns(series)
-            if series.metric != "latency" or series.unit != "ns" or not isinstance(cpu, int) or largest_ns is None:
+            if (
+                series.metric != "latency"
+                or series.unit != "ns"
+                or not isinstance(cpu, int)
+                or largest_ns is None
+            ):
                 continue
             if "max_ns" in series.lower_bounds or "max_ns" in series.filled.lower_bounds:
                 notes.append(f"jitter: the largest latency of step {step.id} on CPU {cpu} is a lower bound")
@@ -47,21 +58,34 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
     missing = sorted(cpus - set(largest))
     if missing:
         measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
-        raise InputError(f"{record.path} has latencies of {measured}, not of CPU {format_cpu_list(missing)}: measure it too, or give its tasks a jitter")
-    notes += [f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})" for cpu in sorted(cpus)]
-    tasks = tuple(task if task.name in task_set.jitter_given else replace(task, jitter_ns=largest[task.cpu][0]) for task in task_set.tasks)
+        raise InputError(
+            f"{record.path} has latencies of {measured}, not of CPU {format_cpu_list(missing)}: "
+            "measure it too, or give its tasks a jitter"
+        )
+    notes += [
+        f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})"
+        for cpu in sorted(cpus)
+    ]
+    tasks = tuple(
+        task if task.name in task_set.jitter_given else replace(task, jitter_ns=largest[task.cpu][0])
+        for task in task_set.tasks
+    )
     return replace(task_set, tasks=tasks), notes
 
 
 def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
-    """Give every task the largest execution time that any step of the record measured for the task of its name.
+    """Give every task the largest execution time that any step of the record measured for the task of its
+    name.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a task was not measured.
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a
+    task was not measured.
     """
     largest: dict[str, tuple[int, str]] = {}
     notes: list[str] = []
     for step in record.steps:
-        executions = [series for series in step.series if series.metric == "execution" and series.max_ns is not None]
+        executions = [
+            series for series in step.series if series.metric == "execution" and series.max_ns is not None
+        ]
         if not executions:
             continue
         if step.worst is Severity.INVALID:
@@ -74,7 +98,14 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
         measured = ", ".join(largest) or "no task"
-        raise InputError(f"{record.path} has execution times of {measured}, not of '{missing[0]}': measure it with rtgauge probe taskset in a plan")
-    notes += [f"execution of {task.name}: {largest[task.name][0]} ns, the largest measured ({largest[task.name][1]})" for task in task_set.tasks]
+        raise InputError(
+            f"{record.path} has execution times of {measured}, not of '{missing[0]}': measure it "
+            "with rtgauge probe taskset in a plan"
+        )
+    notes += [
+        f"execution of {task.name}: {largest[task.name][0]} ns, the largest measured "
+        f"({largest[task.name][1]})"
+        for task in task_set.tasks
+    ]
     tasks = tuple(replace(task, execution_ns=max(1, largest[task.name][0])) for task in task_set.tasks)
     return replace(task_set, tasks=tasks), notes

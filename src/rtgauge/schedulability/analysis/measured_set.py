@@ -33,7 +33,9 @@ class MeasuredTask:
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """One step of the probe taskset: the analysis of its set as written, and its tasks, in the order of the set."""
+    """One step of the probe taskset: the analysis of its set as written, and its tasks, in the order of the
+    set.
+    """
 
     step: Step
     result: SetResult
@@ -41,13 +43,20 @@ class MeasuredSet:
 
 
 def measured_set(step: Step) -> MeasuredSet:
-    """The measured set of a step of the probe taskset. Raises RecordError where its parameters are those of no task set."""
+    """The measured set of a step of the probe taskset.
+
+    Raises RecordError where its parameters are those of no task set.
+    """
     with reading(step):
         task_set = task_set_of(step.key.parameters)
     result = analyse(task_set)
     calculated = {task.name: task for cpu in result.cpus for task in cpu.tasks}
     tasks = [
-        MeasuredTask(calculated[counts.task], counts, {series.metric: series for series in step.series if series.labels.get("task") == counts.task})
+        MeasuredTask(
+            calculated[counts.task],
+            counts,
+            {series.metric: series for series in step.series if series.labels.get("task") == counts.task},
+        )
         for counts in step.tasks
         if counts.task in calculated
     ]
@@ -57,7 +66,8 @@ def measured_set(step: Step) -> MeasuredSet:
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     """The first hyperperiods of one CPU as they were measured; None where none were.
 
-    Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not shown: a task counts as running.
+    Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
+    shown: a task counts as running.
     """
     tasks = {task.name: task for task in task_set_of(measured.step.key.parameters).on(cpu)}
     of_cpu = [segment for segment in measured.step.segments if segment.task in tasks]
@@ -68,27 +78,45 @@ def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     last_of: dict[str, Segment] = {}
     for written in of_cpu:
         last = last_of.get(written.task)
-        if last is not None and last.activation == written.activation and written.start_ns - last.end_ns < end_ns // SHOWN:
+        if (
+            last is not None
+            and last.activation == written.activation
+            and written.start_ns - last.end_ns < end_ns // SHOWN
+        ):
             last.end_ns = written.end_ns
             continue
         segments.append(Segment(**written.model_dump()))
         last_of[written.task] = segments[-1]
     finish = {(segment.task, segment.activation): segment.end_ns for segment in segments}
-    activations = [_activation(tasks[name], number, finish_ns) for (name, number), finish_ns in finish.items()]
+    activations = [
+        _activation(tasks[name], number, finish_ns) for (name, number), finish_ns in finish.items()
+    ]
     activations.sort(key=lambda activation: activation.release_ns)
-    return clipped(TimelineResult(end_ns=end_ns, segments=segments, preemptions=preemptions(segments), activations=activations), end_ns)
+    return clipped(
+        TimelineResult(
+            end_ns=end_ns, segments=segments, preemptions=preemptions(segments), activations=activations
+        ),
+        end_ns,
+    )
 
 
 def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
     release_ns = task.offset_ns + (number - 1) * task.period_ns
     deadline_ns = release_ns + task.deadline_ns
     return ActivationResult(
-        task=task.name, activation=number, release_ns=release_ns, deadline_ns=deadline_ns, finish_ns=finish_ns, missed=finish_ns > deadline_ns
+        task=task.name,
+        activation=number,
+        release_ns=release_ns,
+        deadline_ns=deadline_ns,
+        finish_ns=finish_ns,
+        missed=finish_ns > deadline_ns,
     )
 
 
 def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The calculated schedule of one CPU, as long as the measured one; None where it is too long to simulate."""
+    """The calculated schedule of one CPU, as long as the measured one; None where it is too long to
+    simulate.
+    """
     task_set = task_set_of(measured.step.key.parameters)
     try:
         schedule = timeline(task_set.on(cpu), hyperperiods=2)
@@ -101,7 +129,16 @@ def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
     """The timeline up to `end_ns`."""
 
     def cut(segments: list[Segment]) -> list[Segment]:
-        return [segment.model_copy(update={"end_ns": min(segment.end_ns, end_ns)}) for segment in segments if segment.start_ns < end_ns]
+        return [
+            segment.model_copy(update={"end_ns": min(segment.end_ns, end_ns)})
+            for segment in segments
+            if segment.start_ns < end_ns
+        ]
 
     activations = [activation for activation in shown.activations if activation.release_ns < end_ns]
-    return TimelineResult(end_ns=end_ns, segments=cut(shown.segments), preemptions=cut(shown.preemptions), activations=activations)
+    return TimelineResult(
+        end_ns=end_ns,
+        segments=cut(shown.segments),
+        preemptions=cut(shown.preemptions),
+        activations=activations,
+    )

@@ -22,7 +22,9 @@ MAX_POINTS = 1_000
 
 @dataclass(frozen=True)
 class ManySets:
-    """Many task sets of equal size: [task, set], on one CPU, the highest priority first; deadlines are the periods."""
+    """Many task sets of equal size: [task, set], on one CPU, the highest priority first; deadlines are the
+    periods.
+    """
 
     period_ns: Ints
     execution_ns: Ints
@@ -31,8 +33,10 @@ class ManySets:
 def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.random.Generator) -> Floats:
     """[task, set]: utilisations that add up to `utilisation`, evenly spread over all such, none above 1.
 
-    UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30 (2005); sets with a task above 1 are
-    discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from the same distribution, but the sets of a seed would change.
+    UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
+    (2005); sets with a task above 1 are
+    discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from the same distribution, but the sets of
+    a seed would change.
     Raises ValueError where nearly all would be discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
@@ -53,8 +57,12 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
     return np.concatenate(accepted, axis=1)
 
 
-def random_sets(sets: int, tasks: int, utilisation: float, periods_ns: tuple[int, int], generator: np.random.Generator) -> ManySets:
-    """Periods log-uniform between `periods_ns` (Emberson, Stafford and Davis, WATERS 2010), rate-monotonic; execution times cut to whole ns, at least 1."""
+def random_sets(
+    sets: int, tasks: int, utilisation: float, periods_ns: tuple[int, int], generator: np.random.Generator
+) -> ManySets:
+    """Periods log-uniform between `periods_ns` (Emberson, Stafford and Davis, WATERS 2010), rate-monotonic;
+    execution times cut to whole ns, at least 1.
+    """
     shares = uunifast_discard(sets, tasks, utilisation, generator)
     low, high = np.log(periods_ns[0]), np.log(periods_ns[1])
     period = np.rint(np.exp(generator.uniform(low, high, (tasks, sets)))).astype(np.int64)
@@ -65,20 +73,32 @@ def random_sets(sets: int, tasks: int, utilisation: float, periods_ns: tuple[int
 
 
 def parse_utilisations(text: str) -> list[float]:
-    """`"0.5:1.0"` -> [0.5, 0.55, ... 1.0]; a third number is the step, one number alone is one utilisation. Raises InputError."""
+    """`"0.5:1.0"` -> [0.5, 0.55, ...
+
+    1.0]; a third number is the step, one number alone is one utilisation. Raises InputError.
+    """
     parts = text.split(":")
     if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", part.strip()) for part in parts):
         raise InputError(f"--utilisation {text}: write LOW:HIGH or LOW:HIGH:STEP, for example 0.5:1.0:0.05")
-    low, high, step = Decimal(parts[0]), Decimal(parts[1] if len(parts) > 1 else parts[0]), Decimal(parts[2] if len(parts) > 2 else STEP)
+    low, high, step = (
+        Decimal(parts[0]),
+        Decimal(parts[1] if len(parts) > 1 else parts[0]),
+        Decimal(parts[2] if len(parts) > 2 else STEP),
+    )
     if not 0 < low <= high <= 1:
-        raise InputError(f"--utilisation {text}: a CPU has a utilisation of more than 0 and at most 1, and LOW comes first")
+        raise InputError(
+            f"--utilisation {text}: a CPU has a utilisation of more than 0 and at most 1, and LOW comes first"
+        )
     if step <= 0 or (high - low) / step >= MAX_POINTS:
         raise InputError(f"--utilisation {text}: the step must give at most {MAX_POINTS} points")
     return [float(low + i * step) for i in range(int((high - low) / step) + 1)]
 
 
 def parse_periods(text: str, tasks: int) -> tuple[int, int]:
-    """`"10ms:1s"` -> (10000000, 1000000000). `tasks`: of each set; more of them allow shorter periods only. Raises InputError."""
+    """`"10ms:1s"` -> (10000000, 1000000000).
+
+    `tasks`: of each set; more of them allow shorter periods only. Raises InputError.
+    """
     low, sign, high = text.partition(":")
     try:
         shortest_ns, longest_ns = parse_duration_ns(low), parse_duration_ns(high if sign else low)
@@ -86,5 +106,8 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
         raise InputError(f"--periods {text}: {error}") from None
     largest_ns = (2**63 - 1) // (4 * PARTS * tasks)
     if not 1_000 <= shortest_ns <= longest_ns <= largest_ns:
-        raise InputError(f"--periods {text}: write LOW:HIGH, at least 1us and for {tasks} tasks at most {format_duration(largest_ns // 10**9 * 10**9)}")
+        raise InputError(
+            f"--periods {text}: write LOW:HIGH, at least 1us and for {tasks} tasks at most "
+            f"{format_duration(largest_ns // 10**9 * 10**9)}"
+        )
     return shortest_ns, longest_ns

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Response-time analysis under fixed priorities, in whole ns.
 
-Joseph and Pandya, Finding response times in a real-time system, Computer Journal 29 (1986); Audsley, Burns, Richardson, Tindell and
-Wellings, Applying new scheduling theory to static priority preemptive scheduling, Software Engineering Journal 8 (1993), for release jitter;
-Lehoczky, RTSS 1990, and Tindell, Burns and Wellings, Real-Time Systems 6 (1994), for several activations in one busy period.
+Joseph and Pandya, Finding response times in a real-time system, Computer Journal 29 (1986); Audsley, Burns,
+Richardson, Tindell and
+Wellings, Applying new scheduling theory to static priority preemptive scheduling, Software Engineering
+Journal 8 (1993), for release jitter;
+Lehoczky, RTSS 1990, and Tindell, Burns and Wellings, Real-Time Systems 6 (1994), for several activations in
+one busy period.
 """
 
 from __future__ import annotations
@@ -56,22 +59,31 @@ class Response:
 
 def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget) -> int:
     budget.spend(len(higher) + 1)
-    return own_ns + sum(-(-(window_ns + task.jitter_ns) // task.period_ns) * task.execution_ns for task in higher)
+    return own_ns + sum(
+        -(-(window_ns + task.jitter_ns) // task.period_ns) * task.execution_ns for task in higher
+    )
 
 
 def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
-    """The activations of one hyperperiod: none after them has a worse response, however long the busy period lasts.
+    """The activations of one hyperperiod: none after them has a worse response, however long the busy period
+    lasts.
 
-    At a utilisation of at most 1 a window that is a hyperperiod H longer holds at most H more demand, so that w(q + H / T) <= w(q) + H.
+    At a utilisation of at most 1 a window that is a hyperperiod H longer holds at most H more demand, so that
+    w(q + H / T) <= w(q) + H.
     """
     return math.lcm(*(each.period_ns for each in everyone)) // task.period_ns
 
 
-def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None) -> Response:
-    """The worst response of `task` beneath `higher`, the tasks of higher priority on its CPU, over every activation of the busy period.
+def exact_response(
+    task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
+) -> Response:
+    """The worst response of `task` beneath `higher`, the tasks of higher priority on its CPU, over every
+    activation of the busy period.
 
-    w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until w(q) + J <= q T or a hyperperiod
-    was seen. Goes on beyond the deadline, to tell by how much a task fails; ends early where a response is above `enough_ns`. Offsets are not
+    w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
+    w(q) + J <= q T or a hyperperiod
+    was seen. Goes on beyond the deadline, to tell by how much a task fails; ends early where a response is
+    above `enough_ns`. Offsets are not
     used: all tasks are released together, which is the worst case.
     """
     budget = budget or Budget()
@@ -91,7 +103,11 @@ def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
             response_ns = window_ns + task.jitter_ns - start_ns
             if response_ns > worst_ns:
                 worst_ns, at = response_ns, number
-            if response_ns <= task.period_ns or number == last or (enough_ns is not None and worst_ns > enough_ns):
+            if (
+                response_ns <= task.period_ns
+                or number == last
+                or (enough_ns is not None and worst_ns > enough_ns)
+            ):
                 return Response(worst_ns, "", worst_ns, at)
             number += 1
             start_ns += task.period_ns
@@ -102,9 +118,12 @@ def exact_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 
 
 def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = None) -> Response:
-    """Equation 1 of Delgado et al. 2020: R = C + B + J + sum of ceil((R + Jj) / Tj) Cj, of the first activation.
+    """Equation 1 of Delgado et al.
 
-    The task's own jitter is inside the recursion, so that it collects interference as if the task ran during its jitter: never below the
+    2020: R = C + B + J + sum of ceil((R + Jj) / Tj) Cj, of the first activation.
+
+    The task's own jitter is inside the recursion, so that it collects interference as if the task ran during
+    its jitter: never below the
     exact response of the first activation. The paper stops at the deadline; here it goes on.
     """
     budget = budget or Budget()
@@ -120,7 +139,10 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 
 
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
-    """Whether no activation of the busy period is later than the deadline. Raises TooLong where that was not found out."""
+    """Whether no activation of the busy period is later than the deadline.
+
+    Raises TooLong where that was not found out.
+    """
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
         raise TooLong

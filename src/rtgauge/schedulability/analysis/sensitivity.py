@@ -20,7 +20,10 @@ PARTS = 1_000_000
 
 @dataclass(frozen=True)
 class Growth:
-    """The largest factor in millionths with which every deadline is met; None: it took too long. `limit` is the task that fails first beyond it."""
+    """The largest factor in millionths with which every deadline is met; None: it took too long.
+
+    `limit` is the task that fails first beyond it.
+    """
 
     millionths: int | None
     limit: str | None = None
@@ -43,13 +46,17 @@ def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
 
 def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> str | None:
     scaled = _scaled(ordered, millionths)
-    return next((task.name for i, task in enumerate(scaled) if not meets_deadline(task, scaled[:i], budget)), None)
+    return next(
+        (task.name for i, task in enumerate(scaled) if not meets_deadline(task, scaled[:i], budget)), None
+    )
 
 
 def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
-    """By bisection over whole millionths, each decided by the exact analysis in integers: the factor is exact to 1e-6, from below.
+    """By bisection over whole millionths, each decided by the exact analysis in integers: the factor is exact
+    to 1e-6, from below.
 
-    `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay as they are.
+    `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay
+    as they are.
     """
     budget = budget or Budget(10_000_000)
     low = 0  # meets, or is the answer "none"

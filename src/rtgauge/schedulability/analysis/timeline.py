@@ -60,21 +60,31 @@ def hyperperiod_ns(tasks: Sequence[Task]) -> int:
 
 
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
-    """The last first release plus so many hyperperiods. Raises InputError where that is too long or has too many activations to draw."""
+    """The last first release plus so many hyperperiods.
+
+    Raises InputError where that is too long or has too many activations to draw.
+    """
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
-        raise InputError(f"{where} is longer than 292 years: there is no timeline of it (the analysis does not need it)")
+        raise InputError(
+            f"{where} is longer than 292 years: there is no timeline of it (the analysis does not need it)"
+        )
     count = sum(-(-end_ns // task.period_ns) for task in ordered)
     if count > MAX_ACTIVATIONS:
-        raise InputError(f"{where} has {count} activations, more than {MAX_ACTIVATIONS}: there is no timeline of it (the analysis does not need it)")
+        raise InputError(
+            f"{where} has {count} activations, more than {MAX_ACTIVATIONS}: there is no timeline of "
+            "it (the analysis does not need it)"
+        )
     return end_ns
 
 
 def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
-    """Run the tasks of one CPU, the highest priority first, preemptively, from their offsets, each for its whole execution time.
+    """Run the tasks of one CPU, the highest priority first, preemptively, from their offsets, each for its
+    whole execution time.
 
-    Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task run in order. Raises InputError
+    Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task
+    run in order. Raises InputError
     as `horizon_ns`.
     """
     end_ns = horizon_ns(ordered, hyperperiods)
@@ -91,7 +101,9 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
             release_ns, rank = heapq.heappop(releases)
             task = ordered[rank]
             counts[rank] += 1
-            activation = Activation(task.name, counts[rank], release_ns, release_ns + task.deadline_ns, left_ns=task.execution_ns)
+            activation = Activation(
+                task.name, counts[rank], release_ns, release_ns + task.deadline_ns, left_ns=task.execution_ns
+            )
             activations.append(activation)
             waiting[rank].append(activation)
             heapq.heappush(ready, rank)
@@ -111,16 +123,29 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
         if running.left_ns == 0:
             running.finish_ns = now_ns
             waiting[ready[0]].popleft()
-    return Timeline(ordered[0].cpu, hyperperiod_ns(ordered), end_ns, [task.name for task in ordered], segments, activations)
+    return Timeline(
+        ordered[0].cpu,
+        hyperperiod_ns(ordered),
+        end_ns,
+        [task.name for task in ordered],
+        segments,
+        activations,
+    )
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
     """Add the stretch, joined to the last segment where that is the same activation's."""
     last = segments[-1] if segments else None
-    if last is not None and (last.task, last.activation, last.end_ns) == (running.task, running.activation, start_ns):
+    if last is not None and (last.task, last.activation, last.end_ns) == (
+        running.task,
+        running.activation,
+        start_ns,
+    ):
         last.end_ns = end_ns
     else:
-        segments.append(Segment(task=running.task, activation=running.activation, start_ns=start_ns, end_ns=end_ns))
+        segments.append(
+            Segment(task=running.task, activation=running.activation, start_ns=start_ns, end_ns=end_ns)
+        )
 
 
 def preemptions(segments: Sequence[Segment]) -> list[Segment]:
@@ -130,6 +155,8 @@ def preemptions(segments: Sequence[Segment]) -> list[Segment]:
     for segment in segments:
         activation = (segment.task, segment.activation)
         if activation in last_end_ns:
-            gaps.append(segment.model_copy(update={"start_ns": last_end_ns[activation], "end_ns": segment.start_ns}))
+            gaps.append(
+                segment.model_copy(update={"start_ns": last_end_ns[activation], "end_ns": segment.start_ns})
+            )
         last_end_ns[activation] = segment.end_ns
     return gaps

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def liu_layland_bound(count: int) -> float:
-    """n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable. Liu and Layland, J. ACM 20 (1973), theorem 5."""
+    """n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
+
+    Liu and Layland, J. ACM 20 (1973), theorem 5.
+    """
     return count * math.expm1(math.log(2) / count)
 
 
@@ -31,7 +34,11 @@ def hyperbolic_product(tasks: Sequence[Task]) -> Fraction:
 
 
 def within_hyperbolic(tasks: Sequence[Task]) -> bool:
-    """Product of (U_i + 1) <= 2. Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52 (2003)."""
+    """Product of (U_i + 1) <= 2.
+
+    Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52
+    (2003).
+    """
     return hyperbolic_product(tasks) <= 2
 
 

@@ -17,9 +17,11 @@ HIGHEST_PRIORITY = 99
 
 @dataclass(frozen=True)
 class Task:
-    """One task: every `period_ns` it needs `execution_ns` of its CPU, at the latest `deadline_ns` after the start of its period.
+    """One task: every `period_ns` it needs `execution_ns` of its CPU, at the latest `deadline_ns` after the
+    start of its period.
 
-    `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may hold it up, once; `offset_ns`: its first release.
+    `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may hold it up, once;
+    `offset_ns`: its first release.
     """
 
     name: str

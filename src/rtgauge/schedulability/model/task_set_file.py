@@ -68,7 +68,10 @@ def read_written(path: Path) -> dict[str, Any]:
 
 
 def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
-    """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name. Raises InputError."""
+    """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name.
+
+    Raises InputError.
+    """
     return check_task_set(toml_of(text, what), what, name)
 
 
@@ -118,7 +121,8 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
     if entry.execution_ns > deadline_ns:
         which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
         raise InputError(
-            f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} ({format_duration(deadline_ns)}): it can never be in time"
+            f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} "
+            f"({format_duration(deadline_ns)}): it can never be in time"
         )
     return entry
 
@@ -129,23 +133,34 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
         raise InputError(f"{what}: {times} tasks are called '{name}'; give each a name of its own")
     crowded, count = Counter(entry.cpu for entry in entries).most_common(1)[0]
     if count > HIGHEST_PRIORITY:
-        raise InputError(f"{what}: {count} tasks on CPU {crowded}, which has {HIGHEST_PRIORITY} priorities; put some on another CPU")
+        raise InputError(
+            f"{what}: {count} tasks on CPU {crowded}, which has {HIGHEST_PRIORITY} priorities; put "
+            "some on another CPU"
+        )
     without = [entry.name for entry in entries if entry.priority is None]
     if without and len(without) < len(entries):
-        raise InputError(f"{what}: '{without[0]}' has no priority and others have; give every task one, or none for rate-monotonic priorities")
+        raise InputError(
+            f"{what}: '{without[0]}' has no priority and others have; give every task one, or none "
+            "for rate-monotonic priorities"
+        )
     holder: dict[tuple[int, int], str] = {}
     for entry in entries:
         if entry.priority is not None:
             other = holder.setdefault((entry.cpu, entry.priority), entry.name)
             if other != entry.name:
-                raise InputError(f"{what}: '{other}' and '{entry.name}' both have priority {entry.priority} on CPU {entry.cpu}; the analysis needs an order")
+                raise InputError(
+                    f"{what}: '{other}' and '{entry.name}' both have priority {entry.priority} on "
+                    f"CPU {entry.cpu}; the analysis needs an order"
+                )
 
 
 def _priorities(entries: list[TaskEntry]) -> list[int]:
     """As written; or rate-monotonic from 99 downwards on each CPU, of equal periods the one written first."""
     ranked: dict[int, int] = {}
     for cpu in {entry.cpu for entry in entries}:
-        mine = sorted((i for i, entry in enumerate(entries) if entry.cpu == cpu), key=lambda i: entries[i].period_ns)
+        mine = sorted(
+            (i for i, entry in enumerate(entries) if entry.cpu == cpu), key=lambda i: entries[i].period_ns
+        )
         ranked |= {i: HIGHEST_PRIORITY - rank for rank, i in enumerate(mine)}
     return [ranked[i] if entry.priority is None else entry.priority for i, entry in enumerate(entries)]
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The tables of a measured task set, in the form of Delgado et al. 2020, tables 6, 7 and 8: the page and the terminal print the same numbers."""
+"""The tables of a measured task set, in the form of Delgado et al.
+
+2020, tables 6, 7 and 8: the page and the terminal print the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,15 @@ def ms(ns: float | None) -> str:
 
 WRITTEN = ("task", "P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
 """Headings of table 6 with what was calculated."""
-OUTCOME = ("task", "R calculated", "R measured, max (ms)", "measured - calculated (ms)", "activations", "deadline misses", "preemptions")
+OUTCOME = (
+    "task",
+    "R calculated",
+    "R measured, max (ms)",
+    "measured - calculated (ms)",
+    "activations",
+    "deadline misses",
+    "preemptions",
+)
 """Headings of what came of it."""
 
 
@@ -58,7 +69,10 @@ class TaskRow:
 
 
 def parameter_rows(measured: MeasuredSet) -> list[TaskRow]:
-    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), and the counts beside it."""
+    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq.
+
+    1), and the counts beside it.
+    """
     rows: list[TaskRow] = []
     for task in measured.tasks:
         known, counts = task.calculated, task.counts
@@ -84,7 +98,11 @@ def parameter_rows(measured: MeasuredSet) -> list[TaskRow]:
 
 def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
     """How far the largest measured response lies above the calculated one, negative where it lies below."""
-    return ms(None if response is None or response.max_ns is None or calculated_ns is None else response.max_ns - calculated_ns)
+    return ms(
+        None
+        if response is None or response.max_ns is None or calculated_ns is None
+        else response.max_ns - calculated_ns
+    )
 
 
 FAR_ABOVE = 1.5
@@ -92,20 +110,36 @@ FAR_ABOVE = 1.5
 
 
 def above_the_bound(measured: MeasuredSet) -> list[str]:
-    """Tasks whose largest measured response is far above the calculated bound, a sentence each: the set leaves something out, or something disturbs."""
+    """Tasks whose largest measured response is far above the calculated bound, a sentence each: the set
+    leaves something out, or something disturbs.
+    """
     remarks: list[str] = []
     for task in measured.tasks:
         response, bound_ns = task.series.get("response"), task.calculated.response_ns
-        if response is not None and response.max_ns is not None and bound_ns and response.max_ns > FAR_ABOVE * bound_ns:
+        if (
+            response is not None
+            and response.max_ns is not None
+            and bound_ns
+            and response.max_ns > FAR_ABOVE * bound_ns
+        ):
             times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
-            remarks.append(f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something ran that is not in the set")
+            remarks.append(
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something "
+                "ran that is not in the set"
+            )
     return remarks
 
 
 def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
     """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
-    series = {heading: task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric, heading in METRICS.items()}
-    return [{"": name} | {heading: _figure(summary, field) for heading, summary in series.items()} for name, field in FIGURES.items()]
+    series = {
+        heading: task.series.get(metric) or task.series.get(EARLIER.get(metric, ""))
+        for metric, heading in METRICS.items()
+    }
+    return [
+        {"": name} | {heading: _figure(summary, field) for heading, summary in series.items()}
+        for name, field in FIGURES.items()
+    ]
 
 
 def _figure(series: SeriesSummary | None, field: str) -> str:
@@ -117,11 +151,15 @@ def words(measured: MeasuredSet) -> str:
     text = (
         "Busy loops burnt CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
-        else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one of its loops of 1 ms counts as "
+        else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one "
+        "of its loops of 1 ms counts as "
         "execution, so that it runs a little less than it should."
     )
     if measured.step.key.rt == "rtai":
-        text += " RTAI counts no preemptions, and tells no CPU time of a running task: execution is the time of the loop without gaps of more than 10 us."
+        text += (
+            " RTAI counts no preemptions, and tells no CPU time of a running task: execution is the "
+            "time of the loop without gaps of more than 10 us."
+        )
     return text
 
 
@@ -131,12 +169,19 @@ def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequen
         table.add_column(heading, justify="left" if heading in {"", "task"} else "right", overflow="fold")
     for i, row in enumerate(rows):
         alarm = late[i : i + 1] == [True]
-        table.add_row(*(Text(printable(row[heading]), style="red" if alarm and heading == "late" else "") for heading in headings))
+        table.add_row(
+            *(
+                Text(printable(row[heading]), style="red" if alarm and heading == "late" else "")
+                for heading in headings
+            )
+        )
     return table
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """The measured schedule of one CPU over the calculated one, on one axis; nothing where none was measured."""
+    """The measured schedule of one CPU over the calculated one, on one axis; nothing where none was
+    measured.
+    """
     from rtgauge.schedulability.page.timeline_text import timeline_lines
 
     seen = measured_timeline(measured, cpu)
@@ -148,17 +193,41 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
     if calculated is None:
         return [f"CPU {cpu}, measured", *drawn]
     below = timeline_lines(calculated, names, console.width, plain=plain)
-    tail = max(drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines)))  # the legend of both names what either has
-    return [f"CPU {cpu}, measured", *drawn[: len(names)], "calculated, without jitter and blocking", *below[: len(names)], *tail]
+    tail = max(
+        drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines))
+    )  # the legend of both names what either has
+    return [
+        f"CPU {cpu}, measured",
+        *drawn[: len(names)],
+        "calculated, without jitter and blocking",
+        *below[: len(names)],
+        *tail,
+    ]
 
 
 def print_taskset(step: Step, console: Console) -> None:
-    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured timeline."""
+    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured
+    timeline.
+    """
     measured = measured_set(step)
     rows = parameter_rows(measured)
-    short = {"task": "task", "P": "P", "D": "D", "C": "C", "pr": "pr", "R calculated": "R calc.", "R measured, max (ms)": "R max (ms)"}
+    short = {
+        "task": "task",
+        "P": "P",
+        "D": "D",
+        "C": "C",
+        "pr": "pr",
+        "R calculated": "R calc.",
+        "R measured, max (ms)": "R max (ms)",
+    }
     short |= {"deadline misses": "late", "preemptions": "preempted"}
-    console.print(_table([{heading: row.cells[key] for key, heading in short.items()} for row in rows], list(short.values()), [row.late for row in rows]))
+    console.print(
+        _table(
+            [{heading: row.cells[key] for key, heading in short.items()} for row in rows],
+            list(short.values()),
+            [row.late for row in rows],
+        )
+    )
     for task in measured.tasks:
         console.print()
         console.print(Text(f"{printable(task.counts.task)} (ms)", style="bold"))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of measured task sets: tables 6 to 8 and figure 5 of Delgado et al. 2020 for this machine, on the page and on the terminal."""
+"""Presenter of measured task sets: tables 6 to 8 and figure 5 of Delgado et al.
+
+2020 for this machine, on the page and on the terminal.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredTaskSet:
-    """One step. `tables`: the name and the headings of each table of all tasks; `tasks`: a table a task; `figure`: the name of the timeline, if drawn."""
+    """One step.
+
+    `tables`: the name and the headings of each table of all tasks; `tasks`: a table a task; `figure`: the
+    name of the timeline, if drawn.
+    """
 
     name: str
     step: Step
@@ -71,15 +78,34 @@ class TaskSetPresenter(Presenter):
         counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
         if not counts:
             return None
-        activations, missed = sum(task.activations for task, _ in counts), sum(task.deadline_misses for task, _ in counts)
+        activations, missed = (
+            sum(task.activations for task, _ in counts),
+            sum(task.deadline_misses for task, _ in counts),
+        )
         tasks = plural(len({task.task for task, _ in counts}), "task")
         text = f"{tasks} met all {format_count(activations)} deadlines"
         if missed:
             worst, where = max(counts, key=lambda pair: pair[0].deadline_misses)
-            most = f"most by {worst.task} under {where}, {format_count(worst.deadline_misses)} of {format_count(worst.activations)}"
-            text = f"{format_count(missed)} of {format_count(activations)} deadlines of {tasks} missed, {most}"
-        remarks = [f"{remark} under {names[step.id]}" for step in steps if step.tasks for remark in above_the_bound(measured_set(step))]
-        return "; ".join([text, *remarks[:1], *([f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else [])])
+            most = (
+                f"most by {worst.task} under {where}, {format_count(worst.deadline_misses)} of "
+                f"{format_count(worst.activations)}"
+            )
+            text = (
+                f"{format_count(missed)} of {format_count(activations)} deadlines of {tasks} missed, {most}"
+            )
+        remarks = [
+            f"{remark} under {names[step.id]}"
+            for step in steps
+            if step.tasks
+            for remark in above_the_bound(measured_set(step))
+        ]
+        return "; ".join(
+            [
+                text,
+                *remarks[:1],
+                *([f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else []),
+            ]
+        )
 
     def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """The measured timelines."""

@@ -13,13 +13,31 @@ if TYPE_CHECKING:
     from rtgauge.schedulability.analysis.analysis_document import TimelineResult
 
 LEAST_CELLS = 10
-BLOCKS = {"runs": "█", "runs in part": "▄", "waits": "·", "late": "!", "nothing": " ", "axis": "─", "tick": "┴"}
-PLAIN = {"runs": "#", "runs in part": "+", "waits": ".", "late": "!", "nothing": " ", "axis": "-", "tick": "+"}
+BLOCKS = {
+    "runs": "█",
+    "runs in part": "▄",
+    "waits": "·",
+    "late": "!",
+    "nothing": " ",
+    "axis": "─",
+    "tick": "┴",
+}
+PLAIN = {
+    "runs": "#",
+    "runs in part": "+",
+    "waits": ".",
+    "late": "!",
+    "nothing": " ",
+    "axis": "-",
+    "tick": "+",
+}
 """For a terminal without block characters."""
 
 
 def cell_ns(end_ns: int, cells: int) -> int:
-    """The time of one character: the least of 1, 2, 5, 10, ... ns with which the timeline fits into `cells`."""
+    """The time of one character: the least of 1, 2, 5, 10, ... ns with which the timeline fits into
+    `cells`.
+    """
     power = 1
     while True:
         for step in (1, 2, 5):
@@ -28,8 +46,13 @@ def cell_ns(end_ns: int, cells: int) -> int:
         power *= 10
 
 
-def timeline_lines(timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False) -> list[str]:
-    """A line a task, the highest priority first, an axis, and what the characters mean. No line is wider than `width`, of at least 20."""
+def timeline_lines(
+    timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
+) -> list[str]:
+    """A line a task, the highest priority first, an axis, and what the characters mean.
+
+    No line is wider than `width`, of at least 20.
+    """
     signs = PLAIN if plain else BLOCKS
     margin = min(max(cell_len(name) for name in names), max(4, width // 4))
     size_ns = cell_ns(timeline.end_ns, max(LEAST_CELLS, width - margin - 2))
@@ -44,14 +67,25 @@ def timeline_lines(timeline: TimelineResult, names: list[str], width: int, *, pl
             late[activation.task][cell] |= (cell + 1) * size_ns > activation.deadline_ns and activation.missed
     for segment in timeline.segments:
         for cell in range(segment.start_ns // size_ns, -(-segment.end_ns // size_ns)):
-            runs[segment.task][cell] += min(segment.end_ns, (cell + 1) * size_ns) - max(segment.start_ns, cell * size_ns)
+            runs[segment.task][cell] += min(segment.end_ns, (cell + 1) * size_ns) - max(
+                segment.start_ns, cell * size_ns
+            )
     lines: list[str] = []
     for name in names:
-        row = [_sign(signs, runs[name][i], size_ns, waits=present[name][i], late=late[name][i]) for i in range(cells)]
+        row = [
+            _sign(signs, runs[name][i], size_ns, waits=present[name][i], late=late[name][i])
+            for i in range(cells)
+        ]
         cut = cell_len(name) > margin
-        short = set_cell_size(name, margin - 1) + ("~" if plain else "…") if cut else set_cell_size(name, margin)
+        short = (
+            set_cell_size(name, margin - 1) + ("~" if plain else "…") if cut else set_cell_size(name, margin)
+        )
         lines.append(f"{short}  {''.join(row)}".rstrip())
-    return [*lines, *_axis(signs, timeline.end_ns, size_ns, cells, margin), *_legend(signs, size_ns, width, late=any(any(row) for row in late.values()))]
+    return [
+        *lines,
+        *_axis(signs, timeline.end_ns, size_ns, cells, margin),
+        *_legend(signs, size_ns, width, late=any(any(row) for row in late.values())),
+    ]
 
 
 def _sign(signs: dict[str, str], ran_ns: int, size_ns: int, *, waits: bool, late: bool) -> str:

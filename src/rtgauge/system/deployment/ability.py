@@ -47,8 +47,14 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.smt != "on" or machine.has_smt or machine.smt_control == "off":
         return None
     if machine.smt_control == "forceoff":
-        return Cannot("SMT (hyper-threading) was disabled permanently at boot", "boot without nosmt=force, or enable it in the firmware")
-    remedy = "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave SMT unchanged"
+        return Cannot(
+            "SMT (hyper-threading) was disabled permanently at boot",
+            "boot without nosmt=force, or enable it in the firmware",
+        )
+    remedy = (
+        "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave "
+        "SMT unchanged"
+    )
     return Cannot("its cores have no second thread (no SMT)", remedy)
 
 
@@ -56,7 +62,10 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     """The deployment needs C-states and the machine has none; None: it is fine."""
     if deployment.c_states != "on" or machine.idle_states:
         return None
-    return Cannot("the kernel offers no C-states, so this equals C-states off", "measure HM instead of CHM, or boot with a cpuidle driver")
+    return Cannot(
+        "the kernel offers no C-states, so this equals C-states off",
+        "measure HM instead of CHM, or boot with a cpuidle driver",
+    )
 
 
 def _cores(deployment: Deployment, machine: Machine) -> Cannot | None:
@@ -67,11 +76,16 @@ def _cores(deployment: Deployment, machine: Machine) -> Cannot | None:
         return Cannot(f"it has {len(machine.cores)} core(s) online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
     # with smt/control the kernel itself switches the threads
-    stuck = sorted(leaving - machine.hotpluggable) if deployment.cores not in (None, ALL) or machine.smt_control is None else []
+    stuck = (
+        sorted(leaving - machine.hotpluggable)
+        if deployment.cores not in (None, ALL) or machine.smt_control is None
+        else []
+    )
     if stuck:
         return Cannot(
             f"CPU {format_cpu_list(stuck)} cannot be taken offline",
-            f"build the kernel with CONFIG_HOTPLUG_CPU=y, or boot with maxcpus={len(machine.online) - len(leaving)}",
+            "build the kernel with CONFIG_HOTPLUG_CPU=y, or boot with "
+            f"maxcpus={len(machine.online) - len(leaving)}",
         )
     return None
 
@@ -85,19 +99,31 @@ def _isolation(deployment: Deployment, machine: Machine) -> Cannot | None:
         missing = sorted(set(isolated) - set(kept))
         if missing:
             return Cannot(
-                f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment", f"isolate CPUs of {format_cpu_list(kept)}"
+                f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
+                f"isolate CPUs of {format_cpu_list(kept)}",
             )
         if not isolated or len(isolated) == len(kept):
-            return Cannot("no CPU would be left for everything else: isolation needs at least two CPUs", "isolate fewer CPUs")
+            return Cannot(
+                "no CPU would be left for everything else: isolation needs at least two CPUs",
+                "isolate fewer CPUs",
+            )
     if machine.cpuset is None:
-        return Cannot("there is no cpuset controller for isolation", "mount it (CONFIG_CPUSETS=y), or boot with the parameters of `rtgauge deploy cmdline`")
+        return Cannot(
+            "there is no cpuset controller for isolation",
+            "mount it (CONFIG_CPUSETS=y), or boot with the parameters of `rtgauge deploy cmdline`",
+        )
     busy = [group for group, cpus in machine.cpuset_groups.items() if cpus & set(isolated)]
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
-        return Cannot(f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge restore --applied")
+        return Cannot(
+            f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge restore --applied"
+        )
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
-        return Cannot(f"the cpuset {name} uses CPU {format_cpu_list(isolated)}", f"stop the tasks of {name}, or remove these CPUs from it")
+        return Cannot(
+            f"the cpuset {name} uses CPU {format_cpu_list(isolated)}",
+            f"stop the tasks of {name}, or remove these CPUs from it",
+        )
     return None
 
 

@@ -41,7 +41,10 @@ class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
 
 @dataclass
 class Applied:
-    """An applied deployment. `group`: the control group to measure in, or None; `isolated`: the isolated CPUs."""
+    """An applied deployment.
+
+    `group`: the control group to measure in, or None; `isolated`: the isolated CPUs.
+    """
 
     deployment: Deployment
     report: DeploymentReport
@@ -49,7 +52,9 @@ class Applied:
     isolated: list[int] = field(default_factory=list[int])
 
 
-def read_files(read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False) -> dict[str, Any]:
+def read_files(
+    read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False
+) -> dict[str, Any]:
     """The files that a deployment needs, in two or three batches of `read`."""
     files = dict(read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
     files |= read(more_paths(files))
@@ -65,12 +70,16 @@ def read_machine(target: Target, *, threads: bool = False) -> Machine:
 def why_refused(made: SettingMade) -> str:
     """`it is read-only, as in a container`; empty if it was not refused."""
     managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
-    reason = "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
+    reason = (
+        "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
+    )
     return reason + (f" ({made.now})" if made.error == "differs" and made.now is not None else "")
 
 
 def explain_refusal(made: SettingMade) -> str:
-    """`/sys/... = 1: it is read-only, as in a container`; of a trace instance, whose name is ours, `tracefs: not allowed: run as root`."""
+    """`/sys/... = 1: it is read-only, as in a container`; of a trace instance, whose name is ours, `tracefs:
+    not allowed: run as root`.
+    """
     setting = "tracefs" if made.path.startswith("trace:") else f"{made.path} = {made.wanted}"
     return f"{setting}: {why_refused(made)}"
 
@@ -97,16 +106,26 @@ class _Actions:
         pairs = [argument for setting in action.settings for argument in (setting.path, setting.value)]
         answers = self._target.agent("set", *self._options, "--", *pairs)
         for setting, answer in zip(action.settings, answers, strict=True):
-            made = SettingMade(path=setting.path, old=answer.get("old"), wanted=setting.value, now=answer.get("now"), error=answer.get("error"))
+            made = SettingMade(
+                path=setting.path,
+                old=answer.get("old"),
+                wanted=setting.value,
+                now=answer.get("now"),
+                error=answer.get("error"),
+            )
             self._report.settings.append(made)
             if made.path.startswith("group:") and made.old == "present":
-                raise Refused(f"{made.path.removeprefix('group:')} already exists and belongs to someone else")
+                raise Refused(
+                    f"{made.path.removeprefix('group:')} already exists and belongs to someone else"
+                )
             if made.error is not None and setting.essential:
                 raise Refused(explain_refusal(made))
 
     def _note(self, action: Note) -> None:
         for begin in range(0, len(action.paths), MOST_AT_ONCE):
-            answers = self._target.agent("set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE])
+            answers = self._target.agent(
+                "set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE]
+            )
             # a thread may have ended since it was listed
             self._report.noted += sum(answer.get("error") is None for answer in answers)
 
@@ -114,7 +133,10 @@ class _Actions:
         answer: dict[str, Any] = self._target.agent("gather", "--", action.group)[0]
         self._report.moved = int(answer.get("moved", 0))
         self._report.not_moved_count = int(answer.get("refused", 0))
-        self._report.not_moved = [f"{task.get('name') or task.get('task')}: {task.get('error')}" for task in answer.get("refusals", [])]
+        self._report.not_moved = [
+            f"{task.get('name') or task.get('task')}: {task.get('error')}"
+            for task in answer.get("refusals", [])
+        ]
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
@@ -144,9 +166,15 @@ def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -
 
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
     """Restore what this run set, newest first; the report says what became of each setting."""
-    answers = [answer for answer in target.agent("restore", *(("--held",) if held else ())) if answer.get("type") == "restore"]
+    answers = [
+        answer
+        for answer in target.agent("restore", *(("--held",) if held else ()))
+        if answer.get("type") == "restore"
+    ]
     actions = {(str(answer.get("path")), answer.get("old")): str(answer.get("action")) for answer in answers}
     for made in applied.report.settings:
         made.put_back = actions.get((made.path, made.old), made.put_back)
     failed = [answer for answer in answers if answer.get("error") is not None]
-    applied.report.not_put_back = [f"{answer.get('path')}: {WHY.get(str(answer.get('error')), answer.get('error'))}" for answer in failed]
+    applied.report.not_put_back = [
+        f"{answer.get('path')}: {WHY.get(str(answer.get('error')), answer.get('error'))}" for answer in failed
+    ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A deployment by boot parameters: the parameters, whether a machine supports them, and whether they took effect.
+"""A deployment by boot parameters: the parameters, whether a machine supports them, and whether they took
+effect.
 
 Source: Linux, Documentation/admin-guide/kernel-parameters."""
 
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
 X86 = ("x86_64", "i686", "i586", "i386")
 OF_DEPLOYMENTS = frozenset(
     {
-        *("intel_idle.max_cstate", "processor.max_cstate", "cpuidle.off", "nohlt", "nosmt", "maxcpus", "isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"),
+        *(
+            "intel_idle.max_cstate",
+            "processor.max_cstate",
+            "cpuidle.off",
+            "nohlt",
+            "nosmt",
+            "maxcpus",
+            "isolcpus",
+            "nohz_full",
+            "rcu_nocbs",
+            "irqaffinity",
+        ),
         *("cpufreq.default_governor", "xenomai.supported_cpus"),
     }
 )
@@ -33,7 +45,11 @@ def _c_states(deployment: Deployment, architecture: str) -> list[str]:
     """All three on x86: with only the first, another driver takes over, as the paper observed."""
     if deployment.c_states != "off":
         return []
-    return ["intel_idle.max_cstate=0", "processor.max_cstate=1", "idle=poll"] if architecture in X86 else ["cpuidle.off=1", "nohlt"]
+    return (
+        ["intel_idle.max_cstate=0", "processor.max_cstate=1", "idle=poll"]
+        if architecture in X86
+        else ["cpuidle.off=1", "nohlt"]
+    )
 
 
 def _cores(deployment: Deployment, machine: Machine) -> list[str]:
@@ -43,7 +59,10 @@ def _cores(deployment: Deployment, machine: Machine) -> list[str]:
     kept = kept_cpus(deployment, machine)
     dropped = [core[0] for core in machine.cores if core[0] not in kept]
     if dropped and min(dropped) < max(kept):
-        raise InputError(f"maxcpus= cannot keep CPU {format_cpu_list(kept)} and leave out CPU {format_cpu_list(dropped)}: it keeps the lowest CPU numbers")
+        raise InputError(
+            f"maxcpus= cannot keep CPU {format_cpu_list(kept)} and leave out CPU "
+            f"{format_cpu_list(dropped)}: it keeps the lowest CPU numbers"
+        )
     return [f"maxcpus={max(kept) + 1}"]
 
 
@@ -53,15 +72,36 @@ def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool, tickl
     if not deployment.isolates:
         return []
     if not isolated or not others:
-        raise InputError(f"{deployment.name} isolates CPUs, which needs at least two; this machine has {len(machine.online)}")
+        raise InputError(
+            f"{deployment.name} isolates CPUs, which needs at least two; this machine has "
+            f"{len(machine.online)}"
+        )
     cpus = format_cpu_list(isolated)
     nohz_full = [f"nohz_full={cpus}"] if tickless else []
-    words = [f"isolcpus=managed_irq,domain,{cpus}", *nohz_full, f"rcu_nocbs={cpus}", f"irqaffinity={format_cpu_list(others)}"]
-    return [*words, f"xenomai.supported_cpus=0x{format_cpu_mask(isolated).replace(',', '')}"] if xenomai else words
+    words = [
+        f"isolcpus=managed_irq,domain,{cpus}",
+        *nohz_full,
+        f"rcu_nocbs={cpus}",
+        f"irqaffinity={format_cpu_list(others)}",
+    ]
+    return (
+        [*words, f"xenomai.supported_cpus=0x{format_cpu_mask(isolated).replace(',', '')}"]
+        if xenomai
+        else words
+    )
 
 
-def command_line(deployment: Deployment, machine: Machine, *, architecture: str, xenomai: bool = False, tickless: bool = True) -> list[str]:
-    """The boot parameters of a deployment, in a fixed order; none for unchanged settings. `tickless`: the kernel knows nohz_full=.
+def command_line(
+    deployment: Deployment,
+    machine: Machine,
+    *,
+    architecture: str,
+    xenomai: bool = False,
+    tickless: bool = True,
+) -> list[str]:
+    """The boot parameters of a deployment, in a fixed order; none for unchanged settings.
+
+    `tickless`: the kernel knows nohz_full=.
 
     Raises InputError if boot parameters cannot do it.
     """
@@ -79,18 +119,25 @@ def not_by_boot(deployment: Deployment) -> list[str]:
     if deployment.throttling == "off":
         hints.append("after the boot: sysctl kernel.sched_rt_runtime_us=-1")
     if deployment.c_states == "off":
-        hints.append("also disable C-states in the firmware if possible: some machines bypass these parameters")
+        hints.append(
+            "also disable C-states in the firmware if possible: some machines bypass these parameters"
+        )
     if deployment.c_states == "on":
-        hints.append("remove idle=poll, intel_idle.max_cstate= and processor.max_cstate= from the command line")
+        hints.append(
+            "remove idle=poll, intel_idle.max_cstate= and processor.max_cstate= from the command line"
+        )
     if deployment.smt == "on":
         hints.append("remove nosmt from the command line, and enable hyper-threading in the firmware")
     return hints
 
 
 def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> list[str]:
-    """The boot parameters for a guest; `machine`: its state without them. Raises InputError if boot parameters cannot do it.
+    """The boot parameters for a guest; `machine`: its state without them.
 
-    A processor without C-states needs no parameters against them: idle=poll would only keep every emulated CPU busy.
+    Raises InputError if boot parameters cannot do it.
+
+    A processor without C-states needs no parameters against them: idle=poll would only keep every emulated
+    CPU busy.
     """
     wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
     return command_line(wanted, machine, architecture=architecture)
@@ -103,7 +150,8 @@ def other_words(words: Sequence[str]) -> list[str]:
 
 
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
-    """Why the machine does not support the deployment by boot, as far as can be seen beforehand; None: it does.
+    """Why the machine does not support the deployment by boot, as far as can be seen beforehand; None: it
+    does.
 
     `machine`: its state without the deployment's parameters.
     """
@@ -117,7 +165,10 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
     missing = sorted(set(isolated_cpus(deployment, machine)) - set(kept_cpus(deployment, machine)))
     if missing:
         kept = format_cpu_list(kept_cpus(deployment, machine))
-        return Cannot(f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment", f"isolate CPUs of {kept}")
+        return Cannot(
+            f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
+            f"isolate CPUs of {kept}",
+        )
     try:
         boot_words(deployment, machine, architecture)
     except InputError as error:

@@ -22,7 +22,9 @@ PREFIX = "deploy-"
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment applied by `rtgauge deploy apply`: its name, number of settings, and the control group of the isolated CPUs."""
+    """A deployment applied by `rtgauge deploy apply`: its name, number of settings, and the control group of
+    the isolated CPUs.
+    """
 
     name: str
     settings: int
@@ -54,13 +56,20 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
         paths.append(str(entry.get("path")))
     if not paths:
         return None
-    groups = [path.removeprefix("group:") for path in paths if path.startswith("group:") and path.endswith(f"/{ISOLATED}")]
+    groups = [
+        path.removeprefix("group:")
+        for path in paths
+        if path.startswith("group:") and path.endswith(f"/{ISOLATED}")
+    ]
     return Held(name_of(run), len(paths), groups[0] if groups else None)
 
 
 def run_id(name: str) -> str:
     """The run id of an applied deployment, in characters that the engine accepts."""
-    return PREFIX + "".join(c if c.isalnum() or c in "._-:@+" else {"=": ":", ",": "+"}.get(c, "_") for c in name)[:100]
+    return (
+        PREFIX
+        + "".join(c if c.isalnum() or c in "._-:@+" else {"=": ":", ",": "+"}.get(c, "_") for c in name)[:100]
+    )
 
 
 def name_of(run: str) -> str:
@@ -69,11 +78,16 @@ def name_of(run: str) -> str:
 
 
 LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
-"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, sec. III-B)."""
+"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, sec.
+
+III-B).
+"""
 
 
 def _c_states(idle: Mapping[str, Any]) -> bool | None:
-    """Whether an online CPU may enter a C-state with an exit latency; without an idle driver there is none."""
+    """Whether an online CPU may enter a C-state with an exit latency; without an idle driver there is
+    none.
+    """
     deepest = idle.get("deepest_latency_us")
     return deepest > 0 if isinstance(deepest, int) else False if deepest == "none" else None
 
@@ -90,12 +104,21 @@ def recognise(cpu: Mapping[str, Any], held: Held | None) -> dict[str, Any]:
     `cpu`: the facts of the processors.
     """
     idle, topology = (cast("Mapping[str, Any]", cpu.get(key) or {}) for key in ("idle", "topology"))
-    threads, cores, isolated, active = topology.get("threads_per_core"), topology.get("cores"), cpu.get("isolated"), cpu.get("smt_active")
+    threads, cores, isolated, active = (
+        topology.get("threads_per_core"),
+        topology.get("cores"),
+        cpu.get("isolated"),
+        cpu.get("smt_active"),
+    )
     features: dict[str, bool | None] = {
         "c_states": _c_states(idle),
         "smt": active if isinstance(active, bool) else threads > 1 if isinstance(threads, int) else None,
         "multicore": cores > 1 if isinstance(cores, int) else None,
-        "isolated": True if held is not None and held.group is not None else isolated != "" if isinstance(isolated, str) and isolated != UNKNOWN else None,
+        "isolated": True
+        if held is not None and held.group is not None
+        else isolated != ""
+        if isinstance(isolated, str) and isolated != UNKNOWN
+        else None,
     }
     name = _name(features)
     return {

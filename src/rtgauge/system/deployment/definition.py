@@ -23,7 +23,8 @@ EXAMPLE = "c-states=off,smt=off,cores=all,isolate=1"
 class Deployment:
     """Settings of the cores; None leaves a setting unchanged.
 
-    `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (but the first CPU), or a CPU list.
+    `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (but the first
+    CPU), or a CPU list.
     """
 
     name: str
@@ -37,7 +38,11 @@ class Deployment:
     @property
     def words(self) -> str:
         """The settings as text; empty for as-is."""
-        settings = ((field.name.replace("_", "-"), getattr(self, field.name)) for field in fields(self) if field.name != "name")
+        settings = (
+            (field.name.replace("_", "-"), getattr(self, field.name))
+            for field in fields(self)
+            if field.name != "name"
+        )
         return ",".join(f"{key}={value}" for key, value in settings if value is not None)
 
     @property
@@ -77,7 +82,9 @@ def _isolate(key: str, value: str) -> str:
     try:
         return format_cpu_list(parse_cpu_list(value))
     except ValueError:
-        raise InputError(f"deployment: {key} must be off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'") from None
+        raise InputError(
+            f"deployment: {key} must be off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'"
+        ) from None
 
 
 def _governor(key: str, value: str) -> str:
@@ -86,7 +93,14 @@ def _governor(key: str, value: str) -> str:
     return value
 
 
-CHECKS = {"c-states": _on_off, "smt": _on_off, "cores": _cores, "isolate": _isolate, "governor": _governor, "throttling": _on_off}
+CHECKS = {
+    "c-states": _on_off,
+    "smt": _on_off,
+    "cores": _cores,
+    "isolate": _isolate,
+    "governor": _governor,
+    "throttling": _on_off,
+}
 
 
 def _custom(settings: Mapping[str, str]) -> Deployment:
@@ -96,7 +110,8 @@ def _custom(settings: Mapping[str, str]) -> Deployment:
 
 
 def parse_deployment(text: str) -> Deployment:
-    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; custom settings in a fixed order are its name.
+    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; custom settings in a fixed order
+    are its name.
 
     Raises InputError.
     """
@@ -107,7 +122,9 @@ def parse_deployment(text: str) -> Deployment:
         for name, deployment in NAMED.items():
             if name.lower() == text.lower():
                 return deployment
-        raise InputError(f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}")
+        raise InputError(
+            f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}"
+        )
     settings: dict[str, str] = {}
     # a CPU list has commas too: a part without = belongs to the setting before it
     for part in text.split(","):
@@ -125,7 +142,9 @@ def parse_deployment(text: str) -> Deployment:
 
 
 def split_deployments(text: str) -> list[str]:
-    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: names are separated by commas, custom settings by semicolons."""
+    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: names are separated by commas, custom
+    settings by semicolons.
+    """
     deployments: list[str] = []
     for chunk in text.split(";"):
         settings: list[str] = []

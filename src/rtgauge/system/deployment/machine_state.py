@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The state of a machine that a deployment depends on: CPUs, SMT siblings, idle states, control groups, interrupts."""
+"""The state of a machine that a deployment depends on: CPUs, SMT siblings, idle states, control groups,
+interrupts.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class BoundThread:
 
 
 def find_cpuset(files: Files) -> Cpuset | None:
-    """The first hierarchy with cpuset: a v1 mount, or the v2 mount (whose controllers are among `more_paths`)."""
+    """The first hierarchy with cpuset: a v1 mount, or the v2 mount (whose controllers are among
+    `more_paths`).
+    """
     for line in (files.text(MOUNTS) or "").splitlines():
         words = line.split()
         if len(words) < 4 or "\\" in words[1]:
@@ -75,13 +79,21 @@ def find_cpuset(files: Files) -> Cpuset | None:
 def more_paths(files: Mapping[str, Any]) -> list[str]:
     """The files of the control groups, which follow from MACHINE_PATHS."""
     read = Files(files)
-    mounts = [words[1] for line in (read.text(MOUNTS) or "").splitlines() if len(words := line.split()) > 3 and words[2] == "cgroup2" and "\\" not in words[1]]
+    mounts = [
+        words[1]
+        for line in (read.text(MOUNTS) or "").splitlines()
+        if len(words := line.split()) > 3 and words[2] == "cgroup2" and "\\" not in words[1]
+    ]
     paths = [f"{mount}/cgroup.controllers" for mount in mounts[:4]]
     cpuset = find_cpuset(read)
-    for mount, prefix in [(cpuset.mount, cpuset.prefix)] if cpuset else [(mount, "cpuset.") for mount in mounts[:4]]:
+    for mount, prefix in (
+        [(cpuset.mount, cpuset.prefix)] if cpuset else [(mount, "cpuset.") for mount in mounts[:4]]
+    ):
         # nested groups: five levels are more than anything creates
         paths += [f"{mount}/{'*/' * depth}{prefix}cpus" for depth in range(6)]
-        paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance")] + [f"{mount}/cgroup.subtree_control"]
+        paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance")] + [
+            f"{mount}/cgroup.subtree_control"
+        ]
     return paths
 
 
@@ -122,8 +134,14 @@ class Machine:
     @cached_property
     def cores(self) -> list[list[int]]:
         """The online CPUs of each core, in order; a CPU without sibling information counts as a core."""
-        siblings = {int(match[1]): cpu_list(text) or [] for match, text in self.files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/topology/thread_siblings_list")}
-        groups = {tuple(sibling for sibling in siblings.get(cpu, []) if sibling in self.online) or (cpu,) for cpu in self.online}
+        siblings = {
+            int(match[1]): cpu_list(text) or []
+            for match, text in self.files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/topology/thread_siblings_list")
+        }
+        groups = {
+            tuple(sibling for sibling in siblings.get(cpu, []) if sibling in self.online) or (cpu,)
+            for cpu in self.online
+        }
         return sorted(list(group) for group in groups)
 
     @property
@@ -138,9 +156,13 @@ class Machine:
 
     @cached_property
     def idle_states(self) -> list[tuple[int, str, str, int]]:
-        """(CPU, path of `disable`, its text, exit latency in us) of each C-state; polling, with latency 0, is left out."""
+        """(CPU, path of `disable`, its text, exit latency in us) of each C-state; polling, with latency 0, is
+        left out.
+        """
         states: list[tuple[int, str, str, int]] = []
-        for match, text in self.files.matching(rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"):
+        for match, text in self.files.matching(
+            rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"
+        ):
             latency = integer(self.text(f"{match[1]}/latency")) or 0
             if latency > 0 and int(match[2]) in self.online:
                 states.append((int(match[2]), f"{match[1]}/disable", text, latency))
@@ -149,7 +171,10 @@ class Machine:
     @cached_property
     def irqs(self) -> dict[str, set[int]]:
         """Path -> allowed CPUs of each interrupt."""
-        affinities = ((match[0], cpu_list(text)) for match, text in self.files.matching(r"/proc/irq/[0-9]{1,6}/smp_affinity_list"))
+        affinities = (
+            (match[0], cpu_list(text))
+            for match, text in self.files.matching(r"/proc/irq/[0-9]{1,6}/smp_affinity_list")
+        )
         return {path: set(cpus) for path, cpus in affinities if cpus}
 
     @cached_property
@@ -171,7 +196,9 @@ class Machine:
         return dict(sorted(groups.items(), key=lambda item: -item[0].count("/")))
 
     def bound_threads(self) -> Iterator[BoundThread]:
-        """Threads that may use only some of the online CPUs, without those whose affinity is fixed (needs THREAD_PATHS)."""
+        """Threads that may use only some of the online CPUs, without those whose affinity is fixed (needs
+        THREAD_PATHS).
+        """
         for thread in threads(self.files):
             status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
             allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The settings that apply a deployment to a machine, in stages: each stage looks at the machine that the one before left."""
+"""The settings that apply a deployment to a machine, in stages: each stage looks at the machine that the one
+before left.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from rtgauge.system.deployment.ability import ISOLATED, OTHERS, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.definition import ALL
-from rtgauge.system.deployment.machine_state import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION, Cpuset, Machine
+from rtgauge.system.deployment.machine_state import (
+    CPU,
+    RT_RUNTIME,
+    SMT_CONTROL,
+    TIMER_MIGRATION,
+    Cpuset,
+    Machine,
+)
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
@@ -29,7 +38,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Note:
-    """Paths that hotplug and moves between groups change as a side effect: their present values are restored at the end."""
+    """Paths that hotplug and moves between groups change as a side effect: their present values are restored
+    at the end.
+    """
 
     paths: tuple[str, ...]
 
@@ -73,7 +84,11 @@ def notes(deployment: Deployment, machine: Machine) -> list[Action]:
     if leaving:
         paths += [path for path, cpus in machine.irqs.items() if cpus & leaving]
         if machine.cpuset is not None and machine.cpuset.version == 1:
-            paths += [f"{group}/{machine.cpuset.prefix}cpus" for group, cpus in machine.cpuset_groups.items() if cpus & leaving]
+            paths += [
+                f"{group}/{machine.cpuset.prefix}cpus"
+                for group, cpus in machine.cpuset_groups.items()
+                if cpus & leaving
+            ]
     if deployment.smt is not None and machine.smt_control in ("on", "off"):
         paths += [f"{CPU}/cpu{cpu}/online" for cpu in sorted(machine.hotpluggable)]
     return [Note(tuple(paths))] if paths else []
@@ -104,10 +119,17 @@ def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
     """C-states, frequency governor, real-time throttling."""
     settings: list[Setting] = []
     if deployment.c_states is not None:
-        settings += [Setting(path, "1" if deployment.c_states == "off" else "0") for _, path, _, _ in machine.idle_states]
+        settings += [
+            Setting(path, "1" if deployment.c_states == "off" else "0")
+            for _, path, _, _ in machine.idle_states
+        ]
     if deployment.governor is not None:
         paths = [f"{CPU}/cpu{cpu}/cpufreq/scaling_governor" for cpu in machine.online]
-        settings += [Setting(path, deployment.governor, essential=False) for path in paths if machine.text(path) is not None]
+        settings += [
+            Setting(path, deployment.governor, essential=False)
+            for path in paths
+            if machine.text(path) is not None
+        ]
     runtime = machine.text(RT_RUNTIME)
     if deployment.throttling == "off" and runtime is not None:
         settings.append(Setting(RT_RUNTIME, "-1", essential=False))
@@ -120,7 +142,10 @@ def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: li
     """cgroup v1: an exclusive cpuset without load balancing, and one for everything else."""
     mems = machine.text(f"{cpuset.mount}/{cpuset.prefix}mems") or "0"
     actions: list[Action] = []
-    for name, cpus, more in ((ISOLATED, isolated, (("cpu_exclusive", "1"), ("sched_load_balance", "0"))), (OTHERS, others, ())):
+    for name, cpus, more in (
+        (ISOLATED, isolated, (("cpu_exclusive", "1"), ("sched_load_balance", "0"))),
+        (OTHERS, others, ()),
+    ):
         group = f"{cpuset.mount}/{name}"
         values = (("mems", mems), ("cpus", format_cpu_list(cpus)), *more)
         actions.append(Write((Setting(f"group:{group}", "present"),)))
@@ -143,16 +168,31 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     """Isolation: move interrupts, workqueues and timers off the CPUs, then create control groups.
 
-    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask must be read before, and restored after.
+    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask must be read before, and
+    restored after.
     """
     isolated = isolated_cpus(deployment, machine)
     if not isolated or machine.cpuset is None:
         return []
     others = [cpu for cpu in machine.online if cpu not in isolated]
-    groups = _groups_v1(machine.cpuset, machine, isolated, others) if machine.cpuset.version == 1 else _groups_v2(machine.cpuset, isolated)
-    lists = [Setting(path, format_cpu_list(others), essential=False) for path, cpus in machine.irqs.items() if cpus & set(isolated)]
-    masks = [Setting(path, format_cpu_mask(others), essential=False) for path in (DEFAULT, WORKQUEUES) if machine.text(path) is not None]
-    timers = [Setting(TIMER_MIGRATION, "0", essential=False)] if machine.text(TIMER_MIGRATION) is not None else []
+    groups = (
+        _groups_v1(machine.cpuset, machine, isolated, others)
+        if machine.cpuset.version == 1
+        else _groups_v2(machine.cpuset, isolated)
+    )
+    lists = [
+        Setting(path, format_cpu_list(others), essential=False)
+        for path, cpus in machine.irqs.items()
+        if cpus & set(isolated)
+    ]
+    masks = [
+        Setting(path, format_cpu_mask(others), essential=False)
+        for path in (DEFAULT, WORKQUEUES)
+        if machine.text(path) is not None
+    ]
+    timers = (
+        [Setting(TIMER_MIGRATION, "0", essential=False)] if machine.text(TIMER_MIGRATION) is not None else []
+    )
     return [*_write(machine, [*lists, *masks, *timers]), *groups]
 
 

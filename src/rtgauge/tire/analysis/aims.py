@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the command line may say over a study of the tire: solvers, threads, policies, sizes, period and duration."""
+"""What the command line may say over a study of the tire: solvers, threads, policies, sizes, period and
+duration.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def _number(key: str, word: str, most: int) -> int:
 
 def _threads(value: Any) -> tuple[str, ...]:
     words = _listed("threads", value)
-    return tuple(dict.fromkeys(word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words))
+    return tuple(
+        dict.fromkeys(word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words)
+    )
 
 
 def _duration_ns(key: str, value: Any) -> int:
@@ -99,7 +103,9 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
     """`default` with what the command line says over it. Raises InputError."""
     for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
         if given is not None and len(given) > 1:
-            raise InputError(f"the study {name} measures under one {what}: give one, and run it once for each")
+            raise InputError(
+                f"the study {name} measures under one {what}: give one, and run it once for each"
+            )
     rest = dict(overrides.parameters)
     aims = default
     if "duration" in rest:
@@ -116,7 +122,10 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
         sizes = sorted({_number("nodes", word, MOST_NODES) for word in _listed("nodes", rest.pop("nodes"))})
         aims = replace(aims, sizes=tuple(sizes))
     if aims.duration_ns < aims.period_ns:
-        raise InputError(f"a run of {format_duration(aims.duration_ns)} has not one period of {format_duration(aims.period_ns)}: give a longer --duration")
+        raise InputError(
+            f"a run of {format_duration(aims.duration_ns)} has not one period of "
+            f"{format_duration(aims.period_ns)}: give a longer --duration"
+        )
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 
@@ -125,7 +134,8 @@ DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),
 }
-"""The studies that search for the largest tire, and what each measures where the command line says nothing."""
+"""The studies that search for the largest tire, and what each measures where the command line says nothing.
+"""
 
 
 def aims_of_study(name: str, overrides: Overrides) -> Aims:
@@ -137,5 +147,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """The policies under which the frontier is searched: garre2014 searches under the first only, its maps show the others."""
+    """The policies under which the frontier is searched: garre2014 searches under the first only, its maps
+    show the others.
+    """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

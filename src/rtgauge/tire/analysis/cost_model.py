@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The cost model of a step (Garre et al. 2014, eq. 2), its terms by differences.
 
-T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, e nodes a thread. Over n all but the first grow alike, so one regression cannot
-tell them apart. Each is the slope over n of the difference between two series of runs that differ in it alone, on one thread: a step and one without
+T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, e nodes a thread. Over n all but the first
+grow alike, so one regression cannot
+tell them apart. Each is the slope over n of the difference between two series of runs that differ in it
+alone, on one thread: a step and one without
 its springs, one without its integration, one with a semaphore a node and one without.
 """
 
@@ -16,7 +18,15 @@ from pydantic import Field
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.estimate import Estimate, combined_dof, with_error
 from rtgauge.tire.analysis.line_fit import Line, combine, fit
-from rtgauge.tire.analysis.runs import INTEGRATION, SEMAPHORE, SERIAL, SOLVERS, SPRINGS, SPRINGS_PER_NODE, WHOLE
+from rtgauge.tire.analysis.runs import (
+    INTEGRATION,
+    SEMAPHORE,
+    SERIAL,
+    SOLVERS,
+    SPRINGS,
+    SPRINGS_PER_NODE,
+    WHOLE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,13 +71,17 @@ class Term(Model):
 
 
 class Synchronisation(Model):
-    """What several threads add to each step, whatever its size: the intercept on so many threads less that on one."""
+    """What several threads add to each step, whatever its size: the intercept on so many threads less that on
+    one.
+    """
 
     solver: str
     policy: str
     threads: int
     extra_ns: Estimate
-    barrier_ns: float | None = Field(description="mean time of a step that a thread spends at the barrier, waiting included")
+    barrier_ns: float | None = Field(
+        description="mean time of a step that a thread spends at the barrier, waiting included"
+    )
     voluntary_per_step: float | None
     involuntary_per_step: float | None
 
@@ -81,23 +95,43 @@ class CostModel(Model):
 
 
 def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """A line for each solver, policy, `without` and number of threads of which enough sizes were measured; without free-running ones."""
+    """A line for each solver, policy, `without` and number of threads of which enough sizes were measured;
+    without free-running ones.
+    """
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
         configuration = run.configuration
         if not configuration.free_running:
-            groups.setdefault((configuration.solver, configuration.policy, configuration.without, configuration.threads), []).append(run)
-    lines = {key: fit([run.configuration.nodes for run in group], [run.step_ns for run in group]) for key, group in sorted(groups.items())}
+            groups.setdefault(
+                (configuration.solver, configuration.policy, configuration.without, configuration.threads), []
+            ).append(run)
+    lines = {
+        key: fit([run.configuration.nodes for run in group], [run.step_ns for run in group])
+        for key, group in sorted(groups.items())
+    }
     return {key: line for key, line in lines.items() if line is not None}
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """The same of CPU time, on one thread: the terms of the model are computation, and the scheduler's time is a term of its own."""
-    with_cpu_time = [replace(run, wall_ns=run.cpu_ns) for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
+    """The same of CPU time, on one thread: the terms of the model are computation, and the scheduler's time
+    is a term of its own.
+    """
+    with_cpu_time = [
+        replace(run, wall_ns=run.cpu_ns)
+        for run in runs
+        if run.cpu_ns is not None and run.step_cpu_ns is not None
+    ]
     return lines_of(with_cpu_time)
 
 
-def _term(name: str, key: tuple[str, str], per: str, how: str, summands: Sequence[tuple[float, Line | None]], divisor: float) -> Term:
+def _term(
+    name: str,
+    key: tuple[str, str],
+    per: str,
+    how: str,
+    summands: Sequence[tuple[float, Line | None]],
+    divisor: float,
+) -> Term:
     """The slope over n of a sum of lines, each with its factor, over `divisor`."""
     measured = [(factor / divisor, line) for factor, line in summands if line is not None]
     line = combine(measured) if len(measured) == len(summands) else None
@@ -113,20 +147,47 @@ def _term(name: str, key: tuple[str, str], per: str, how: str, summands: Sequenc
     )
 
 
-def _terms_of(solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> list[Term]:
+def _terms_of(
+    solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]
+) -> list[Term]:
     key = (solver, policy)
-    whole, springs, integration = (lines.get((solver, policy, without, 1)) for without in (WHOLE, SPRINGS, INTEGRATION))
+    whole, springs, integration = (
+        lines.get((solver, policy, without, 1)) for without in (WHOLE, SPRINGS, INTEGRATION)
+    )
     if whole is None:
         return []
     forces = springs_per_node[solver]
     terms = [
-        _term("T_mass", key, "node", "the step less the step without integration", [(1, whole), (-1, integration)], 1),
-        _term("T_spring", key, "spring", f"the step less the step without springs, over {forces:g} springs a node", [(1, whole), (-1, springs)], forces),
+        _term(
+            "T_mass",
+            key,
+            "node",
+            "the step less the step without integration",
+            [(1, whole), (-1, integration)],
+            1,
+        ),
+        _term(
+            "T_spring",
+            key,
+            "spring",
+            f"the step less the step without springs, over {forces:g} springs a node",
+            [(1, whole), (-1, springs)],
+            forces,
+        ),
         _term("T_rest", key, "node", "the step less both", [(-1, whole), (1, springs), (1, integration)], 1),
     ]
     if solver == SEMAPHORE:
         terms.append(_ipc(policy, whole, lines, springs_per_node))
-    terms.append(Term(name="T_step", solver=solver, policy=policy, how="intercept of the line", per="step", estimate=whole.intercept))
+    terms.append(
+        Term(
+            name="T_step",
+            solver=solver,
+            policy=policy,
+            how="intercept of the line",
+            per="step",
+            estimate=whole.intercept,
+        )
+    )
     return terms
 
 
@@ -139,7 +200,14 @@ def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) are the springs that the semaphore solver computes twice.
     how += ", less the springs that it computes twice"
-    return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1 - more, serial), (more, bare)], LOCKS_PER_NODE)
+    return _term(
+        "T_ipc",
+        (SEMAPHORE, policy),
+        "lock",
+        how,
+        [(1, whole), (-1 - more, serial), (more, bare)],
+        LOCKS_PER_NODE,
+    )
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -155,8 +223,18 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
             continue
         variances = [(float(each.covariance[0, 0]), float(each.dof)) for each in (line, single)]
         measurements = line.measurements + single.measurements
-        extra = with_error(line.intercept_ns - single.intercept_ns, sum(v for v, _ in variances), combined_dof(variances), measurements)
-        same = [run for run in runs if (run.configuration.solver, run.configuration.policy, run.configuration.threads) == (solver, policy, threads)]
+        extra = with_error(
+            line.intercept_ns - single.intercept_ns,
+            sum(v for v, _ in variances),
+            combined_dof(variances),
+            measurements,
+        )
+        same = [
+            run
+            for run in runs
+            if (run.configuration.solver, run.configuration.policy, run.configuration.threads)
+            == (solver, policy, threads)
+        ]
         synchronisations.append(
             Synchronisation(
                 solver=solver,
@@ -164,17 +242,32 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
                 threads=threads,
                 extra_ns=extra,
                 barrier_ns=_mean([run.barrier_ns for run in same]),
-                voluntary_per_step=_mean([None if run.voluntary_switches is None else run.voluntary_switches / run.steps for run in same]),
-                involuntary_per_step=_mean([None if run.involuntary_switches is None else run.involuntary_switches / run.steps for run in same]),
+                voluntary_per_step=_mean(
+                    [
+                        None if run.voluntary_switches is None else run.voluntary_switches / run.steps
+                        for run in same
+                    ]
+                ),
+                involuntary_per_step=_mean(
+                    [
+                        None if run.involuntary_switches is None else run.involuntary_switches / run.steps
+                        for run in same
+                    ]
+                ),
             )
         )
     return synchronisations
 
 
-def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE) -> CostModel | None:
+def cost_model(
+    runs: Sequence[FastRun],
+    switch_ns: dict[str, Estimate],
+    springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE,
+) -> CostModel | None:
     """The terms of eq. 2, from real-fast runs. None where no line can be fitted.
 
-    `switch_ns`: policy -> cost of a task switch by the microbenchmark; `springs_per_node`: solver -> spring forces that it computes for each node.
+    `switch_ns`: policy -> cost of a task switch by the microbenchmark; `springs_per_node`: solver -> spring
+    forces that it computes for each node.
     """
     wall = lines_of(runs)
     if not wall:
@@ -183,11 +276,28 @@ def cost_model(runs: Sequence[FastRun], switch_ns: dict[str, Estimate], springs_
     lines = wall | cpu
     policies = sorted({policy for _, policy, _, _ in lines})
     solvers = sorted({solver for solver, _, _, _ in lines}, key=SOLVERS.index)
-    terms = [term for policy in policies for solver in solvers for term in _terms_of(solver, policy, lines, springs_per_node)]
+    terms = [
+        term
+        for policy in policies
+        for solver in solvers
+        for term in _terms_of(solver, policy, lines, springs_per_node)
+    ]
     for policy in policies:
         switch = switch_ns.get(policy)
-        missing = None if switch is not None else "the probe switch was not run under this policy in this record"
-        terms.append(Term(name="T_switch", solver="", policy=policy, how="probe switch", per="switch", estimate=switch, missing=missing))
+        missing = (
+            None if switch is not None else "the probe switch was not run under this policy in this record"
+        )
+        terms.append(
+            Term(
+                name="T_switch",
+                solver="",
+                policy=policy,
+                how="probe switch",
+                per="switch",
+                estimate=switch,
+                missing=missing,
+            )
+        )
     solver_lines = [
         SolverLine(
             solver=solver,

@@ -39,7 +39,9 @@ def student(dof: float) -> float:
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """An estimate from its variance with `dof` degrees of freedom; without an interval where there are none."""
+    """An estimate from its variance with `dof` degrees of freedom; without an interval where there are
+    none.
+    """
     if dof <= 0:
         return Estimate(value=value, measurements=measurements)
     half = student(dof) * math.sqrt(variance)
@@ -47,7 +49,9 @@ def with_error(value: float, variance: float, dof: float, measurements: int) -> 
 
 
 def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of independent variances, each (variance, its dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
+    """Degrees of freedom of a sum of independent variances, each (variance, its dof): Satterthwaite,
+    Biometrics Bulletin 2 (1946).
+    """
     total = sum(variance for variance, _ in parts)
     if any(dof <= 0 for _, dof in parts):
         return 0.0
@@ -71,7 +75,9 @@ def mean_of(values: Sequence[float]) -> Estimate:
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """The ratio of two means of positive values, by the difference of their logarithms (Welch); never below zero."""
+    """The ratio of two means of positive values, by the difference of their logarithms (Welch); never below
+    zero.
+    """
     top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
     dof = combined_dof([top[1:], bottom[1:]])
     value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))
@@ -79,7 +85,9 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
     if dof <= 0:
         return Estimate(value=value, measurements=number)
     half = student(dof) * math.sqrt(top[1] + bottom[1])
-    return Estimate(value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number)
+    return Estimate(
+        value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number
+    )
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,9 @@ class Uncertain:
 
 
 def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """above / below with its interval by Fieller's theorem (1954); None where either is not above zero, no interval where `below` may be zero."""
+    """above / below with its interval by Fieller's theorem (1954); None where either is not above zero, no
+    interval where `below` may be zero.
+    """
     if above.value <= 0 or below.value <= 0:
         return None
     value = above.value / below.value

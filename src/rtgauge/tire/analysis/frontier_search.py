@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The search for the largest tire in hard real time: several bisections, then a confirmation. Pure: from the runs so far to the next runs.
+"""The search for the largest tire in hard real time: several bisections, then a confirmation.
 
-Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection ends at random. Several independent
+Pure: from the runs so far to the next runs.
+
+Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection ends
+at random. Several independent
 ones give a range, and the smallest of their results must then keep every deadline in some more runs.
 """
 
@@ -37,7 +40,9 @@ def least_nodes(threads: int) -> int:
 
 @dataclass(frozen=True)
 class Search:
-    """One search: for so many threads, from `start` nodes, until the frontier is known to `resolution` (a share of n)."""
+    """One search: for so many threads, from `start` nodes, until the frontier is known to `resolution` (a
+    share of n).
+    """
 
     threads: int
     start: int
@@ -54,7 +59,9 @@ class Search:
 
 @dataclass(frozen=True)
 class Bracket:
-    """The result of one bisection: the largest n that held (None: not even the least), the smallest that missed (None: not even the most)."""
+    """The result of one bisection: the largest n that held (None: not even the least), the smallest that
+    missed (None: not even the most).
+    """
 
     holds: int | None
     misses: int | None
@@ -86,11 +93,17 @@ def bisection(search: Search) -> Generator[int, bool, Bracket]:
         if holds is None and misses is not None:
             if misses == search.least:
                 return Bracket(None, misses)
-            nodes, factor = whole_nodes(min(misses / factor, misses - NODES_MULTIPLE), search.least, search.most), factor**2
+            nodes, factor = (
+                whole_nodes(min(misses / factor, misses - NODES_MULTIPLE), search.least, search.most),
+                factor**2,
+            )
         elif misses is None and holds is not None:
             if holds == search.most:
                 return Bracket(holds, None)
-            nodes, factor = whole_nodes(max(holds * factor, holds + NODES_MULTIPLE), search.least, search.most), factor**2
+            nodes, factor = (
+                whole_nodes(max(holds * factor, holds + NODES_MULTIPLE), search.least, search.most),
+                factor**2,
+            )
         elif holds is not None and misses is not None:
             if misses - holds <= NODES_MULTIPLE or misses <= holds * (1 + search.resolution):
                 return Bracket(holds, misses)
@@ -102,21 +115,30 @@ class Frontier(Model):
     """The result of a search. `nodes` None: even the smallest tire missed a deadline."""
 
     threads: int
-    nodes: int | None = Field(description="the largest n that held in every run of it, the confirming ones too")
+    nodes: int | None = Field(
+        description="the largest n that held in every run of it, the confirming ones too"
+    )
     runs: int = Field(description="runs of `nodes`, none of which missed")
     deadlines: int = Field(description="deadlines of those runs")
     share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")
-    misses: int | None = Field(description="the smallest n tried that missed a deadline; None: none did up to the limit")
+    misses: int | None = Field(
+        description="the smallest n tried that missed a deadline; None: none did up to the limit"
+    )
     low: int = Field(description="the least that a bisection ended with; 0: not even the smallest tire held")
     high: int = Field(description="the most that a bisection ended with")
     bisections: int
-    coverage: float = Field(description="confidence that `low` to `high` contains the median of the results of such bisections, whatever their distribution")
+    coverage: float = Field(
+        description="confidence that `low` to `high` contains the median of the results of such bisections, "
+        "whatever their distribution"
+    )
     at_limit: bool = Field(description="every bisection held at the largest n that was allowed")
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of a search: the next runs (none where it is finished), and the frontier where it is finished."""
+    """The state of a search: the next runs (none where it is finished), and the frontier where it is
+    finished.
+    """
 
     wanted: list[Trial]
     frontier: Frontier | None
@@ -152,13 +174,20 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
     candidate = None if None in ends else min(end for end in ends if end is not None)
     step = search.resolution
     while candidate is not None:
-        confirming = [(candidate, search.bisections + number) for number in range(1, search.confirmations + 1)]
+        confirming = [
+            (candidate, search.bisections + number) for number in range(1, search.confirmations + 1)
+        ]
         outcomes = [trials.get(trial) for trial in confirming]
         if any(outcome is not None and outcome.missed for outcome in outcomes):
             if candidate == search.least:
                 candidate = None
             else:
-                candidate, step = whole_nodes(min(candidate * (1 - step), candidate - NODES_MULTIPLE), search.least, search.most), min(0.5, step * 2)
+                candidate, step = (
+                    whole_nodes(
+                        min(candidate * (1 - step), candidate - NODES_MULTIPLE), search.least, search.most
+                    ),
+                    min(0.5, step * 2),
+                )
             continue
         missing = [trial for trial, outcome in zip(confirming, outcomes, strict=True) if outcome is None]
         if missing:
@@ -167,7 +196,9 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
     return State([], _frontier(search, trials, brackets, candidate))
 
 
-def _frontier(search: Search, trials: Mapping[Trial, Outcome], brackets: list[Bracket], nodes: int | None) -> Frontier:
+def _frontier(
+    search: Search, trials: Mapping[Trial, Outcome], brackets: list[Bracket], nodes: int | None
+) -> Frontier:
     ends = [bracket.holds or 0 for bracket in brackets]
     of_frontier = [outcome for (tried, _), outcome in trials.items() if tried == nodes]
     deadlines = sum(outcome.deadlines for outcome in of_frontier)

@@ -22,9 +22,11 @@ LEAST_SIZES = 3
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to themselves.
+    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to
+    themselves.
 
-    `covariance`, shape (2, 2), of (intercept, slope); `means` (ns), the measured ones at `nodes`, and `residuals`, shares of the fitted values: shape (n,).
+    `covariance`, shape (2, 2), of (intercept, slope); `means` (ns), the measured ones at `nodes`, and
+    `residuals`, shares of the fitted values: shape (n,).
     """
 
     intercept_ns: float
@@ -59,7 +61,8 @@ class Line:
 def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     """The line through the means of at least three sizes; None where there are fewer.
 
-    Repeats of a size are averaged first, so that what bends the line (a cache that is left, say) widens the intervals and is not
+    Repeats of a size are averaged first, so that what bends the line (a cache that is left, say) widens the
+    intervals and is not
     taken for known the better the more often it was repeated. Times are positive.
     """
     every = np.asarray(nodes, dtype=np.float64)
@@ -75,9 +78,11 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
 
 
 def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
-    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None where these are fewer than three.
+    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None where
+    these are fewer than three.
 
-    Weights go with the first of them. What bends all alike (a cache that is left) cancels at each size, as it would not in a sum of slopes.
+    Weights go with the first of them. What bends all alike (a cache that is left) cancels at each size, as it
+    would not in a sum of slopes.
     """
     common = [size for size in terms[0][1].nodes.tolist() if all(size in line.nodes for _, line in terms)]
     if len(common) < LEAST_SIZES:
@@ -88,9 +93,20 @@ def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
     return _weighted(x, y, first.means[np.isin(first.nodes, x)], sum(line.measurements for _, line in terms))
 
 
-def _weighted(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int) -> Line:
+def _weighted(
+    x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int
+) -> Line:
     """Least squares with errors in proportion to `scale`."""
     coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
     slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale
-    return Line(intercept, slope, np.asarray(covariance, dtype=np.float64)[::-1, ::-1], len(x) - 2, measurements, x, y, residuals)
+    return Line(
+        intercept,
+        slope,
+        np.asarray(covariance, dtype=np.float64)[::-1, ::-1],
+        len(x) - 2,
+        measurements,
+        x,
+        y,
+        residuals,
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Predictions of the cost model for runs on several threads and for the real-time frontier, beside the measured ones."""
+"""Predictions of the cost model for runs on several threads and for the real-time frontier, beside the
+measured ones.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Prediction(Model):
 
 
 class PredictedFrontier(Model):
-    """The n whose step takes a whole period by the model: by its mean, and by its mean plus the longest delay of the real-fast runs."""
+    """The n whose step takes a whole period by the model: by its mean, and by its mean plus the longest delay
+    of the real-fast runs.
+    """
 
     solver: str
     policy: str
@@ -46,7 +50,9 @@ class PredictedFrontier(Model):
     period_ns: int
     mean: Estimate | None
     worst: Estimate | None
-    delay_ns: float | None = Field(description="by how much the longest step of any real-fast run was above the mean of its run")
+    delay_ns: float | None = Field(
+        description="by how much the longest step of any real-fast run was above the mean of its run"
+    )
 
 
 def rounds(threads: int, cpus: int) -> int:
@@ -59,15 +65,20 @@ def busiest_share(nodes: int, threads: int, cpus: int) -> float:
     return rounds(threads, cpus) * math.ceil(nodes / threads)
 
 
-def predictions(points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int) -> list[Prediction]:
-    """Each measured configuration beside the model: the slope on one thread times the busiest CPU's nodes, plus the intercept on its own threads.
+def predictions(
+    points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
+) -> list[Prediction]:
+    """Each measured configuration beside the model: the slope on one thread times the busiest CPU's nodes,
+    plus the intercept on its own threads.
 
     Involuntary switches, as counted, cost T_switch each, shared by the CPUs that run.
     """
     lines = lines_of(runs)
     predicted: list[Prediction] = []
     for point in points:
-        single, own = (lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads))
+        single, own = (
+            lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads)
+        )
         if point.free_running or single is None or own is None:
             continue
         step = own.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
@@ -93,7 +104,14 @@ def _switching(point: SpeedPoint, runs: Sequence[FastRun], switch_ns: dict[str, 
         run.involuntary_switches / run.steps
         for run in runs
         if run.involuntary_switches is not None
-        and (run.configuration.solver, run.configuration.policy, run.configuration.threads, run.configuration.nodes, run.configuration.without) == place
+        and (
+            run.configuration.solver,
+            run.configuration.policy,
+            run.configuration.threads,
+            run.configuration.nodes,
+            run.configuration.without,
+        )
+        == place
     ]
     return 0.0 if cost is None or not counts else cost.value * sum(counts) / len(counts)
 
@@ -103,23 +121,35 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
         run.step_max_ns - run.step_ns
         for run in runs
         if run.step_max_ns is not None
-        and (run.configuration.solver, run.configuration.policy, run.configuration.threads, run.configuration.without) == (solver, policy, threads, WHOLE)
+        and (
+            run.configuration.solver,
+            run.configuration.policy,
+            run.configuration.threads,
+            run.configuration.without,
+        )
+        == (solver, policy, threads, WHOLE)
         and not run.configuration.free_running
     ]
     return max(delays, default=None)
 
 
 def _frontier(own: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
-    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope on one thread * the busiest CPU's share of the nodes)."""
+    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope on one thread * the busiest CPU's
+    share of the nodes).
+    """
     share = rounds(threads, cpus) / threads
     budget = Uncertain(budget_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
     slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
     covariance = -float(single.covariance[0, 1]) * share if own is single else 0.0
-    return quotient(budget, slope, covariance, single.measurements + (0 if own is single else own.measurements))
+    return quotient(
+        budget, slope, covariance, single.measurements + (0 if own is single else own.measurements)
+    )
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """The n whose step takes a period, for each solver, policy and number of threads that were measured real-fast."""
+    """The n whose step takes a period, for each solver, policy and number of threads that were measured
+    real-fast.
+    """
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), own in lines.items():
@@ -129,5 +159,15 @@ def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> l
         delay = _longest_delay(solver, policy, threads, runs)
         worst = None if delay is None else _frontier(own, single, period_ns - delay, threads, cpus)
         mean = _frontier(own, single, period_ns, threads, cpus)
-        frontiers.append(PredictedFrontier(solver=solver, policy=policy, threads=threads, period_ns=period_ns, mean=mean, worst=worst, delay_ns=delay))
+        frontiers.append(
+            PredictedFrontier(
+                solver=solver,
+                policy=policy,
+                threads=threads,
+                period_ns=period_ns,
+                mean=mean,
+                worst=worst,
+                delay_ns=delay,
+            )
+        )
     return frontiers

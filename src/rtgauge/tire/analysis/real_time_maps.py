@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Real-time maps over nodes and threads: hard (was any deadline missed?) and soft (how many?), after Garre et al. 2014, fig. 8 to 13."""
+"""Real-time maps over nodes and threads: hard (was any deadline missed?) and soft (how many?), after Garre et
+al.
+
+2014, fig. 8 to 13.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +51,18 @@ class Edge(Model):
     """The frontier of one number of threads, from the map's points."""
 
     threads: int
-    holds: int | None = Field(description="the largest n measured up to which every deadline was kept; None: not even at the smallest")
-    misses: int | None = Field(description="the smallest n measured at which a deadline was missed; None: none was")
-    held_beyond: int | None = Field(description="the largest n above `misses` at which none was missed in spite of it; None: the border is sharp")
+    holds: int | None = Field(
+        description="the largest n measured up to which every deadline was kept; None: not even "
+        "at the smallest"
+    )
+    misses: int | None = Field(
+        description="the smallest n measured at which a deadline was missed; None: none was"
+    )
+    held_beyond: int | None = Field(
+        description="the largest n above `misses` at which none was missed in spite of it; None: "
+        "the border is "
+        "sharp"
+    )
 
 
 class RealTimeMap(Model):
@@ -80,13 +93,21 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
     held = [cell.nodes for cell in row if cell.held]
     below = [nodes for nodes in held if misses is None or nodes < misses]
     beyond = [nodes for nodes in held if misses is not None and nodes > misses]
-    return Edge(threads=threads, holds=max(below, default=None), misses=misses, held_beyond=max(beyond, default=None))
+    return Edge(
+        threads=threads, holds=max(below, default=None), misses=misses, held_beyond=max(beyond, default=None)
+    )
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
     """The paper's solver first, then as solvers are shown everywhere."""
     period, solver, policy, free_running = group[0]
-    return period, solver != SEMAPHORE, SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS), policy, free_running
+    return (
+        period,
+        solver != SEMAPHORE,
+        SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS),
+        policy,
+        free_running,
+    )
 
 
 def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
@@ -95,7 +116,9 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     for run in runs:
         configuration = run.configuration
         if configuration.without == WHOLE and run.deadlines:
-            group = groups.setdefault((-run.period_ns, configuration.solver, configuration.policy, configuration.free_running), {})
+            group = groups.setdefault(
+                (-run.period_ns, configuration.solver, configuration.policy, configuration.free_running), {}
+            )
             group.setdefault((configuration.threads, configuration.nodes), []).append(run)
     maps: list[RealTimeMap] = []
     for (negative_period, solver, policy, free_running), runs_of_cell in sorted(groups.items(), key=_order):
@@ -111,5 +134,14 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
             for (threads, nodes), repeats in sorted(runs_of_cell.items())
         ]
         frontier = [edge(cells, threads) for threads in sorted({cell.threads for cell in cells})]
-        maps.append(RealTimeMap(solver=solver, policy=policy, period_ns=-negative_period, free_running=free_running, cells=cells, frontier=frontier))
+        maps.append(
+            RealTimeMap(
+                solver=solver,
+                policy=policy,
+                period_ns=-negative_period,
+                free_running=free_running,
+                cells=cells,
+                frontier=frontier,
+            )
+        )
     return maps

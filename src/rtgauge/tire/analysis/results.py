@@ -44,7 +44,9 @@ class Searched(Model):
 
 
 class FrontierRow(Model):
-    """The largest tire in hard real time on so many threads: by the model, by the map, by the search; None where one of them says nothing."""
+    """The largest tire in hard real time on so many threads: by the model, by the map, by the search; None
+    where one of them says nothing.
+    """
 
     solver: str
     policy: str
@@ -68,36 +70,65 @@ class TireResults(Model):
     deployment: str
     cpus: int = Field(description="CPUs over which the threads were spread")
     points: list[SpeedPoint]
-    too_short: int = Field(description="real-fast runs that computed for less than a millisecond, and are in no figure")
+    too_short: int = Field(
+        description="real-fast runs that computed for less than a millisecond, and are in no figure"
+    )
     against_serial: list[AgainstSerial]
     cost: CostModel | None
     switch_ns: dict[str, Estimate] = Field(description="policy -> a task switch by the microbenchmark")
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
-    meanings: dict[str, int] = Field(description="word for a number of threads (cores, ...) -> that number here")
+    meanings: dict[str, int] = Field(
+        description="word for a number of threads (cores, ...) -> that number here"
+    )
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
     """Policy -> the mean cost of a task switch between two tasks, by the probe `switch`."""
     means: dict[str, list[float]] = {}
     for step in steps:
-        if step.key.probe == "switch" and step.key.parameters.get("tasks") == 2 and step.total is not None and step.total.mean_ns is not None:
+        if (
+            step.key.probe == "switch"
+            and step.key.parameters.get("tasks") == 2
+            and step.total is not None
+            and step.total.mean_ns is not None
+        ):
             means.setdefault(str(step.key.parameters["policy"]), []).append(step.total.mean_ns)
     return {policy: mean_of(values) for policy, values in means.items()}
 
 
-def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]) -> list[FrontierRow]:
+def frontier_rows(
+    predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
+) -> list[FrontierRow]:
     """Prediction, map and search of each solver, policy, period and number of threads beside each other."""
-    model = {(frontier.solver, frontier.policy, frontier.period_ns, frontier.threads): frontier for frontier in predicted}
-    mapped = {(plot.solver, plot.policy, plot.period_ns, edge.threads): edge for plot in maps if not plot.free_running for edge in plot.frontier}
-    search = {(finished.solver, finished.policy, finished.period_ns, finished.frontier.threads): finished.frontier for finished in searched}
+    model = {
+        (frontier.solver, frontier.policy, frontier.period_ns, frontier.threads): frontier
+        for frontier in predicted
+    }
+    mapped = {
+        (plot.solver, plot.policy, plot.period_ns, edge.threads): edge
+        for plot in maps
+        if not plot.free_running
+        for edge in plot.frontier
+    }
+    search = {
+        (finished.solver, finished.policy, finished.period_ns, finished.frontier.threads): finished.frontier
+        for finished in searched
+    }
     rows: list[FrontierRow] = []
     # A map of another period than that of the searches, as that of the pretest, does not reach its frontier.
-    periods = {period_ns for _, _, period_ns, _ in search} or {max((period_ns for _, _, period_ns, _ in mapped), default=0)}
+    periods = {period_ns for _, _, period_ns, _ in search} or {
+        max((period_ns for _, _, period_ns, _ in mapped), default=0)
+    }
     for key in sorted(
         {key for key in {*mapped, *search} if key[2] in periods},
-        key=lambda key: (key[1], -key[2], SOLVERS.index(key[0]) if key[0] in SOLVERS else len(SOLVERS), key[3]),
+        key=lambda key: (
+            key[1],
+            -key[2],
+            SOLVERS.index(key[0]) if key[0] in SOLVERS else len(SOLVERS),
+            key[3],
+        ),
     ):
         solver, policy, period_ns, threads = key
         expected, edge = model.get(key), mapped.get(key)
@@ -119,7 +150,9 @@ def frontier_rows(predicted: Sequence[PredictedFrontier], maps: Sequence[RealTim
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """Word for a number of threads (cores, ...) -> that number on this machine, from the steps whose plan has a word."""
+    """Word for a number of threads (cores, ...) -> that number on this machine, from the steps whose plan has
+    a word.
+    """
     numbers: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")
@@ -156,7 +189,11 @@ def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]
         switch_ns=switch_ns,
         predictions=predictions(points, fast, switch_ns, cpus),
         maps=maps,
-        frontiers=frontier_rows([frontier for period_ns in periods for frontier in predicted_frontiers(fast, period_ns, cpus)], maps, searched),
+        frontiers=frontier_rows(
+            [frontier for period_ns in periods for frontier in predicted_frontiers(fast, period_ns, cpus)],
+            maps,
+            searched,
+        ),
         meanings=meanings(tire),
     )
 
@@ -171,8 +208,15 @@ def condition_of(step: Step) -> Condition:
 
 
 def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
-    """A result for each target, load and deployment under which a tire was run. `searched`: the finished searches of each. Raises RecordError."""
+    """A result for each target, load and deployment under which a tire was run.
+
+    `searched`: the finished searches of each. Raises RecordError.
+    """
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)
-    return [_results(record, steps, searched.get(key, ())) for key, steps in groups.items() if any(is_tire(step) for step in steps)]
+    return [
+        _results(record, steps, searched.get(key, ()))
+        for key, steps in groups.items()
+        if any(is_tire(step) for step in steps)
+    ]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs of the tire, as fast as possible or paced, and how they are read from the steps of a record (docs/probes/tire.md, `result`)."""
+"""Runs of the tire, as fast as possible or paced, and how they are read from the steps of a record
+(docs/probes/tire.md, `result`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ SERIAL, HALO, SEMAPHORE = "serial", "halo", "semaphore"
 SOLVERS = (SERIAL, SEMAPHORE, HALO)
 """In the order of the tables: without threads, the paper's, the fast one."""
 SPRINGS_PER_NODE = {SERIAL: 2.0, SEMAPHORE: 2.0, HALO: 1.5}
-"""How many spring forces a solver computes for each node: eq. 2 has 2e + 1 for e nodes, since a spoke is computed at either of its ends."""
+"""How many spring forces a solver computes for each node: eq.
+
+2 has 2e + 1 for e nodes, since a spoke is computed at either of its ends.
+"""
 NODES_MULTIPLE = 4
 LEAST_NODES = 4
 
@@ -45,7 +50,10 @@ class Configuration:
 
 @dataclass(frozen=True)
 class FastRun:
-    """Real-fast: `steps` simulated steps took `wall_ns`. `step_max_ns`: the longest step; switches: of all threads together; None: not known."""
+    """Real-fast: `steps` simulated steps took `wall_ns`.
+
+    `step_max_ns`: the longest step; switches: of all threads together; None: not known.
+    """
 
     configuration: Configuration
     repeat: int
@@ -60,7 +68,10 @@ class FastRun:
 
     @property
     def step_cpu_ns(self) -> float | None:
-        """Mean CPU time of a step on one thread, without the time that the scheduler took. None on several threads, which wait for each other."""
+        """Mean CPU time of a step on one thread, without the time that the scheduler took.
+
+        None on several threads, which wait for each other.
+        """
         return self.cpu_ns / self.steps if self.cpu_ns and self.configuration.threads == 1 else None
 
     @property
@@ -78,7 +89,10 @@ class FastRun:
 
 @dataclass(frozen=True)
 class PacedRun:
-    """Real-time: of `deadlines` steps, a period each, `missed` were not done at their deadline. `latency_max_ns`: the latest release."""
+    """Real-time: of `deadlines` steps, a period each, `missed` were not done at their deadline.
+
+    `latency_max_ns`: the latest release.
+    """
 
     configuration: Configuration
     period_ns: int
@@ -112,7 +126,11 @@ def _number(step: Step, result: Result, name: str) -> int:
 
 def _optional(result: Result, name: str) -> int | None:
     value = result.values.get(name)
-    return None if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) else round(value)
+    return (
+        None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)
+        else round(value)
+    )
 
 
 def _configuration(step: Step, result: Result) -> Configuration:
@@ -128,7 +146,9 @@ def _configuration(step: Step, result: Result) -> Configuration:
 
 
 def _longest(result: Result, mean_ns: float) -> int | None:
-    """The longest step (ns); where only means of blocks are known, as long as if one step of the block alone had been late."""
+    """The longest step (ns); where only means of blocks are known, as long as if one step of the block alone
+    had been late.
+    """
     longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
@@ -153,7 +173,9 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
                 step_max_ns=_longest(result, wall_ns / count),
                 voluntary_switches=_optional(result, "voluntary_switches"),
                 involuntary_switches=_optional(result, "involuntary_switches"),
-                barrier_ns=float(barrier) if isinstance(barrier, int | float) and not isinstance(barrier, bool) else None,
+                barrier_ns=float(barrier)
+                if isinstance(barrier, int | float) and not isinstance(barrier, bool)
+                else None,
                 worst_mark=step.worst,
                 cpu_ns=_optional(result, "cpu_ns"),
             )
@@ -162,23 +184,42 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
 
 
 def too_short(steps: Sequence[Step]) -> int:
-    """How many real-fast runs computed for less than a millisecond, and are in no figure; without pictures of the fall, which are short on purpose."""
-    results = [(step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")]
-    fast = [(step, result) for step, result in results if result is not None and result.values.get("mode") == "real-fast"]
+    """How many real-fast runs computed for less than a millisecond, and are in no figure; without pictures of
+    the fall, which are short on purpose.
+    """
+    results = [
+        (step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")
+    ]
+    fast = [
+        (step, result)
+        for step, result in results
+        if result is not None and result.values.get("mode") == "real-fast"
+    ]
     return sum(_number(step, result, "wall_ns") < SHORTEST_RUN_NS for step, result in fast)
 
 
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
-    """Every real-time run that had a deadline. `whole_only`: without those that were stopped before their end. Raises RecordError."""
+    """Every real-time run that had a deadline.
+
+    `whole_only`: without those that were stopped before their end. Raises RecordError.
+    """
     runs: list[PacedRun] = []
     for step in steps:
         result = _result(step) if is_tire(step) else None
-        if result is None or result.values.get("mode") != "real-time" or (whole_only and step.end_reason in STOPPED_EARLY):
+        if (
+            result is None
+            or result.values.get("mode") != "real-time"
+            or (whole_only and step.end_reason in STOPPED_EARLY)
+        ):
             continue
         deadlines = _number(step, result, "activations")
         if not deadlines:
             continue
-        latest = [series.max_ns for series in step.series if series.metric == "latency" and series.max_ns is not None]
+        latest = [
+            series.max_ns
+            for series in step.series
+            if series.metric == "latency" and series.max_ns is not None
+        ]
         runs.append(
             PacedRun(
                 configuration=_configuration(step, result),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Real-fast: the time of a step over nodes and threads (Garre et al. 2014, fig. 5 to 7), speed-up and efficiency."""
+"""Real-fast: the time of a step over nodes and threads (Garre et al.
+
+2014, fig. 5 to 7), speed-up and efficiency.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class SpeedPoint(Model):
     threads: int
     step_ns: Estimate
     step_max_ns: int | None = Field(description="the longest step of all repeats")
-    speed_up: Estimate | None = Field(description="step time of the same solver on one thread over this one; None: not measured on one thread")
+    speed_up: Estimate | None = Field(
+        description="step time of the same solver on one thread over this one; None: not "
+        "measured on one thread"
+    )
     efficiency: Estimate | None = Field(description="speed-up for each thread")
     switches_per_step: float | None
     worst_mark: Severity | None
@@ -49,7 +55,13 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
     for run in runs:
         configuration = run.configuration
         if configuration.without == WHOLE:
-            key = (configuration.solver, configuration.policy, configuration.free_running, configuration.threads, configuration.nodes)
+            key = (
+                configuration.solver,
+                configuration.policy,
+                configuration.free_running,
+                configuration.threads,
+                configuration.nodes,
+            )
             groups.setdefault(key, []).append(run)
     points: list[SpeedPoint] = []
     for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
@@ -77,13 +89,19 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
     return points
 
 
-def against_serial(points: Sequence[SpeedPoint], runs: Sequence[FastRun]) -> dict[tuple[str, str, int, int], Estimate]:
-    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy, where that was measured."""
+def against_serial(
+    points: Sequence[SpeedPoint], runs: Sequence[FastRun]
+) -> dict[tuple[str, str, int, int], Estimate]:
+    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy,
+    where that was measured.
+    """
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
         configuration = run.configuration
         if configuration.without == WHOLE and not configuration.free_running:
-            steps.setdefault((configuration.solver, configuration.policy, configuration.threads, configuration.nodes), []).append(run.step_ns)
+            steps.setdefault(
+                (configuration.solver, configuration.policy, configuration.threads, configuration.nodes), []
+            ).append(run.step_ns)
     ratios: dict[tuple[str, str, int, int], Estimate] = {}
     for point in points:
         key = (point.solver, point.policy, point.threads, point.nodes)

@@ -32,9 +32,17 @@ def steps_on(record: Record, target: str) -> list[Step]:
 
 
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
-    """The thread counts that were asked for as numbers, each once; a word that no step has tried is left out."""
+    """The thread counts that were asked for as numbers, each once; a word that no step has tried is left
+    out.
+    """
     known = {"one": 1, **meanings(steps)}
-    return sorted({int(word) if word.isdigit() else known[word] for word in aims.threads if word.isdigit() or word in known})
+    return sorted(
+        {
+            int(word) if word.isdigit() else known[word]
+            for word in aims.threads
+            if word.isdigit() or word in known
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -49,23 +57,39 @@ class Wanted:
 
 def _fits(run: PacedRun, wanted: Wanted) -> bool:
     own = run.configuration
-    same = (own.solver, own.policy, own.threads, run.period_ns) == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
+    same = (own.solver, own.policy, own.threads, run.period_ns) == (
+        wanted.solver,
+        wanted.policy,
+        wanted.search.threads,
+        wanted.period_ns,
+    )
     return same and own.without == WHOLE and not own.free_running
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
     """The runs that count for a search."""
-    return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in paced if _fits(run, wanted)}
+    return {
+        (run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed)
+        for run in paced
+        if _fits(run, wanted)
+    }
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
     """The largest tire that fits into half of the target's memory, by the memory of those that were run."""
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = fact(record.system(target), "memory", "total_bytes")
-    sizes = [(result.values.get("step_bytes"), result.values.get("nodes")) for step in steps if is_tire(step) for result in step.results]
+    sizes = [
+        (result.values.get("step_bytes"), result.values.get("nodes"))
+        for step in steps
+        if is_tire(step)
+        for result in step.results
+    ]
     solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
     bytes_per_node = [
-        taken / nodes for (taken, nodes), own in zip(sizes, solvers, strict=True) if own == solver and isinstance(taken, int) and isinstance(nodes, int)
+        taken / nodes
+        for (taken, nodes), own in zip(sizes, solvers, strict=True)
+        if own == solver and isinstance(taken, int) and isinstance(nodes, int)
     ]
     if not isinstance(total, int) or not bytes_per_node:
         return MOST_NODES
@@ -76,7 +100,10 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
     """Every search of one target, each from the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
-    predicted = {(frontier.solver, frontier.policy, frontier.threads): frontier.mean for frontier in predicted_frontiers(fast, aims.period_ns, cpus)}
+    predicted = {
+        (frontier.solver, frontier.policy, frontier.threads): frontier.mean
+        for frontier in predicted_frontiers(fast, aims.period_ns, cpus)
+    }
     wanted: list[Wanted] = []
     for policy in policies:
         for solver in aims.solvers:
@@ -85,29 +112,44 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
                     continue
                 mean = predicted.get((solver, policy, threads))
                 start = START_WITHOUT if mean is None else mean.value * START
-                search = Search(threads, 0, most_nodes(record, steps, solver), bisections=aims.bisections, confirmations=aims.bisections)
+                search = Search(
+                    threads,
+                    0,
+                    most_nodes(record, steps, solver),
+                    bisections=aims.bisections,
+                    confirmations=aims.bisections,
+                )
                 start = whole_nodes(start, search.least, search.most)
                 wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
     return wanted
 
 
-def states(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[tuple[Wanted, State]]:
+def states(
+    record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
+) -> list[tuple[Wanted, State]]:
     """Every search with its state."""
     paced = paced_runs(steps, whole_only=True)
-    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in searches(record, steps, aims, policies)]
+    return [
+        (wanted, state_of(wanted.search, trials_of(paced, wanted)))
+        for wanted in searches(record, steps, aims, policies)
+    ]
 
 
 def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
     """The finished searches."""
     return [
-        Searched(solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier)
+        Searched(
+            solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier
+        )
         for wanted, state in states(record, steps, aims, policies)
         if state.frontier is not None
     ]
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """The finished searches of a record, for each target, load and deployment; empty where it is no record of a study of the tire."""
+    """The finished searches of a record, for each target, load and deployment; empty where it is no record of
+    a study of the tire.
+    """
     study = study_of(record.run)
     if study is None or study.name not in DEFAULTS:
         return {}
@@ -115,4 +157,7 @@ def searched(record: Record) -> dict[Condition, list[Searched]]:
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)
-    return {condition: ended(record, steps, aims, searched_policies(study.name, aims)) for condition, steps in groups.items()}
+    return {
+        condition: ended(record, steps, aims, searched_policies(study.name, aims))
+        for condition, steps in groups.items()
+    }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The chapter put together: paragraphs, figures and tables in the paper's order, one chapter for each system, load and deployment."""
+"""The chapter put together: paragraphs, figures and tables in the paper's order, one chapter for each system,
+load and deployment.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the chapter: paragraphs, then figures by name, then tables, then tables that are folded away."""
+    """A part of the chapter: paragraphs, then figures by name, then tables, then tables that are folded
+    away.
+    """
 
     title: str
     words: list[str] = field(default_factory=list[str])
@@ -61,30 +65,53 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
-    """All figures, in order; with several systems each has its number in the figure's name and itself in the title."""
+    """All figures, in order; with several systems each has its number in the figure's name and itself in the
+    title.
+    """
     figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
-        drawn = [make(results, suffix) for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)]
-        figures += [figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}") for figure in drawn if figure is not None]
+        drawn = [
+            make(results, suffix)
+            for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)
+        ]
+        figures += [
+            figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}")
+            for figure in drawn
+            if figure is not None
+        ]
     return figures
 
 
 def _title(results: TireResults) -> str:
-    return ", ".join(part for part in (results.name, results.load, "" if results.deployment == "as-is" else results.deployment) if part)
+    return ", ".join(
+        part
+        for part in (results.name, results.load, "" if results.deployment == "as-is" else results.deployment)
+        if part
+    )
 
 
 def _speed_section(results: TireResults, names: list[str]) -> Section:
     few = len(results.points) <= FEW
     shown = results.points if few else result_tables.largest_points(results)
     table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each")
-    every = None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
-    return Section("Real-fast", prose.fast_words(results), names, [table] if table else [], [every] if every else [])
+    every = (
+        None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
+    )
+    return Section(
+        "Real-fast", prose.fast_words(results), names, [table] if table else [], [every] if every else []
+    )
 
 
 def _cost_section(results: TireResults, names: list[str]) -> Section:
-    known = [grid for grid in (result_tables.cost_grid(results), result_tables.synchronisation_grid(results)) if grid is not None]
+    known = [
+        grid
+        for grid in (result_tables.cost_grid(results), result_tables.synchronisation_grid(results))
+        if grid is not None
+    ]
     lines = result_tables.lines_grid(results)
-    return Section("The cost of a step", prose.cost_words(results), names, known, [lines] if lines is not None else [])
+    return Section(
+        "The cost of a step", prose.cost_words(results), names, known, [lines] if lines is not None else []
+    )
 
 
 def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[Section]:
@@ -93,9 +120,20 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
 
     cells = result_tables.cells_grids(results)
     few = sum(len(grid.rows) for grid in cells) <= FEW
-    real_time = Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), cells if few else [], [] if few else cells)
+    real_time = Section(
+        "Real-time",
+        prose.real_time_words(results),
+        here("tire-hard", "tire-soft"),
+        cells if few else [],
+        [] if few else cells,
+    )
     frontier = result_tables.frontier_grid(results)
-    frontier_section = Section("How large may it be?", prose.search_words(results), here("tire-frontier"), [frontier] if frontier is not None else [])
+    frontier_section = Section(
+        "How large may it be?",
+        prose.search_words(results),
+        here("tire-frontier"),
+        [frontier] if frontier is not None else [],
+    )
     every = [
         Section("The model and the solvers", prose.model_words(results)),
         _speed_section(results, here("tire-time", "tire-threads")),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The fall of the tire in pictures: every one a state that the engine wrote at the end of a run of so many steps."""
+"""The fall of the tire in pictures: every one a state that the engine wrote at the end of a run of so many
+steps.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ MARGIN = 0.08
 
 @dataclass(frozen=True)
 class Drop:
-    """Pictures in order. `frames`: for each its steps and the nodes' places as x0, y0, x1, y1, ... (m); lowest, highest, left and right of all of them (m)."""
+    """Pictures in order.
+
+    `frames`: for each its steps and the nodes' places as x0, y0, x1, y1, ... (m); lowest, highest, left and
+    right of all of them (m).
+    """
 
     nodes: int
     solver: str
@@ -63,20 +69,39 @@ def _family(step: Step) -> str:
 
 
 def drop_of(record: Record) -> Drop | None:
-    """The fall of which there are most pictures; None where there are not enough for a film. Raises RecordError for a damaged state."""
+    """The fall of which there are most pictures; None where there are not enough for a film.
+
+    Raises RecordError for a damaged state.
+    """
     families: dict[str, dict[int, Step]] = {}
     for step in record.steps:
         steps = step.key.parameters.get("steps")
-        if is_tire(step) and isinstance(steps, int) and step.key.parameters.get("state") and record.has(step, STATE_FILE):
+        if (
+            is_tire(step)
+            and isinstance(steps, int)
+            and step.key.parameters.get("state")
+            and record.has(step, STATE_FILE)
+        ):
             families.setdefault(_family(step), {})[steps] = step
     most = max(families.values(), key=len, default=dict[int, Step]())
-    states: list[tuple[Step, TireState]] = [(step, read_state(record.file(step, STATE_FILE))) for _, step in sorted(most.items())]
+    states: list[tuple[Step, TireState]] = [
+        (step, read_state(record.file(step, STATE_FILE))) for _, step in sorted(most.items())
+    ]
     drawable = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
     if len(drawable) < LEAST_FRAMES:
         return None
     frames = [
-        (state.steps, [round(float(value), DIGITS) for value in state.nodes[:, :2].ravel()]) for _, state in sorted(drawable, key=lambda pair: pair[1].steps)
+        (state.steps, [round(float(value), DIGITS) for value in state.nodes[:, :2].ravel()])
+        for _, state in sorted(drawable, key=lambda pair: pair[1].steps)
     ]
     x, y = [value for _, at in frames for value in at[::2]], [value for _, at in frames for value in at[1::2]]
     first = drawable[0][0]
-    return Drop(len(frames[0][1]) // 2, str(first.key.parameters.get("solver")), frames, min(x), max(x), min(0.0, *y), max(y))
+    return Drop(
+        len(frames[0][1]) // 2,
+        str(first.key.parameters.get("solver")),
+        frames,
+        min(x),
+        max(x),
+        min(0.0, *y),
+        max(y),
+    )

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 SIMULATED_STEPS = 6000
 """The paper's figures 5 to 7 show the time for 60 s of simulation, in steps of 10 ms."""
 SIMULATED_S = 60
-MEANING_WORDS = {"one": "one", "cores": "one a core", "hardware-threads": "one a hardware thread", "twice": "two a hardware thread"}
+MEANING_WORDS = {
+    "one": "one",
+    "cores": "one a core",
+    "hardware-threads": "one a hardware thread",
+    "twice": "two a hardware thread",
+}
 
 
 def solver_name(solver: str, *, free_running: bool = False) -> str:
@@ -30,14 +35,25 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings the first."""
-    meant = next((meaning for word, meaning in MEANING_WORDS.items() if results.meanings.get(word) == threads and threads > 1), None)
+    """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings
+    the first.
+    """
+    meant = next(
+        (
+            meaning
+            for word, meaning in MEANING_WORDS.items()
+            if results.meanings.get(word) == threads and threads > 1
+        ),
+        None,
+    )
     return plural(threads, "thread") + (f" ({meant})" if meant else "")
 
 
 def by_solver(solvers: Iterable[str]) -> list[str]:
     """Each once, in the chapter's order."""
-    return sorted(set(solvers), key=lambda name: (SOLVERS.index(name) if name in SOLVERS else len(SOLVERS), name))
+    return sorted(
+        set(solvers), key=lambda name: (SOLVERS.index(name) if name in SOLVERS else len(SOLVERS), name)
+    )
 
 
 def period_name(period_ns: int) -> str:

@@ -49,12 +49,29 @@ def _rows(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
         cells = sorted((cell for cell in plot.cells if cell.threads == threads), key=lambda cell: cell.nodes)
         named = len(cells) <= TEXT_ROOM
         for cell, (low, high) in zip(cells, bounds([cell.nodes for cell in cells]), strict=True):
-            rows.append((threads_name(threads, results), cell.nodes, low, high, *_numbers(cell), str(cell.missed) if named else ""))
+            rows.append(
+                (
+                    threads_name(threads, results),
+                    cell.nodes,
+                    low,
+                    high,
+                    *_numbers(cell),
+                    str(cell.missed) if named else "",
+                )
+            )
     return rows
 
 
 def _numbers(cell: Cell) -> tuple[object, ...]:
-    return cell.missed, cell.deadlines, cell.share * 100, cell.share_at_most * 100, cell.runs, share_class(cell.share), "kept" if cell.held else "missed"
+    return (
+        cell.missed,
+        cell.deadlines,
+        cell.share * 100,
+        cell.share_at_most * 100,
+        cell.runs,
+        share_class(cell.share),
+        "kept" if cell.held else "missed",
+    )
 
 
 COLUMNS = {
@@ -99,33 +116,68 @@ def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str, 
     order = [threads_name(threads, results) for threads in reversed(plot.threads)]
     row = ROW if len(order) <= 6 else SMALL_ROW
     x = nodes_axis("low:Q", [float(str(value)) for line in rows for value in line[2:4]])
-    y = alt.Y("threads:N", sort=order, scale=alt.Scale(domain=order), axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=220))
+    y = alt.Y(
+        "threads:N",
+        sort=order,
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=220),
+    )
     data = alt.Chart(csv(COLUMNS, rows))
     layers: list[alt.Chart] = []
     if hard:
-        colour = alt.Color("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["#2f6db5", "#1c1c1c"]), legend=alt.Legend(title="every deadline"))
+        colour = alt.Color(
+            "hard:N",
+            scale=alt.Scale(domain=["kept", "missed"], range=["#2f6db5", "#1c1c1c"]),
+            legend=alt.Legend(title="every deadline"),
+        )
         shape = alt.Shape("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "square"]))
         filled = alt.condition("datum.hard === 'missed'", alt.value(1), alt.value(0.75))
         points = data.mark_point(filled=True, size=90, stroke="#8a8f98", strokeWidth=1)
         layers.append(
             points.encode(
-                x=nodes_axis("nodes:Q", [float(str(v)) for line in rows for v in line[2:4]]), y=y, color=colour, shape=shape, opacity=filled, tooltip=TOOLTIP
+                x=nodes_axis("nodes:Q", [float(str(v)) for line in rows for v in line[2:4]]),
+                y=y,
+                color=colour,
+                shape=shape,
+                opacity=filled,
+                tooltip=TOOLTIP,
             )
         )
     else:
         colour = alt.Color(
-            "class:N", sort=None, scale=alt.Scale(domain=CLASSES, range=COLOURS), legend=alt.Legend(title="deadlines missed", symbolType="square", columns=6)
+            "class:N",
+            sort=None,
+            scale=alt.Scale(domain=CLASSES, range=COLOURS),
+            legend=alt.Legend(title="deadlines missed", symbolType="square", columns=6),
         )
-        layers.append(data.mark_bar(height=row - 6).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=TOOLTIP))
-        dark = alt.condition("datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'", alt.value("#1c2128"), alt.value("#ffffff"))
-        text = data.transform_calculate(middle="sqrt(datum.low * datum.high)").mark_text(fontSize=10, clip=True)
+        layers.append(
+            data.mark_bar(height=row - 6).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=TOOLTIP)
+        )
+        dark = alt.condition(
+            "datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'",
+            alt.value("#1c2128"),
+            alt.value("#ffffff"),
+        )
+        text = data.transform_calculate(middle="sqrt(datum.low * datum.high)").mark_text(
+            fontSize=10, clip=True
+        )
         layers.append(text.encode(x=alt.X("middle:Q"), y=y, text="text:N", color=dark))
     edges = _edges(plot, results)
     if edges:
-        line = alt.Chart(csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges))
-        tooltip = [alt.Tooltip("threads:N"), alt.Tooltip("holds:Q", title="holds to", format=","), alt.Tooltip("misses:Q", title="misses at", format=",")]
+        line = alt.Chart(
+            csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges)
+        )
+        tooltip = [
+            alt.Tooltip("threads:N"),
+            alt.Tooltip("holds:Q", title="holds to", format=","),
+            alt.Tooltip("misses:Q", title="misses at", format=","),
+        ]
         for style, thickness in (("paper", 6), ("ink", 3)):
-            layers.append(line.mark_tick(orient="vertical", thickness=thickness, height=row - 2, style=style).encode(x=alt.X("at:Q"), y=y, tooltip=tooltip))
+            layers.append(
+                line.mark_tick(orient="vertical", thickness=thickness, height=row - 2, style=style).encode(
+                    x=alt.X("at:Q"), y=y, tooltip=tooltip
+                )
+            )
     return layered(layers, height=row * len(order), description=_description(plot, results))
 
 
@@ -140,10 +192,16 @@ def _description(plot: RealTimeMap, results: TireResults) -> str:
 
 def map_title(plot: RealTimeMap) -> str:
     """The title of a map: solver, policy and period."""
-    return f"{solver_name(plot.solver, free_running=plot.free_running).capitalize()}, {policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
+    return (
+        f"{solver_name(plot.solver, free_running=plot.free_running).capitalize()}, "
+        f"{policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
+    )
 
 
-FRONTIER_NOTE = "The upright line is the frontier: left of it no deadline was missed at any n measured; no line: none was missed at all."
+FRONTIER_NOTE = (
+    "The upright line is the frontier: left of it no deadline was missed at any n measured; no line: "
+    "none was missed at all."
+)
 
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
@@ -153,7 +211,14 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
     titles = [map_title(plot) for plot in results.maps]
     specs = [_chart(plot, results, hard=True) for plot in results.maps]
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
-    return Figure(f"tire-hard{suffix}", "Hard real time: was any deadline missed? (form of fig. 8 to 10)", " ".join(titles), specs, titles, notes)
+    return Figure(
+        f"tire-hard{suffix}",
+        "Hard real time: was any deadline missed? (form of fig. 8 to 10)",
+        " ".join(titles),
+        specs,
+        titles,
+        notes,
+    )
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
@@ -162,5 +227,15 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
         return None
     titles = [map_title(plot) for plot in results.maps]
     specs = [_chart(plot, results, hard=False) for plot in results.maps]
-    notes = ["Share of the deadlines that were missed; in the cells their number, where there is room.", FRONTIER_NOTE]
-    return Figure(f"tire-soft{suffix}", "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)", " ".join(titles), specs, titles, notes)
+    notes = [
+        "Share of the deadlines that were missed; in the cells their number, where there is room.",
+        FRONTIER_NOTE,
+    ]
+    return Figure(
+        f"tire-soft{suffix}",
+        "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)",
+        " ".join(titles),
+        specs,
+        titles,
+        notes,
+    )

@@ -39,7 +39,12 @@ class TirePresenter(Presenter):
         from rtgauge.tire.page.prose import search_words
         from rtgauge.tire.page.step_table import steps_in_short
 
-        searched = [(results, row, row.searched.nodes) for results in results_of(record) for row in results.frontiers if row.searched is not None]
+        searched = [
+            (results, row, row.searched.nodes)
+            for results in results_of(record)
+            for row in results.frontiers
+            if row.searched is not None
+        ]
         held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
         if not held:
             return steps_in_short(steps)

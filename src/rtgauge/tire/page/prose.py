@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from rtgauge.tire.analysis.scaling import SpeedPoint
 
 MODEL = (
-    "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and to the one opposite it: n nodes, 3n/2 springs. It "
-    "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: first the forces of all springs, then velocity and position of "
+    "A tire is n point masses on a circle, each joined by a spring and a damper to its two "
+    "neighbours and to the one opposite it: n nodes, 3n/2 springs. It "
+    "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: "
+    "first the forces of all springs, then velocity and position of "
     "all nodes. Every step costs the same, so a late step is due to the machine."
 )
 SOLVERS = {
     SERIAL: "serial: one thread and no lock.",
-    SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at them; a binary semaphore a node guards what is "
+    SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at "
+    "them; a binary semaphore a node guards what is "
     "read and written.",
-    HALO: "halo: each thread has an arc and the arc opposite, so that spokes stay with it and only four borders are shared; one barrier a step.",
+    HALO: (
+        "halo: each thread has an arc and the arc opposite, so that spokes stay with it and only four "
+        "borders are shared; one barrier a step."
+    ),
 }
 
 
@@ -34,36 +40,66 @@ def model_words(results: TireResults) -> list[str]:
     """4.1 and 4.2: the model and the solvers that were run."""
     run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
-    meant = [f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}" for word in MEANING_WORDS if word in results.meanings]
-    counts = f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}." if meant else ""
+    meant = [
+        f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}"
+        for word in MEANING_WORDS
+        if word in results.meanings
+    ]
+    counts = (
+        f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: "
+        f"{', '.join(meant)}."
+        if meant
+        else ""
+    )
     return [MODEL, " ".join(names) + counts]
 
 
 def _largest(results: TireResults, solver: str, policy: str) -> list[SpeedPoint]:
-    points = [point for point in results.points if (point.solver, point.policy) == (solver, policy) and not point.free_running]
+    points = [
+        point
+        for point in results.points
+        if (point.solver, point.policy) == (solver, policy) and not point.free_running
+    ]
     most = max((point.nodes for point in points), default=0)
     return sorted((point for point in points if point.nodes == most), key=lambda point: point.threads)
 
 
 def _gain(results: TireResults, solver: str, policy: str) -> str | None:
     points = _largest(results, solver, policy)
-    gains = [f"{interval(point.speed_up)} times as fast on {threads_name(point.threads, results)}" for point in points if point.speed_up is not None]
+    gains = [
+        f"{interval(point.speed_up)} times as fast on {threads_name(point.threads, results)}"
+        for point in points
+        if point.speed_up is not None
+    ]
     single = next((point for point in points if point.threads == 1), None)
     if single is None:
         return None
-    start = f"{solver}, {policy_name(policy)}, {whole(single.nodes)} nodes: a step takes {format_time(single.step_ns.value)} on one thread"
+    start = (
+        f"{solver}, {policy_name(policy)}, {whole(single.nodes)} nodes: a step takes "
+        f"{format_time(single.step_ns.value)} on one thread"
+    )
     return f"{start}{', and is ' + ', '.join(gains) if gains else ''}."
 
 
 def fast_words(results: TireResults) -> list[str]:
     """4.3: the speed-up by threads, the solvers and the schedulers compared."""
-    policies = ["fifo"] if any(point.policy == "fifo" for point in results.points) else sorted({point.policy for point in results.points})
+    policies = (
+        ["fifo"]
+        if any(point.policy == "fifo" for point in results.points)
+        else sorted({point.policy for point in results.points})
+    )
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
-    sentences = [sentence for solver in solvers for policy in policies if (sentence := _gain(results, solver, policy)) is not None]
+    sentences = [
+        sentence
+        for solver in solvers
+        for policy in policies
+        if (sentence := _gain(results, solver, policy)) is not None
+    ]
     paragraphs = [" ".join(sentences)] if sentences else []
     largest = max((ratio.nodes for ratio in results.against_serial), default=0)
     compared = [
-        f"{ratio.solver} is {interval(ratio.times)} times as fast as serial at {whole(ratio.nodes)} nodes ({policy_name(ratio.policy)})"
+        f"{ratio.solver} is {interval(ratio.times)} times as fast as serial at {whole(ratio.nodes)} "
+        f"nodes ({policy_name(ratio.policy)})"
         for ratio in results.against_serial
         if ratio.threads == 1 and ratio.nodes == largest
     ]
@@ -77,7 +113,11 @@ def fast_words(results: TireResults) -> list[str]:
 
 def _schedulers(results: TireResults) -> str | None:
     """OTHER compared with FIFO at the same configuration, by the mean step."""
-    steps = {(point.solver, point.threads, point.nodes, point.policy): point for point in results.points if not point.free_running}
+    steps = {
+        (point.solver, point.threads, point.nodes, point.policy): point
+        for point in results.points
+        if not point.free_running
+    }
     ratios: list[float] = []
     apart: list[str] = []
     for (solver, threads, nodes, policy), point in steps.items():
@@ -86,15 +126,28 @@ def _schedulers(results: TireResults) -> str | None:
             continue
         ratios.append(other.step_ns.value / point.step_ns.value)
         a, b = point.step_ns, other.step_ns
-        if a.low is not None and a.high is not None and b.low is not None and b.high is not None and (a.high < b.low or b.high < a.low):
-            apart.append(f"{solver} on {threads_name(threads, results)} at {whole(nodes)} nodes ({ratios[-1]:.2f})")
+        if (
+            a.low is not None
+            and a.high is not None
+            and b.low is not None
+            and b.high is not None
+            and (a.high < b.low or b.high < a.low)
+        ):
+            apart.append(
+                f"{solver} on {threads_name(threads, results)} at {whole(nodes)} nodes ({ratios[-1]:.2f})"
+            )
     if not ratios:
         return None
     ordered = sorted(ratios)
-    middle = f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, {ordered[0]:.2f} to {ordered[-1]:.2f} over all"
+    middle = (
+        f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, "
+        f"{ordered[0]:.2f} to {ordered[-1]:.2f} over all"
+    )
     text = f"OTHER compared with FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
-    return text + (f" The intervals do not overlap for {len(apart)}: {shown}." if apart else " All intervals overlap.")
+    return text + (
+        f" The intervals do not overlap for {len(apart)}: {shown}." if apart else " All intervals overlap."
+    )
 
 
 MANY_THREADS = 4
@@ -103,10 +156,21 @@ MANY_THREADS = 4
 
 def _many_words(plot: RealTimeMap) -> str:
     """Of a pretest: from how many threads on deadlines are missed."""
-    missed = {threads: sum(cell.missed for cell in plot.cells if cell.threads == threads) for threads in plot.threads}
-    deadlines = {threads: sum(cell.deadlines for cell in plot.cells if cell.threads == threads) for threads in plot.threads}
-    shares = ", ".join(f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads)
-    return f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: of all deadlines were missed, by threads, {shares}."
+    missed = {
+        threads: sum(cell.missed for cell in plot.cells if cell.threads == threads)
+        for threads in plot.threads
+    }
+    deadlines = {
+        threads: sum(cell.deadlines for cell in plot.cells if cell.threads == threads)
+        for threads in plot.threads
+    }
+    shares = ", ".join(
+        f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads
+    )
+    return (
+        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: of all deadlines were "
+        f"missed, by threads, {shares}."
+    )
 
 
 def _map_words(plot: RealTimeMap, results: TireResults) -> str:
@@ -120,11 +184,17 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
         elif edge.holds is None:
             parts.append(f"on {who} one was missed already at the smallest n, {whole(edge.misses)}")
         else:
-            parts.append(f"on {who} all were kept to {whole(edge.holds)} nodes, the first miss is at {whole(edge.misses)}")
+            parts.append(
+                f"on {who} all were kept to {whole(edge.holds)} nodes, the first miss is at "
+                f"{whole(edge.misses)}"
+            )
         if edge.held_beyond is not None:
             parts[-1] += f" though {whole(edge.held_beyond)} held again: the border is not sharp"
     missed = sum(cell.missed for cell in plot.cells)
-    return f"{map_title(plot)}: of {whole(plot.deadlines)} deadlines {whole(missed)} were missed; {'; '.join(parts)}."
+    return (
+        f"{map_title(plot)}: of {whole(plot.deadlines)} deadlines {whole(missed)} were missed; "
+        f"{'; '.join(parts)}."
+    )
 
 
 def real_time_words(results: TireResults) -> list[str]:
@@ -139,15 +209,31 @@ def search_words(results: TireResults) -> list[str]:
         frontier = row.searched
         if frontier is None:
             continue
-        configuration = f"{row.solver} on {threads_name(row.threads, results)}, {policy_name(row.policy)}, a step every {period_name(row.period_ns)}"
+        configuration = (
+            f"{row.solver} on {threads_name(row.threads, results)}, {policy_name(row.policy)}, a step "
+            f"every {period_name(row.period_ns)}"
+        )
         if frontier.nodes is None:
-            sentences.append(f"{configuration}: no size held; already {whole(frontier.misses)} nodes missed a deadline.")
+            sentences.append(
+                f"{configuration}: no size held; already {whole(frontier.misses)} nodes missed a deadline."
+            )
             continue
         runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
-        ended = f"{plural(frontier.bisections, 'bisection')} ended between {whole(frontier.low)} and {whole(frontier.high)}"
+        ended = (
+            f"{plural(frontier.bisections, 'bisection')} ended between {whole(frontier.low)} and "
+            f"{whole(frontier.high)}"
+        )
         smaller = frontier.misses is not None and frontier.misses < frontier.nodes
-        doubt = f" But a run of {whole(frontier.misses)} nodes missed one: this machine may be late whatever the size." if smaller else ""
-        sentences.append(f"{configuration}: {'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes ({runs}; {ended}).{doubt}")
+        doubt = (
+            f" But a run of {whole(frontier.misses)} nodes missed one: this machine may be late "
+            "whatever the size."
+            if smaller
+            else ""
+        )
+        sentences.append(
+            f"{configuration}: {'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} "
+            f"nodes ({runs}; {ended}).{doubt}"
+        )
     return sentences
 
 
@@ -155,13 +241,23 @@ def cost_words(results: TireResults) -> list[str]:
     """4.5: the terms of a step's cost, and how well they predict."""
     if results.cost is None:
         return []
-    known = {(part.name, part.solver, part.policy): part.estimate for part in results.cost.parts if part.estimate is not None}
+    known = {
+        (part.name, part.solver, part.policy): part.estimate
+        for part in results.cost.parts
+        if part.estimate is not None
+    }
     sentences: list[str] = []
     for (name, _, policy), estimate in known.items():
         if name == "T_ipc":
             spring, mass = known.get(("T_spring", SERIAL, policy)), known.get(("T_mass", SERIAL, policy))
-            beside = f", beside {figure(spring.value)} ns of a spring and {figure(mass.value)} ns of a mass" if spring is not None and mass is not None else ""
-            doubt = "" if estimate.differs_from_zero or estimate.low is None else " It does not differ from zero."
+            beside = (
+                f", beside {figure(spring.value)} ns of a spring and {figure(mass.value)} ns of a mass"
+                if spring is not None and mass is not None
+                else ""
+            )
+            doubt = (
+                "" if estimate.differs_from_zero or estimate.low is None else " It does not differ from zero."
+            )
             cost = f"a node's semaphore costs {interval(estimate)} ns for each uncontended take and give"
             sentences.append(f"Under {policy_name(policy)} {cost}{beside}.{doubt}")
     paragraphs = [" ".join(sentences)] if sentences else []
@@ -169,8 +265,10 @@ def cost_words(results: TireResults) -> list[str]:
         worst = max(results.predictions, key=lambda prediction: abs(prediction.residual))
         ordered = sorted(abs(prediction.residual) for prediction in results.predictions)
         paragraphs.append(
-            f"Of {plural(len(ordered), 'configuration')} half are predicted to within {ordered[len(ordered) // 2] * 100:.0f} %; the worst one, {worst.solver} "
-            f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on {threads_name(worst.threads, results)}, takes {figure(worst.residual + 1)} "
+            f"Of {plural(len(ordered), 'configuration')} half are predicted to within "
+            f"{ordered[len(ordered) // 2] * 100:.0f} %; the worst one, {worst.solver} "
+            f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on "
+            f"{threads_name(worst.threads, results)}, takes {figure(worst.residual + 1)} "
             "times the predicted time. The model ignores caches and contention for locks."
         )
     return paragraphs

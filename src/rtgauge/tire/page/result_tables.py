@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.grid import Grid
 from rtgauge.report.text import NONE, whole
-from rtgauge.tire.page.labels import SIMULATED_S, SIMULATED_STEPS, period_name, policy_name, solver_name, threads_name
+from rtgauge.tire.page.labels import (
+    SIMULATED_S,
+    SIMULATED_STEPS,
+    period_name,
+    policy_name,
+    solver_name,
+    threads_name,
+)
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.units import format_time, plural
 
@@ -27,7 +34,15 @@ MARKED = "* marked doubtful or invalid: read it with care"
 def figure(value: float) -> str:
     """Three significant digits, never in powers of ten."""
     magnitude = abs(value)
-    return f"{value:,.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}" if magnitude >= 0.1 or not value else f"{value:.3f}"
+    return (
+        f"{value:,.0f}"
+        if magnitude >= 100
+        else f"{value:.1f}"
+        if magnitude >= 10
+        else f"{value:.2f}"
+        if magnitude >= 0.1 or not value
+        else f"{value:.3f}"
+    )
 
 
 def interval(estimate: Estimate | None) -> str:
@@ -45,9 +60,19 @@ def _star(mark: Severity | None) -> str:
 
 def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
     key = (point.solver, point.policy, point.threads, point.nodes)
-    serial = next((ratio.times for ratio in results.against_serial if (ratio.solver, ratio.policy, ratio.threads, ratio.nodes) == key), None)
+    serial = next(
+        (
+            ratio.times
+            for ratio in results.against_serial
+            if (ratio.solver, ratio.policy, ratio.threads, ratio.nodes) == key
+        ),
+        None,
+    )
     return [
-        f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{_star(point.worst_mark)}",
+        (
+            f"{solver_name(point.solver, free_running=point.free_running)}, "
+            f"{policy_name(point.policy)}{_star(point.worst_mark)}"
+        ),
         threads_name(point.threads, results),
         whole(point.nodes),
         format_time(point.step_ns.value),
@@ -77,21 +102,31 @@ SPEED_COLUMNS = [
 def short_note(runs: int) -> str:
     """The note on runs that are in no figure."""
     verb = "is" if runs == 1 else "are"
-    return f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a step, and {verb} left out."
+    return (
+        f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a "
+        f"step, and {verb} left out."
+    )
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Grid | None:
     """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
     if not points:
         return None
-    notes = ["In brackets: 95 % intervals, where a configuration was repeated. times serial: how many times as fast as the serial solver on the same nodes."]
+    notes = [
+        (
+            "In brackets: 95 % intervals, where a configuration was repeated. times serial: how many "
+            "times as fast as the serial solver on the same nodes."
+        )
+    ]
     notes += [short_note(results.too_short)] if results.too_short else []
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
     return Grid(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """The largest tire of each solver, policy and number of threads, where the fixed cost of a step matters least."""
+    """The largest tire of each solver, policy and number of threads, where the fixed cost of a step matters
+    least.
+    """
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)
@@ -114,9 +149,18 @@ def cost_grid(results: TireResults) -> Grid | None:
     if results.cost is None:
         return None
     notes = [
-        "Each term is the slope over n of a difference of a step's CPU time, on one thread. In brackets: 95 % interval from the scatter about that line.",
-        "T_rest: a node's cost besides springs and integration (memory access), less what the processor overlaps.",
-        "An interval that contains zero: the term does not differ from zero. paper: sec. 4.5, an i7-3930K with gcc 4.4 -O2.",
+        (
+            "Each term is the slope over n of a difference of a step's CPU time, on one thread. In "
+            "brackets: 95 % interval from the scatter about that line."
+        ),
+        (
+            "T_rest: a node's cost besides springs and integration (memory access), less what the "
+            "processor overlaps."
+        ),
+        (
+            "An interval that contains zero: the term does not differ from zero. paper: sec. 4.5, an "
+            "i7-3930K with gcc 4.4 -O2."
+        ),
     ]
     missing: dict[str, list[str]] = {}
     for term in results.cost.parts:
@@ -126,7 +170,12 @@ def cost_grid(results: TireResults) -> Grid | None:
     if lacking:
         notes.append(f"Not separated: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
-    return Grid("The terms of the cost model (ns)", ["term", "of", "for each", "ns", "runs", "paper", "how"], rows, notes)
+    return Grid(
+        "The terms of the cost model (ns)",
+        ["term", "of", "for each", "ns", "runs", "paper", "how"],
+        rows,
+        notes,
+    )
 
 
 def lines_grid(results: TireResults) -> Grid | None:
@@ -135,7 +184,8 @@ def lines_grid(results: TireResults) -> Grid | None:
         return None
     rows = [
         [
-            f"{line.solver}, {policy_name(line.policy)}" + (f", without {line.without}" if line.without != "none" else ""),
+            f"{line.solver}, {policy_name(line.policy)}"
+            + (f", without {line.without}" if line.without != "none" else ""),
             str(line.threads),
             "CPU" if line.time == "cpu" else "wall",
             interval(line.slope_ns),
@@ -146,8 +196,27 @@ def lines_grid(results: TireResults) -> Grid | None:
         ]
         for line in results.cost.lines
     ]
-    columns = ["", "threads", "time", "ns a node", "ns a step", "scatter", "largest residual", "sizes (nodes)"]
-    return Grid("The lines over n", columns, rows, ["Residuals are shares of the step time; weights go with the step time, so that every size counts alike."])
+    columns = [
+        "",
+        "threads",
+        "time",
+        "ns a node",
+        "ns a step",
+        "scatter",
+        "largest residual",
+        "sizes (nodes)",
+    ]
+    return Grid(
+        "The lines over n",
+        columns,
+        rows,
+        [
+            (
+                "Residuals are shares of the step time; weights go with the step time, so that every "
+                "size counts alike."
+            )
+        ],
+    )
 
 
 def synchronisation_grid(results: TireResults) -> Grid | None:
@@ -165,8 +234,20 @@ def synchronisation_grid(results: TireResults) -> Grid | None:
         ]
         for each in results.cost.synchronisation
     ]
-    columns = ["", "threads", "added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary"]
-    notes = ["Added: the intercept of the line over n, less that on one thread. At the barrier: mean of the first thread, its wait for the others included."]
+    columns = [
+        "",
+        "threads",
+        "added to a step (ns)",
+        "at the barrier (ns)",
+        "voluntary switches a step",
+        "involuntary",
+    ]
+    notes = [
+        (
+            "Added: the intercept of the line over n, less that on one thread. At the barrier: mean of "
+            "the first thread, its wait for the others included."
+        )
+    ]
     return Grid("What synchronisation costs", columns, rows, notes)
 
 
@@ -179,7 +260,11 @@ def _limits(low: int | None, high: int | None) -> str:
 def _search_cells(frontier: Frontier | None) -> list[str]:
     if frontier is None:
         return [NONE] * 4
-    nodes = "none held" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+    nodes = (
+        "none held"
+        if frontier.nodes is None
+        else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+    )
     share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
     return [
         nodes,
@@ -222,14 +307,26 @@ def frontier_grid(results: TireResults) -> Grid | None:
     if not results.frontiers:
         return None
     sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)
-    notes = ["In nodes. holds / misses: the last n of the map up to which every deadline was kept, and the first at which one was missed."]
+    notes = [
+        (
+            "In nodes. holds / misses: the last n of the map up to which every deadline was kept, and "
+            "the first at which one was missed."
+        )
+    ]
     if sure is not None:
         notes.append(
-            f"search: the largest n at which all of its runs kept every deadline. Near the frontier a bisection ends at random; between their smallest and "
-            f"largest end is their median with {sure * 100:.0f} % confidence. misses at most: upper bound at 95 % for that many deadlines."
+            "search: the largest n at which all of its runs kept every deadline. Near the frontier "
+            "a bisection ends at random; between their smallest and "
+            f"largest end is their median with {sure * 100:.0f} % confidence. misses at most: upper "
+            "bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
-    return Grid("The real-time frontier", FRONTIER_COLUMNS[:width], [_frontier_row(row, results)[:width] for row in results.frontiers], notes)
+    return Grid(
+        "The real-time frontier",
+        FRONTIER_COLUMNS[:width],
+        [_frontier_row(row, results)[:width] for row in results.frontiers],
+        notes,
+    )
 
 
 def cells_grids(results: TireResults) -> list[Grid]:
@@ -249,5 +346,12 @@ def cells_grids(results: TireResults) -> list[Grid]:
             for cell in plot.cells
         ]
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
-        grids.append(Grid(map_title(plot), ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"], rows, notes))
+        grids.append(
+            Grid(
+                map_title(plot),
+                ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"],
+                rows,
+                notes,
+            )
+        )
     return grids

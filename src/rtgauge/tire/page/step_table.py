@@ -19,7 +19,11 @@ PROBE = "tire"
 
 def tire_values(step: Step) -> dict[str, Any] | None:
     """The values of the step's result; None where it is not a step of tire, or has computed nothing."""
-    values = next((dict(result.values) for result in step.results if result.name == PROBE), None) if step.key.probe == PROBE else None
+    values = (
+        next((dict(result.values) for result in step.results if result.name == PROBE), None)
+        if step.key.probe == PROBE
+        else None
+    )
     return values if values is not None and values["steps"] else None
 
 
@@ -36,7 +40,10 @@ def _configuration(step: Step, values: dict[str, Any]) -> str:
     threads = f"{values['threads']} thread{'s' if values['threads'] > 1 else ''}"
     free = ", free-running" if parameters["free_running"] else ""
     without = f", without {parameters['without']}" if parameters["without"] != "none" else ""
-    return f"{parameters['solver']}{free}{without}, {whole(values['nodes'])} nodes, {threads}, {parameters['policy']}"
+    return (
+        f"{parameters['solver']}{free}{without}, {whole(values['nodes'])} nodes, {threads}, "
+        f"{parameters['policy']}"
+    )
 
 
 def _step_time(values: dict[str, Any]) -> str:
@@ -56,31 +63,63 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
         rows.append(["period", format_duration(step.key.parameters["period_ns"])])
-        missed_text = f"{whole(missed)} of {whole(activations)}" + (f" ({_share(missed, activations)})" if missed else "")
+        missed_text = f"{whole(missed)} of {whole(activations)}" + (
+            f" ({_share(missed, activations)})" if missed else ""
+        )
         if missed:
             missed_text += f": {whole(values['late'])} done late, {whole(values['missed'])} not begun"
         rows.append(["deadlines missed", missed_text])
-        rows.append(["computing", f"{wall}, {_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of the time"])
+        rows.append(
+            [
+                "computing",
+                (
+                    f"{wall}, "
+                    f"{_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of "
+                    "the time"
+                ),
+            ]
+        )
     else:
         rows.append(
             [
                 "steps",
-                f"{whole(values['steps'])} in {wall}" + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
+                f"{whole(values['steps'])} in {wall}"
+                + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
             ]
         )
     if values["barrier_ns"] is not None:
-        rows.append(["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"])
-    rows.append(["task switches", f"{whole(values['voluntary_switches'])} voluntary, {whole(values['involuntary_switches'])} involuntary"])
+        rows.append(
+            ["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"]
+        )
+    rows.append(
+        [
+            "task switches",
+            (
+                f"{whole(values['voluntary_switches'])} voluntary, "
+                f"{whole(values['involuntary_switches'])} involuntary"
+            ),
+        ]
+    )
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
     rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
     return rows
 
 
 def _row(step: Step, values: dict[str, Any]) -> list[str]:
-    missed = NONE if values["deadline_missed"] is None else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
+    missed = (
+        NONE
+        if values["deadline_missed"] is None
+        else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
+    )
     mean = format_time(values["wall_ns"] / values["steps"])
     marked = "*" if any(mark.severity.value != "note" for mark in step.marks) else ""
-    return [_configuration(step, values) + marked, _rate(values["node_steps_per_s"]), mean, format_time(values["step_max_ns"]), missed]
+    return [
+        _configuration(step, values) + marked,
+        _rate(values["node_steps_per_s"]),
+        mean,
+        format_time(values["step_max_ns"]),
+        missed,
+    ]
 
 
 def tire_grid(steps: Sequence[Step]) -> Grid | None:
@@ -90,18 +129,35 @@ def tire_grid(steps: Sequence[Step]) -> Grid | None:
         return None
     if len(computed) == 1:
         step, values = computed[0]
-        return Grid(f"Tire: {_configuration(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), [])
+        return Grid(
+            f"Tire: {_configuration(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), []
+        )
     columns = ["", "node-steps/s", "step, mean", "step, max", "deadlines missed"]
-    notes = ["* marked: read it with care"] if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed)) else []
+    notes = (
+        ["* marked: read it with care"]
+        if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed))
+        else []
+    )
     return Grid("Tire", columns, [_row(*pair) for pair in computed], notes)
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
-    """ "57 of 1,000 deadlines missed", or without deadlines the speed of the fastest step; None without any."""
+    """ "57 of 1,000 deadlines missed", or without deadlines the speed of the fastest step; None without
+    any.
+    """
     values = [values for step in steps if (values := tire_values(step)) is not None]
-    deadlines = [(value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"]
+    deadlines = [
+        (value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"
+    ]
     if deadlines:
         missed, activations = (sum(numbers) for numbers in zip(*deadlines, strict=True))
-        return f"{whole(missed)} of {whole(activations)} deadlines missed in {plural(len(deadlines), 'run')} of the tire"
+        return (
+            f"{whole(missed)} of {whole(activations)} deadlines missed in "
+            f"{plural(len(deadlines), 'run')} of the tire"
+        )
     rates = [value["node_steps_per_s"] for value in values]
-    return f"up to {_rate(max(rates))} node-steps a second in {plural(len(rates), 'run')} of the tire" if rates else None
+    return (
+        f"up to {_rate(max(rates))} node-steps a second in {plural(len(rates), 'run')} of the tire"
+        if rates
+        else None
+    )

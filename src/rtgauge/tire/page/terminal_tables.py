@@ -23,7 +23,10 @@ def _speed(results: TireResults) -> Grid | None:
     doubtful = [point.worst_mark is not None and point.worst_mark.value != "note" for point in points]
     rows = [
         [
-            f"{solver_name(point.solver, free_running=point.free_running)}, {policy_name(point.policy)}{'*' if star else ''}",
+            (
+                f"{solver_name(point.solver, free_running=point.free_running)}, "
+                f"{policy_name(point.policy)}{'*' if star else ''}"
+            ),
             str(point.threads),
             whole(point.nodes),
             format_time(point.step_ns.value),
@@ -33,7 +36,10 @@ def _speed(results: TireResults) -> Grid | None:
         for point, star in zip(points, doubtful, strict=True)
     ]
     columns = ["", "threads", "nodes", "step", "M node-steps/s", "speed-up"]
-    notes = [*([short_note(results.too_short)] if results.too_short else []), *([MARKED] if any(doubtful) else [])]
+    notes = [
+        *([short_note(results.too_short)] if results.too_short else []),
+        *([MARKED] if any(doubtful) else []),
+    ]
     return Grid("Real-fast: the largest tire of each", columns, rows, notes)
 
 
@@ -52,7 +58,12 @@ def _maps(results: TireResults) -> Grid | None:
         for plot in results.maps
         for at, edge in enumerate(plot.frontier)
     ]
-    notes = ["holds: the largest n measured up to which every deadline was kept; misses: the smallest at which one was missed."]
+    notes = [
+        (
+            "holds: the largest n measured up to which every deadline was kept; misses: the smallest "
+            "at which one was missed."
+        )
+    ]
     return Grid("Real-time", ["", "threads", "holds", "misses", "deadlines", "missed"], rows, notes)
 
 
@@ -60,11 +71,25 @@ def _frontier_row(row: FrontierRow) -> list[str]:
     frontier = row.searched
     searched = [NONE, NONE, NONE, NONE]
     if frontier is not None:
-        nodes = "none" if frontier.nodes is None else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+        nodes = (
+            "none"
+            if frontier.nodes is None
+            else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+        )
         share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
-        searched = [nodes, f"{whole(frontier.low)} … {whole(frontier.high)}", whole(frontier.deadlines), share]
+        searched = [
+            nodes,
+            f"{whole(frontier.low)} … {whole(frontier.high)}",
+            whole(frontier.deadlines),
+            share,
+        ]
     predicted = NONE if row.mean is None else whole(round(row.mean.value))
-    return [f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}", str(row.threads), predicted, *searched]
+    return [
+        f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}",
+        str(row.threads),
+        predicted,
+        *searched,
+    ]
 
 
 def _frontier(results: TireResults) -> Grid | None:
@@ -72,7 +97,11 @@ def _frontier(results: TireResults) -> Grid | None:
     if not rows:
         return None
     frontier = next(row.searched for row in results.frontiers if row.searched is not None)
-    sure = f"between their ends is their median with {frontier.coverage * 100:.0f} % confidence" if frontier.coverage else "a single one has no interval"
+    sure = (
+        f"between their ends is their median with {frontier.coverage * 100:.0f} % confidence"
+        if frontier.coverage
+        else "a single one has no interval"
+    )
     notes = [
         "In nodes. holds: no run of it missed a deadline; missed at most: upper bound of the share at 95 %.",
         f"bisections: where {plural(frontier.bisections, 'bisection')} ended; {sure}.",
@@ -90,4 +119,8 @@ def _cost(results: TireResults) -> Grid | None:
 
 def terminal_grids(results: TireResults) -> list[Grid]:
     """What there is, in the chapter's order."""
-    return [grid for grid in (_speed(results), _maps(results), _frontier(results), _cost(results)) if grid is not None]
+    return [
+        grid
+        for grid in (_speed(results), _maps(results), _frontier(results), _cost(results))
+        if grid is not None
+    ]
