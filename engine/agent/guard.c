@@ -20,6 +20,7 @@
 #include "agent/text.h"
 #include "agent/journal.h"
 #include "agent/process.h"
+#include "agent/programs.h"
 #include "agent/restore.h"
 #include "verbs.h"
 
@@ -257,6 +258,8 @@ static int finish(struct guard *guard, const struct wish *wish, const char *dir,
 	FILE *out = open_memstream(&lines, &len);
 	int restored = 0;
 
+	if (wish->program)
+		programs_forget(guard->journal);
 	if (out && wish->restore)
 		restored = restore_settings(dir, &restore, out);
 	machine_lock_close(&guard->lock);
@@ -283,7 +286,12 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	}
 	if (wish->program)
 		guard_start(guard, wish->program);
-	if (wish->program && guard->start_error) {
+	if (wish->program && guard->note_error) {
+		error_line(
+			STATUS_CANNOT_MEASURE, "program",
+			"'%.200s' was not started: the journal %s/journal.ndjson cannot be written (%s), and this run has settings to be put back after it",
+			wish->program[0], dir, errname(guard->note_error));
+	} else if (wish->program && guard->start_error) {
 		error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s%s",
 			   wish->program[0], errname(guard->start_error),
 			   guard->start_error == ENOENT ? " (it is not installed here)" : "");
@@ -307,9 +315,12 @@ static int verb_guard(int argc, char **argv)
 	status = parse(argc, argv, &guard, &wish);
 	if (!status && (wish.restore || wish.lock))
 		status = agent_find_journal(wish.journal, &dir);
+	else if (!status)
+		dir = journal_dir(wish.journal);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	process_read(getpid(), &self);
+	guard.journal = dir;
 	guard.self.pid = getpid();
 	guard.self.start = self.start;
 	guard.self.pid_namespace = machine_lock_pid_namespace();

@@ -22,7 +22,8 @@ enum phase {
 struct guard {
 	int64_t lease_ns, grace_ns;
 	bool detach;
-	int signals; /* signalfd */
+	int signals;	     /* signalfd */
+	const char *journal; /* its folder; NULL: no place is known */
 	struct machine_lock lock;
 	struct holder self;
 	int64_t wait_ns; /* for the lock, at most */
@@ -30,10 +31,11 @@ struct guard {
 	pid_t program;	 /* 0: a session */
 	int program_in;	 /* -1: closed */
 	int start_error; /* errno of exec */
+	int note_error;	 /* errno of the journal: it was not started */
 
 	enum phase phase;
-	int64_t lease_end, phase_end; /* CLOCK_MONOTONIC */
-	bool input_over, exited;
+	int64_t lease_end, phase_end;	/* CLOCK_MONOTONIC */
+	bool input_over, exited, asked; /* asked: by a signal */
 	char line[LINE_MAX_LEN];
 	size_t used;
 	bool too_long;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/process_tree.h"
+#include "agent/programs.h"
 #include "base/cpuset.h"
 #include "base/options.h"
 
@@ -24,10 +25,11 @@
 #define WAITING_LEASE_NS (60 * NS_PER_S)
 #define LOOK_NS (5 * NS_PER_S / 2) /* at the holder, which changes without a sign */
 
-static _Noreturn void become(char **program, int in, int report, pid_t parent)
+static _Noreturn void become(char **program, int in, int report, int noted, pid_t parent)
 {
 	sigset_t none;
 	int error;
+	char word;
 
 	sigemptyset(&none);
 	signal(SIGPIPE, SIG_DFL);
@@ -35,7 +37,7 @@ static _Noreturn void become(char **program, int in, int report, pid_t parent)
 	setsid();
 	/* When the guard is killed with -9 the program goes too; it may have been killed before this call. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != parent || read(noted, &word, 1) != 1)
 		_exit(127);
 	if (dup2(in, STDIN_FILENO) >= 0)
 		execvp(program[0], program);
@@ -45,29 +47,38 @@ static _Noreturn void become(char **program, int in, int report, pid_t parent)
 
 void guard_start(struct guard *guard, char **program)
 {
-	int in[2], report[2];
+	int in[2], report[2], noted[2];
 	pid_t parent = getpid(), child;
 	int error = 0;
 
 	guard->reason = "exec";
 	guard->status = 127;
-	if (pipe2(in, O_CLOEXEC) || pipe2(report, O_CLOEXEC)) {
+	if (pipe2(in, O_CLOEXEC) || pipe2(report, O_CLOEXEC) || pipe2(noted, O_CLOEXEC)) {
 		guard->start_error = errno;
 		return;
 	}
 	child = fork();
-	if (!child)
-		become(program, in[0], report[1], parent);
+	if (!child) {
+		close(noted[1]);
+		become(program, in[0], report[1], noted[0], parent);
+	}
 	if (child < 0)
 		error = errno;
 	close(in[0]);
 	close(report[1]);
+	close(noted[0]);
+	/* In the journal before it runs. Without the word it ends. */
+	if (child > 0)
+		guard->note_error = program_note(guard->journal, guard->self.run, child);
+	if (child > 0 && !guard->note_error && write(noted[1], "", 1) != 1)
+		guard->note_error = errno;
+	close(noted[1]);
 	/* The pipe ends without a word when exec worked. */
 	while (child > 0 && read(report[0], &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	close(report[0]);
-	guard->start_error = error;
-	if (error) {
+	guard->start_error = error ? error : guard->note_error;
+	if (guard->start_error) {
 		close(in[1]);
 		if (child > 0)
 			waitpid(child, NULL, 0);
@@ -209,10 +220,10 @@ static void take_signals(struct guard *guard)
 		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && guard->detach))
 			continue;
 		/* Asked a second time: do not wait for those that take theirs. */
-		if (guard->phase == PHASE_RUN)
-			begin_end(guard, "signal");
-		else if (guard->phase < PHASE_KILL)
+		if (guard->asked && guard->phase != PHASE_RUN && guard->phase < PHASE_KILL)
 			enter_phase(guard, PHASE_KILL);
+		guard->asked = true;
+		begin_end(guard, "signal");
 	}
 	reap(guard);
 }
@@ -353,6 +364,15 @@ static bool all_gone(const struct guard *guard)
 	return !count;
 }
 
+/* What could not be ended may still use what the run has set. */
+static void note_remaining(const struct guard *guard, const pid_t *pids, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (pids[i] != guard->program)
+			(void)program_note(guard->journal, guard->self.run, pids[i]);
+	}
+}
+
 void guard_loop(struct guard *guard)
 {
 	pid_t *targets = NULL;
@@ -365,6 +385,7 @@ void guard_loop(struct guard *guard)
 			count = kill_all(guard, &targets, count);
 			if (clock_now_ns(CLOCK_MONOTONIC) >= guard->phase_end) {
 				guard->remaining = count;
+				note_remaining(guard, targets, count);
 				break;
 			}
 		}

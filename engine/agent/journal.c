@@ -240,7 +240,7 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 		free(line);
 		end += (off_t)len;
 	}
-	if (!error && fsync(journal->fd))
+	if (!error && !journal->fleeting && fsync(journal->fd))
 		error = errno;
 	if (error && ftruncate(journal->fd, journal->size))
 		return error; /* entries for what was never written do no harm: the old value is there still
@@ -318,7 +318,7 @@ static void tidy_up(struct journal *journal)
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	if (fdatasync(journal->fd))
+	if (!journal->fleeting && fdatasync(journal->fd))
 		return;
 }
 

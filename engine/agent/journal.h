@@ -46,6 +46,7 @@ struct journal {
 	off_t size;
 	bool torn;	       /* the last line has no end */
 	bool marked, appended; /* since it was opened */
+	bool fleeting; /* nothing that is written has to outlive a power cut: the disk is not waited for */
 	int64_t last_seq;
 	struct entry *entries; /* in the order they were made; also those that are over */
 	size_t count;

@@ -4,8 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/text.h"
 #include "agent/file.h"
@@ -28,7 +31,7 @@ bool process_parse(const char *text, struct process *process)
 	/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120
 	 * KiB. */
 	const char *at = strrchr(text, ')');
-	int64_t pid = number(text, INT32_MAX), parent = -1, start = -1;
+	int64_t pid = number(text, INT32_MAX), parent = -1, threads = 0, start = -1;
 	char state = '\0';
 
 	for (int field = 3; at && (at = strchr(at, ' ')) && field <= 22; field++) {
@@ -37,11 +40,16 @@ bool process_parse(const char *text, struct process *process)
 			state = *at;
 		else if (field == 4)
 			parent = number(at, INT32_MAX);
+		else if (field == 20)
+			threads = number(at, INT32_MAX);
 		else if (field == 22)
 			start = number(at, INT64_MAX);
 	}
-	*process =
-		(struct process){.pid = (pid_t)pid, .parent = (pid_t)parent, .state = state, .start = start};
+	*process = (struct process){.pid = (pid_t)pid,
+				    .parent = (pid_t)parent,
+				    .state = state,
+				    .threads = (int)threads,
+				    .start = start};
 	return pid > 0 && parent >= 0 && start >= 0;
 }
 
@@ -63,6 +71,33 @@ bool process_lives(pid_t pid, int64_t start)
 {
 	struct process process;
 
-	return process_read(pid, &process) && process.start == start && process.state != 'Z' &&
-	       process.state != 'X';
+	if (!process_read(pid, &process) || process.start != start)
+		return false;
+	/* Its first thread may have ended before another, which may hang in the kernel. */
+	return (process.state != 'Z' && process.state != 'X') || process.threads > 1;
+}
+
+static int send(int fd, pid_t pid, int number)
+{
+#ifdef SYS_pidfd_send_signal
+	if (fd >= 0)
+		return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) ? errno : 0;
+#endif
+	return kill(pid, number) ? errno : 0;
+}
+
+int process_signal(pid_t pid, int64_t start, int number)
+{
+	int fd = -1, error;
+
+	/* Whoever has the number now keeps it while this is open: looked at after that. */
+#ifdef SYS_pidfd_send_signal
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+#endif
+	error = process_lives(pid, start) ? send(fd, pid, number) : ESRCH;
+	if (!error && number != SIGKILL)
+		error = send(fd, pid, SIGCONT);
+	if (fd >= 0)
+		close(fd);
+	return error;
 }

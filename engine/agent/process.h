@@ -10,6 +10,7 @@
 struct process {
 	pid_t pid, parent;
 	char state;
+	int threads;   /* that have not ended: its own, of a zombie those that outlived it */
 	int64_t start; /* clock ticks since boot: field 22 of /proc/PID/stat */
 };
 
@@ -19,7 +20,11 @@ bool process_parse(const char *text, struct process *process);
 /* false: there is no such process. */
 bool process_read(pid_t pid, struct process *process);
 
-/* The process that had this start time lives still (a zombie does not). */
+/* The process that had this start time lives still: one of its threads does (a zombie alone does not). */
 bool process_lives(pid_t pid, int64_t start);
+
+/* Sends a signal to it, and SIGCONT after any but SIGKILL: what is stopped hears nothing else. Returns 0 or
+ * an errno; ESRCH: it is gone, whoever may have its number now. */
+int process_signal(pid_t pid, int64_t start, int number);
 
 #endif

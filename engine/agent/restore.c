@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
 
 #include "base/boot_id.h"
 #include "base/error.h"
@@ -12,8 +13,10 @@
 #include "agent/options.h"
 #include "agent/text.h"
 #include "agent/journal.h"
+#include "agent/programs.h"
 #include "agent/setting.h"
 #include "agent/setting_group.h"
+#include "agent/setting_module.h"
 #include "verbs.h"
 
 struct outcome {
@@ -146,6 +149,108 @@ static void print_count(size_t count, size_t failed, struct json *j)
 	json_line(j);
 }
 
+/* Nothing of a run is put back while its programs live, but only if there is something to be put back: of a
+ * run that goes on, `restore` may have nothing to do. */
+static bool has_to_end(const struct journal *journal, const struct entry *entry,
+		       const struct restore_wish *wish, const char *boot)
+{
+	struct program program;
+
+	if (wish->stale && !process_lives((pid_t)entry->pid, entry->start))
+		return true;
+	for (size_t i = 0; i < journal->count; i++) {
+		const struct entry *other = &journal->entries[i];
+
+		if (!strcmp(other->run, entry->run) && is_selected(other, wish, boot) &&
+		    !program_parse(other, &program))
+			return true;
+	}
+	return false;
+}
+
+/* The programs that have to end first. malloc'ed. */
+static size_t list_programs(const struct journal *journal, const struct restore_wish *wish, const char *boot,
+			    struct program **programs)
+{
+	size_t count = 0;
+
+	*programs = malloc((journal->count + 1) * sizeof(**programs));
+	for (size_t i = 0; *programs && i < journal->count; i++) {
+		const struct entry *entry = &journal->entries[i];
+		struct program *program = *programs + count;
+
+		if (entry->state != STATE_OVER && !strcmp(entry->boot, boot) &&
+		    program_parse(entry, program) && program_lives(program) &&
+		    has_to_end(journal, entry, wish, boot))
+			count++;
+	}
+	return count;
+}
+
+static void print_program(const struct program *program, struct json *j)
+{
+	char path[64];
+	const struct entry entry = {.path = path, .run = program->run, .old = "absent", .wanted = "present"};
+	const struct outcome outcome = {.action = program->error ? "failed" : "ended",
+					.error = program->error,
+					.now = program->error ? "present" : "absent"};
+
+	snprintf(path, sizeof(path), "program:%d:%lld", (int)program->pid, (long long)program->start);
+	print_outcome(&entry, &outcome, j);
+}
+
+/*
+ * Ends the programs that may use what is going to be put back. The journal is not held meanwhile: their
+ * guards write into it. Returns 0 or an errno: the journal is closed then.
+ */
+static int end_programs(struct journal *journal, const char *dir, const struct restore_wish *wish,
+			const char *boot, struct json *j, size_t *failed)
+{
+	struct program *programs;
+	size_t count = list_programs(journal, wish, boot, &programs);
+	int error = 0;
+
+	if (count) {
+		journal_close(journal);
+		programs_end(programs, count);
+		for (size_t i = 0; i < count; i++) {
+			print_program(&programs[i], j);
+			*failed += programs[i].error != NULL;
+		}
+		error = journal_open(journal, dir, false);
+	}
+	free(programs);
+	return error;
+}
+
+/* Programs that have ended are over, whoever's they were. Those of this journal that have not are left. */
+static void forget_programs(struct journal *journal, const char *boot)
+{
+	for (size_t i = 0; i < journal->count; i++) {
+		struct entry *entry = &journal->entries[i];
+		struct program program;
+
+		if (entry->state != STATE_OVER && program_parse(entry, &program) &&
+		    (strcmp(entry->boot, boot) || !program_lives(&program)))
+			(void)journal_mark(journal, entry, STATE_OVER);
+	}
+}
+
+/* A program that could not be ended may be within the module: without it the kernel itself would fail. */
+static bool is_in_use(const struct journal *journal, const struct entry *entry)
+{
+	struct program program;
+
+	if (!setting_module_is(entry->path))
+		return false;
+	for (size_t i = 0; i < journal->count; i++) {
+		if (journal->entries[i].state != STATE_OVER && !strcmp(journal->entries[i].run, entry->run) &&
+		    program_parse(&journal->entries[i], &program))
+			return true;
+	}
+	return false;
+}
+
 static struct outcome restore_entry(struct journal *journal, size_t index, const char *boot)
 {
 	struct entry *entry = &journal->entries[index];
@@ -154,6 +259,8 @@ static struct outcome restore_entry(struct journal *journal, size_t index, const
 
 	if (entry->is_volatile && strcmp(entry->boot, boot))
 		outcome = (struct outcome){.action = "dropped-after-reboot", .over = true};
+	else if (is_in_use(journal, entry))
+		outcome = (struct outcome){.action = "left-in-use", .error = "in-use"};
 	else if (is_under_another(journal, index))
 		outcome = (struct outcome){.action = "left-under-another"};
 	else if (goes_with_group(journal, index))
@@ -173,10 +280,14 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 	size_t count = 0, failed = 0;
 	struct journal journal;
 	char boot[BOOT_ID_SIZE];
+	struct program program;
 	struct json j;
 	int error = journal_open(&journal, dir, false);
 
 	json_start(&j, out);
+	boot_id_read(boot);
+	if (!error)
+		error = end_programs(&journal, dir, wish, boot, &j, &failed);
 	if (error == ENOENT || error == ENOTDIR) {
 		print_count(0, 0, &j);
 		return 0;
@@ -193,7 +304,7 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 		print_count(0, 1, &j);
 		return STATUS_CANNOT_MEASURE;
 	}
-	boot_id_read(boot);
+	forget_programs(&journal, boot);
 	for (size_t i = 0; i < journal.damaged_count; i++) {
 		print_damaged(&journal.damaged[i], &j);
 		journal_set_aside(&journal, &journal.damaged[i]);
@@ -202,7 +313,8 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 	for (size_t i = journal.count; i-- > 0;) {
 		struct outcome outcome;
 
-		if (!is_selected(&journal.entries[i], wish, boot))
+		if (!is_selected(&journal.entries[i], wish, boot) ||
+		    program_parse(&journal.entries[i], &program))
 			continue;
 		outcome = restore_entry(&journal, i, boot);
 		print_outcome(&journal.entries[i], &outcome, &j);

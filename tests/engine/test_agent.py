@@ -1010,6 +1010,157 @@ def test_the_next_run_puts_back_what_a_dead_one_left(agent: Agent, tmp_path: Pat
     second.process.wait(PATIENCE_S)
 
 
+# While it lives, the kernel refuses whoever opens the setting for writing (a lease, fcntl(2)) and tells it with SIGIO. SIGTERM does not end it.
+STAND_IN = """
+import fcntl, os, signal, sys
+setting = os.open(sys.argv[1], os.O_RDONLY)
+log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+signal.signal(signal.SIGTERM, lambda *_: os.write(log, b"SIGTERM at " + os.pread(setting, 9, 0)))
+signal.signal(signal.SIGIO, lambda *_: os.write(log, b"written while this lives\\n"))
+fcntl.fcntl(setting, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+print("up", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("how", ["lease", "stop", "signal", "restore", "next"])
+def test_programs_end_before_their_runs_settings_are_put_back(agent: Agent, tmp_path: Path, how: str) -> None:
+    path, log = tmp_path / "setting", tmp_path / "log"
+    path.write_text("0\n")
+    run = agent.guard("--lock", "--restore", *(["--lease-ns", str(5 * 10**9)] if how == "lease" else []))
+    run.started()
+    agent.set(path, "1", options=("--owner-pid", str(run.process.pid)))
+    program = agent.guard(
+        "--grace-ns",
+        "100000000",
+        "--lease-ns",
+        str(3600 * 10**9),
+        program=[sys.executable, "-c", STAND_IN, str(path), str(log)],
+    )
+    pid = program.started()["pid"]
+    assert program.output() == "up"
+    if how == "restore":
+        said = agent.restore("--run", "r1")[1]
+    elif how == "next":
+        end(run.process)
+        said = next_session(agent)
+    else:
+        if how == "stop":
+            run.say("stop")
+        elif how == "signal":
+            run.process.terminate()
+        said = [run.event(), run.event()]
+    assert not is_alive(pid)
+    assert log.read_text() == "SIGTERM at 1\n"
+    assert [(line["path"].partition(":")[0], line["action"]) for line in said[:2]] == [
+        ("program", "ended"),
+        (str(path), "restored"),
+    ]
+    assert path.read_text() == "0\n"
+    assert program.ended()["killed"] == 1
+    run.close()
+    run.process.wait(PATIENCE_S)
+    assert agent.file.read_text() == ""
+
+
+def next_session(agent: Agent) -> list[dict[str, Any]]:
+    """What the next run says that holds the machine, and ends at once."""
+    done = session(agent, run="r2")
+    return lines(done.communicate(timeout=PATIENCE_S)[0])
+
+
+def start_time(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def note_program(agent: Agent, pid: int, start: int) -> None:
+    """The journal says of this process that a dead run had it under guard."""
+    kept = agent.file.read_text()
+    agent.file.write_text("")
+    guard = agent.guard(program=["sleep", "1000"])
+    program = guard.started()["pid"]
+    end(guard.process)
+    wait_gone(program)
+    rewrite(agent, path=f"program:{pid}:{start}")
+    agent.file.write_text(kept + agent.file.read_text())
+
+
+def test_a_program_is_in_the_journal_from_before_it_runs_until_it_has_ended(agent: Agent) -> None:
+    guard = agent.guard(program=["cat", str(agent.file)])
+    (entry,) = [json.loads(line) for line in guard.process.communicate(timeout=PATIENCE_S)[0].splitlines()]
+    pid = guard.started()["pid"]
+    assert entry["path"].startswith(f"program:{pid}:")
+    assert (entry["run"], entry["pid"]) == ("r1", guard.process.pid)
+    assert agent.file.read_text() == ""
+
+
+def test_a_program_that_outlives_its_guard_is_ended_before_settings_are_put_back(
+    agent: Agent, tmp_path: Path
+) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    owner = dead_owner()
+    agent.set(path, "1", options=("--owner-pid", str(owner.pid)))
+    with subprocess.Popen(
+        [sys.executable, "-c", STAND_IN, path, tmp_path / "log"], stdout=subprocess.PIPE
+    ) as program:
+        assert program.stdout and program.stdout.readline() == b"up\n"
+        note_program(agent, program.pid, start_time(program.pid))
+        end(owner)
+        said = agent.restore()[1]
+        assert program.wait(PATIENCE_S) == -signal.SIGKILL
+    assert [line.get("action") for line in said] == ["ended", "restored", None]
+    assert (tmp_path / "log").read_text() == "SIGTERM at 1\n"
+
+
+def test_a_process_that_has_the_number_of_a_program_is_left_alone(agent: Agent, tmp_path: Path) -> None:
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    innocent, owner = dead_owner(), dead_owner()
+    agent.set(path, "1", options=("--owner-pid", str(owner.pid)))
+    note_program(agent, innocent.pid, start_time(innocent.pid) - 1)
+    end(owner)
+    status, said = agent.restore()
+    assert (status, [line.get("action") for line in said]) == (0, ["restored", None])
+    assert agent.file.read_text() == ""
+    assert innocent.poll() is None
+    end(innocent)
+
+
+@pytest.mark.root
+def test_what_a_program_may_use_that_cannot_be_ended_is_not_put_back(agent: Agent, tmp_path: Path) -> None:
+    """The program is root's, the run an ordinary user's: as one that hangs in the kernel it cannot be ended."""
+    for folder in (tmp_path, *tmp_path.parents[:-1]):
+        folder.chmod(folder.stat().st_mode | 0o55)
+    agent.engine = Path(shutil.copy(agent.engine, tmp_path))
+    path, module = tmp_path / "setting", "module:/nowhere/rtgauge_no_module.ko"
+    path.write_text("0\n")
+    stuck, owner = dead_owner(), dead_owner()
+    agent.set(path, "1", options=("--owner-pid", str(owner.pid)))
+    setting = agent.file.read_text()
+    rewrite(agent, path=module, old="absent", wanted="present", volatile=True)
+    agent.file.write_text(setting + agent.file.read_text())
+    note_program(agent, stuck.pid, start_time(stuck.pid))
+    end(owner)
+    for place in (agent.journal, agent.file, path):
+        os.chown(place, 65534, 65534)
+    user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
+    for _ in range(2):
+        status, said = agent.restore(**user)
+        assert status == 3
+        assert [(line["path"], line["action"], line["error"]) for line in said[:2]] == [
+            (f"program:{stuck.pid}:{start_time(stuck.pid)}", "failed", "EPERM"),
+            (module, "left-in-use", "in-use"),
+        ]
+        assert (said[-1]["failed"], path.read_text(), stuck.poll()) == (2, "0\n", None)
+    end(stuck)
+    (said, _) = agent.restore(**user)[1]
+    assert (said["path"], said["error"]) in {(module, None), (module, "ENOSYS")}, (
+        "tried again; some kernels have no modules"
+    )
+
+
 HOST = """
 import subprocess, sys, time
 engine, journal, setting, program, lease = sys.argv[1:]

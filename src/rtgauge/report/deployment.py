@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtgauge.report.text import printable
-from rtgauge.system.deployment.apply import explain_refusal
+from rtgauge.system.deployment.apply import WHY, explain_refusal
 from rtgauge.system.deployment.stages import Gather, Note, Write
 from rtgauge.units import plural
 
@@ -127,11 +127,8 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
         counts[action] += 1
         if answer.get("error") is not None:
             failed = True
-            _line(
-                console,
-                f"{answer.get('path') or answer.get('text') or 'the journal'}: {answer.get('error')}",
-                "red",
-            )
+            reason = WHY.get(str(answer.get("error")), answer.get("error"))
+            _line(console, f"{answer.get('path') or answer.get('text') or 'the journal'}: {reason}", "red")
         elif action.startswith("left-"):
             _line(console, f"{answer.get('path')}: {action.replace('-', ' ')} ({answer.get('now')})")
     _line(

@@ -284,10 +284,12 @@ def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tu
         begin_ns = target.monotonic_ns()
         with with_measuring_module(key, context):
             measurement = _run(key, context, folder)
-        end_ns = target.monotonic_ns()
+            end_ns = target.monotonic_ns()
+            if load is not None:
+                report = load.stop()  # all programs of the run end before its module is removed
     finally:
         if load is not None:
-            report = load.stop()
+            load.stop()
     changed = changes(before, target.read(CHANGE_PATHS))
     note = Mark(
         name="other-tool",

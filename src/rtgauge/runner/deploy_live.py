@@ -269,10 +269,12 @@ def with_measuring_module(key: StepKey, context: RunContext) -> Generator[None]:
     Raises NoModules.
     """
     names = measuring_module(key)
+    if not names:
+        yield
+        return
     applied = _nothing_set()
     try:
-        if names:
-            _load(rtai_modules(context.target, None, names), context.target, applied)
+        _load(rtai_modules(context.target, None, names), context.target, applied)
         yield
     finally:
         put_back(applied, context.target)

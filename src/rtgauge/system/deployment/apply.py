@@ -30,6 +30,8 @@ WHY = {
     "ENOENT": "it does not exist",
     "EIO": "the kernel does not allow it",
     "differs": "the kernel set another value",
+    "alive": "this program does not end: it hangs in the kernel; restart the machine",
+    "in-use": "it stays loaded, as a program of its run does not end",
 }
 
 
