@@ -241,6 +241,10 @@ def test_a_power_cut_in_the_middle_leaves_no_module(rtai: str, tmp_path: Path):
         f"echo {shlex.quote(WHEN_MEASURING + 'echo b >/proc/sysrq-trigger')} >/tmp/cut; setsid sh "
         "/tmp/cut </dev/null >/dev/null 2>&1 &"
     )
+    exists = "[ -e /proc/sysrq-trigger ]"
+    assert rtgauge("lab", "shell", rtai.removeprefix("lab:"), exists, timeout=600).returncode == 0, (
+        "the guest's kernel needs CONFIG_MAGIC_SYSRQ"
+    )
     measure_until_it_fails(rtai, script, tmp_path / "log")
     assert loaded(rtai) == set()
     assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0

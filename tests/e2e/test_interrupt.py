@@ -155,6 +155,25 @@ def test_the_guard_of_the_run_killed(tmp_path: Path, log: Path) -> None:
     assert 1 <= len(document((record / "run.json").read_text())["steps"]) < 20
 
 
+def test_the_guard_of_the_run_killed_in_a_long_step(tmp_path: Path, log: Path) -> None:
+    """The step is not measured to its end without the machine: what there is is kept."""
+    process = start("run", *LONG, "--out", tmp_path / "out", log=log)
+    try:
+        wait_until(lambda: measured_lines(tmp_path) >= 2, "windows in the stream")
+        (guard,) = [pid for pid in find(process.pid, "--lock") if " -- " not in command_line(pid)]
+        os.kill(guard, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert process.returncode == 3
+    assert "rtgauge restore does" in only_error(log.read_text())
+    record = the_record(tmp_path)
+    (name,) = document((record / "run.json").read_text())["steps"]
+    step = document((record / "steps" / name / "step.json").read_text())
+    assert step["end_reason"] == "stopped"
+    assert [mark["severity"] for mark in step["marks"] if mark["name"] == "lease-lost"] == ["invalid"]
+
+
 @pytest.mark.load
 def test_while_a_load_warms_up(tmp_path: Path, log: Path) -> None:
     plan = tmp_path / "p.toml"

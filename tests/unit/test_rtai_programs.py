@@ -184,10 +184,13 @@ def test_where_the_programs_are(tool: str, in_kernel: bool, program: str) -> Non
 
 
 def test_in_kernel_space_latency_needs_its_module() -> None:
-    assert (
-        program_folder(board(f"{PREFIX}/testsuite/kern/latency/display"), "rtai-latency", in_kernel=True)
-        is None
-    )  # pyright: ignore[reportArgumentType]
+    target = board(f"{PREFIX}/testsuite/kern/latency/display")
+    assert program_folder(target, "rtai-latency", in_kernel=True) is None  # pyright: ignore[reportArgumentType]
+    missing = left_out("rtai-latency", target, in_kernel=True)  # pyright: ignore[reportArgumentType]
+    assert missing is not None
+    assert missing.reason == "RTAI's latency_rt.ko or its display is not installed"
+    assert "testsuite/kern/latency/display" in missing.remedy
+    assert "latency_rt.ko" in missing.remedy
 
 
 def key(probe: str, tool: str, **written: object) -> StepKey:

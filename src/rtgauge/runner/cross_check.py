@@ -15,8 +15,8 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import Abandoned, RunContext, now_utc
 from rtgauge.runner.deploy_live import with_measuring_module
+from rtgauge.runner.rtai_programs import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
 from rtgauge.runner.rtai_programs import LATENCY as RTAI_LATENCY
-from rtgauge.runner.rtai_programs import RTAIS, places, program_folder, rtai_argv
 from rtgauge.runner.step import load_marks, start_load
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.system.changes import marks as change_marks
@@ -63,8 +63,10 @@ def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut |
             remedy = (
                 "install RTAI's testsuite, to be found as "
                 f"{' or '.join(places(target, tool, in_kernel=in_kernel))}"
+                f"{f', and its module {IN_KERNEL}.ko' if in_kernel else ''}"
             )
-            return LeftOut(what=what, reason=f"RTAI's {RTAIS[tool]} is not installed", remedy=remedy)
+            name = f"{IN_KERNEL}.ko or its display" if in_kernel else RTAIS[tool]
+            return LeftOut(what=what, reason=f"RTAI's {name} is not installed", remedy=remedy)
         return None
     if target.which(tool) is None:
         return LeftOut(

@@ -84,8 +84,8 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
         ]
     if result.end.reason == "stopped" and not requested:
         detail = (
-            "rtgauge was held for longer than the engine's lease (Ctrl-Z, a suspended machine), so the "
-            "engine ended; what it had measured by then is kept"
+            "the engine lost its lease (rtgauge was held: Ctrl-Z, a suspended machine) or the run its guard, "
+            "so it ended; what it had measured by then is kept"
         )
         return [Mark(name="lease-lost", severity=Severity.INVALID, detail=detail)]
     if result.end.reason == "stopped":

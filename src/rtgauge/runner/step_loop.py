@@ -160,6 +160,9 @@ def _measure(
         context.save_step(None)
         steps.append(step)
         progress.step_ends(step)
+        if step.end_reason in STOPPED_EARLY and not interrupt.requested:
+            for name in key.targets.values():
+                contexts[name].deployments.check()
     return steps
 
 

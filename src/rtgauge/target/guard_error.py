@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The error for a guard that does not start, and who holds the machine: most often that is why."""
+"""The errors for a guard that does not start, most often because another run holds the machine, and for one
+that is gone.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +72,14 @@ def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureErro
     error = LockedError(held_text(holder, name))
     error.run = str(holder["run"]) if holder.get("run") is not None else None
     return error
+
+
+def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
+    """The error of a run whose guard has ended; `name`: the target, if the message has to say it."""
+    where = f"{name}: " if name is not None else ""
+    restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
+    return MeasureError(
+        f"{where}the guard of this run has ended: it was killed, or it did not hear of rtgauge for "
+        f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
+        f"run restores what is still set, or {restore} does"
+    )

@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Renews the leases of everything that runs under guard, from one thread."""
+"""Renews the leases of everything that runs under guard, from one thread, and notices that a run's own guard
+is gone.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
+import time
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import MeasureError
+from rtgauge.target.ssh_errors import ConnectionBroken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LEASE_NS = 10_000_000_000
 RENEW_EVERY_S = 2.5
+LOOK_EVERY_S = 1.0
+STOP_S = 5.0
+"""How long a program that was told to stop may take, once the guard of its run is gone."""
 
 
 class LeaseKeeper:
@@ -45,3 +58,33 @@ class LeaseKeeper:
                 for descriptor in self._pipes:
                     with contextlib.suppress(OSError):
                         os.write(descriptor, b"renew\n")
+
+
+class GuardWatch:
+    """Looks whether the run of a program that is followed still holds its target."""
+
+    def __init__(self, check: Callable[[], None], stop: Callable[[], None]) -> None:
+        """`check`: as of a target. `stop`: tells the program to stop, which keeps what it has measured."""
+        self._check = check
+        self._stop = stop
+        self._next_s = time.monotonic() + LOOK_EVERY_S
+        self._give_up_s: float | None = None
+
+    def look(self) -> None:
+        """To be called at least every `LOOK_EVERY_S`. Raises MeasureError if the run does not hold its target
+        and the program has not stopped.
+        """
+        now = time.monotonic()
+        if now < self._next_s:
+            return
+        self._next_s = now + LOOK_EVERY_S
+        try:
+            self._check()
+        except ConnectionBroken:
+            raise
+        except MeasureError:
+            if self._give_up_s is None:
+                self._give_up_s = now + STOP_S
+                self._stop()
+            elif now >= self._give_up_s:
+                raise

@@ -8,21 +8,21 @@ import fcntl
 import json
 import os
 import platform
+import select
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.guard_error import guard_error, holder_of
+from rtgauge.target.guard_error import guard_error, guard_gone, holder_of
 from rtgauge.target.label import expect_word, session_words
-from rtgauge.target.lease import LEASE_NS, LeaseKeeper
+from rtgauge.target.lease import LEASE_NS, LOOK_EVERY_S, GuardWatch, LeaseKeeper
 from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
-from rtgauge.units import NS_PER_S
 
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
@@ -36,8 +36,17 @@ SET_UP_FAILED = 127
 class LocalGuarded:
     """A program under guard on this machine."""
 
-    def __init__(self, argv: Sequence[str], run_id: str, keeper: LeaseKeeper, log: BinaryIO | None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        run_id: str,
+        keeper: LeaseKeeper,
+        log: BinaryIO | None,
+        check: Callable[[], None],
+    ) -> None:
+        """`check`: as of the target that it runs on."""
         self._keeper = keeper
+        self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), "guard", "--run", run_id, "--lease-ns", str(LEASE_NS), "--", *argv]
         # A session of its own: Ctrl-C in the terminal reaches rtgauge only, which then ends things in order.
         self._process = subprocess.Popen(
@@ -71,9 +80,28 @@ class LocalGuarded:
         return None
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - what runs here is ended by its own clock
-        """Standard output, line by line, until it ends."""
-        if self._process.stdout is not None:
-            yield from self._process.stdout
+        """Standard output, line by line, until it ends.
+
+        Raises MeasureError if the run's own guard is gone and the program does not stop.
+        """
+        if self._process.stdout is None:
+            return
+        descriptor = self._process.stdout.fileno()
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN)
+        rest = b""
+        while True:
+            self._watch.look()
+            if not ready.poll(LOOK_EVERY_S * 1000):
+                continue
+            piece = os.read(descriptor, PIPE_BYTES)
+            if not piece:
+                break
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                yield line + b"\n"
+        if rest:
+            yield rest
 
     def say(self, word: str) -> None:
         """Send one line; a program that has gone is not an error. May be called from a signal handler."""
@@ -185,10 +213,7 @@ class LocalTarget:
         us for the time of its lease.
         """
         if self._session.poll() is not None:
-            raise MeasureError(
-                "the guard of this run has ended: it was killed, or rtgauge was held for more than "
-                f"{LEASE_NS // NS_PER_S} s (Ctrl-Z, a suspended machine)"
-            )
+            raise guard_gone(LEASE_NS)
 
     def __enter__(self) -> Self:
         return self
@@ -235,7 +260,7 @@ class LocalTarget:
         """Run a program under guard."""
         self._running = [program for program in self._running if not program.over]
         within = [str(engine_path()), "enter", group] if group is not None else []
-        program = LocalGuarded([*within, *argv], self.run_id, self._keeper, log)
+        program = LocalGuarded([*within, *argv], self.run_id, self._keeper, log, self.check)
         self._running.append(program)
         return program
 

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
@@ -21,9 +22,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.answers import answer_of, answers_of, files_of
-from rtgauge.target.guard_error import guard_error, holder_of
+from rtgauge.target.guard_error import guard_error, guard_gone, holder_of
 from rtgauge.target.label import expect_word, session_words
-from rtgauge.target.lease import LEASE_NS, LeaseKeeper
+from rtgauge.target.lease import LEASE_NS, GuardWatch, LeaseKeeper
 from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install
@@ -149,6 +150,7 @@ class SshTarget:
         self._lease_ns = lease_ns
         self._wait_s, self._at_held = wait_s, at_held
         self._running: list[SshGuarded] = []
+        self._checking = threading.Lock()
         self._put: dict[Path, str] = {}
         self._folders: dict[Path, str] = {}
         self._boot_id = ""
@@ -288,11 +290,9 @@ class SshTarget:
 
     def check(self) -> None:
         """Raises MeasureError where the target is ours no longer."""
-        if self._guard is None or not self._guard.followed():
-            raise MeasureError(
-                f"{self.name}: the guard of this run has ended: it was killed, or it did not hear "
-                "of rtgauge for the time of its lease"
-            )
+        with self._checking:
+            if self._guard is None or not self._guard.followed():
+                raise guard_gone(self._lease_ns, self.name)
 
     def __enter__(self) -> Self:
         return self
@@ -365,6 +365,7 @@ class SshTarget:
             keeper=self._keeper,
             log=log,
         )
+        self._watch(program, log)
         self._running = [running for running in self._running if not running.over]
         self._running.append(program)
         return program
@@ -410,8 +411,14 @@ class SshTarget:
             keeper=self._keeper,
             log=log,
         )
+        self._watch(program, log)
         self._running.append(program)
         return program
+
+    def _watch(self, program: SshGuarded, log: BinaryIO | None) -> None:
+        """Whoever reads the program's lines is told if the run's own guard is gone."""
+        if log is None:
+            program.watch = GuardWatch(self.check, lambda: program.say("stop"))
 
     def put(self, file: Path) -> str:
         """A copy of the file in the session's folder, made once; a program can be started there too."""

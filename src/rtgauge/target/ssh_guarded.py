@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
+from rtgauge.target.lease import LOOK_EVERY_S
 from rtgauge.target.log_bound import bound_log
 from rtgauge.target.ssh_connection import PATIENCE_S
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
@@ -20,7 +22,7 @@ from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rtgauge.target.lease import LeaseKeeper
+    from rtgauge.target.lease import GuardWatch, LeaseKeeper
     from rtgauge.target.ssh_connection import Channel, SshConnection
     from rtgauge.target.target import ProgramPlace
 
@@ -130,6 +132,7 @@ class SshGuarded:
         self._taken = 0
         self.reconnections = 0
         self._ending = False
+        self.watch: GuardWatch | None = None
         self._channel = channel
         self._folder = folder
         self._pid = self._begin(channel)
@@ -241,6 +244,19 @@ class SshGuarded:
         if channel.process.stdin is not None and not channel.process.stdin.closed:
             self._keeper.remove(channel.process.stdin.fileno())
 
+    def _watched_line(self, timeout_s: float | None) -> bytes:
+        """As `Channel.line`, looking after the guard of the run meanwhile."""
+        if self.watch is None:
+            return self._channel.line(MOST_LINE, timeout_s)
+        deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            self.watch.look()
+            try:
+                return self._channel.line(MOST_LINE, min(LOOK_EVERY_S, max(0.0, deadline - time.monotonic())))
+            except TimeoutError:
+                if time.monotonic() >= deadline:
+                    raise
+
     def _line(self, silence_s: float | None) -> bytes:
         """The next line of this connection.
 
@@ -250,7 +266,7 @@ class SshGuarded:
         wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
         while True:
             try:
-                return self._channel.line(MOST_LINE, None if silence_s is None else wait_s)
+                return self._watched_line(None if silence_s is None else wait_s)
             except TimeoutError:
                 name = self._connection.address.name
                 if silence_s is not None and waited_s >= silence_s:

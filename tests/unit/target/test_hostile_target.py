@@ -16,9 +16,10 @@ import pytest
 
 from rtgauge.errors import MeasureError, RecordError
 from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
-from rtgauge.target import log_bound, ssh, ssh_guarded
+from rtgauge.target import lease, log_bound, ssh, ssh_guarded
 from rtgauge.target.address import SshAddress
-from rtgauge.target.lease import LeaseKeeper
+from rtgauge.target.guard_error import guard_gone
+from rtgauge.target.lease import GuardWatch, LeaseKeeper
 from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -116,6 +117,20 @@ def follow(connection, body):
         channel.kill(),
         keeper.close(),
     )
+
+
+def test_a_program_that_falls_silent_as_the_guard_of_its_run_is_gone(connection, monkeypatch):
+    def check():
+        raise guard_gone(10_000_000_000, "ssh://board")
+
+    monkeypatch.setattr(lease, "STOP_S", 0.0)
+    program, end = follow(connection, "echo first; exec sleep 1000")
+    program.watch = GuardWatch(check, lambda: program.say("stop"))
+    lines = program.lines()
+    assert next(lines) == b"first\n"
+    with pytest.raises(MeasureError, match=r"guard .* has ended: .* rtgauge restore --target ssh://board"):
+        next(lines)
+    end()
 
 
 def test_a_program_that_falls_silent(connection, monkeypatch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import MeasureError
-from rtgauge.target import local
+from rtgauge.target import lease, local
 from rtgauge.target.local import LocalTarget, read_local
 from tests.support.patience import PATIENCE_S
 
@@ -59,6 +59,21 @@ def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
     (tmp_path / "go").touch()
     target._session.communicate(timeout=PATIENCE_S)
     assert (tmp_path / "restored").exists()
+
+
+def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "STOP_S", 0.0)
+    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; read word; echo "$word"; exec sleep 1000')
+    with LocalTarget("test", "a test") as target:
+        lines = target.engine("wakeup").lines()
+        assert next(lines) == b"first\n"
+        target._session.kill()
+        assert next(lines) == b"stop\n"
+        with pytest.raises(MeasureError, match=r"guard of this run has ended: .* rtgauge restore does"):
+            next(lines)
+        target._running[0]._process.kill()
 
 
 @pytest.mark.parametrize("script", ["exit 3", "echo '{'", "echo '[]'", "echo '{}'"])
