@@ -49,6 +49,19 @@ void error_begin(struct json *j, const char *code, int error, const char *format
 		json_str(j, "errno", errname(error));
 }
 
+int error_lacks(int status, const char *code, const char *what, const char *remedy, const char *format, ...)
+{
+	struct json j;
+	va_list args;
+
+	va_start(args, format);
+	begin(&j, code, format, args);
+	va_end(args);
+	json_str(&j, "what", what);
+	json_str(&j, "remedy", remedy);
+	return error_end(&j, status);
+}
+
 #define NAME(e)                                                                                              \
 	case e:                                                                                              \
 		return #e

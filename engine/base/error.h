@@ -21,6 +21,13 @@ __attribute__((format(printf, 4, 5))) void error_begin(struct json *j, const cha
 						       const char *format, ...);
 int error_end(struct json *j, int status);
 
+/*
+ * What this machine or runtime lacks: the message is the reason, and `detail` has what is lacking and the
+ * remedy.
+ */
+__attribute__((format(printf, 5, 6))) int error_lacks(int status, const char *code, const char *what,
+						      const char *remedy, const char *format, ...);
+
 /* The name of an errno, "EACCES"; "E<number>" of a rare one. (musl has no strerrorname_np.) */
 const char *errname(int error);
 

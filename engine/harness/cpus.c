@@ -159,13 +159,13 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 			*second = find(&cpus->allowed, *first, &core, placement == PLACEMENT_SAME_CORE);
 	}
 	if (*second < 0)
-		return error_line(STATUS_CANNOT_MEASURE, "placement",
-				  "%s: CPU %d has %s; choose another --placement%s",
-				  placement_names[placement], *first,
-				  placement == PLACEMENT_SAME_CORE
-					  ? "no other hardware thread on its core that may be used"
-					  : "no CPU of another core beside it that may be used",
-				  placement == PLACEMENT_SAME_CORE ? "" : " or allow more CPUs");
+		return error_lacks(STATUS_CANNOT_MEASURE, "placement", placement_names[placement],
+				   placement == PLACEMENT_SAME_CORE
+					   ? "choose another --placement"
+					   : "choose another --placement or allow more CPUs",
+				   "CPU %d has no %s that may be used", *first,
+				   placement == PLACEMENT_SAME_CORE ? "other hardware thread on its core"
+								    : "CPU of another core beside it");
 	cpuset_clear(&cpus->measured);
 	cpuset_add(&cpus->measured, (unsigned int)*first);
 	cpuset_add(&cpus->measured, (unsigned int)*second);

@@ -222,9 +222,9 @@ static int make_kind(enum lock_kind lock_kind, int cpu)
 	if (!kind->error)
 		lock_end(&lock_now);
 	else if (lock != LOCK_ALL)
-		return error_line(STATUS_CANNOT_MEASURE, "method",
-				  "there is no %s here (%s); choose another --lock", lock_names[lock_kind],
-				  strerror(kind->error));
+		return error_lacks(STATUS_CANNOT_MEASURE, "method", lock_names[lock_kind],
+				   "choose another --lock", "there is no %s here (%s)", lock_names[lock_kind],
+				   strerror(kind->error));
 	kind->series.id = kind_count;
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;

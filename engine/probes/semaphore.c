@@ -352,9 +352,9 @@ static int make(struct burst *burst)
 		int error = open_method(i);
 
 		if (error)
-			return error_line(STATUS_CANNOT_MEASURE, "method",
-					  "there is no %s here (%s); choose another --method",
-					  method_names[method], strerror(error));
+			return error_lacks(STATUS_CANNOT_MEASURE, "method", method_names[method],
+					   "choose another --method", "there is no %s here (%s)",
+					   method_names[method], strerror(error));
 		tasks[i] = burst_task_new(cpu[i], ROOM, work);
 		if (!tasks[i])
 			return harness_no_memory();

@@ -11,7 +11,8 @@ int lacking_probe(const char *name, const char *const *probes, const struct verb
 		if (!strcmp(*probes, verb->name))
 			return 0;
 	}
-	return error_line(STATUS_USAGE, "runtime", "%s does not run on %s; leave --rt out", verb->name, name);
+	return error_lacks(STATUS_USAGE, "runtime", verb->name, "leave --rt out", "%s does not run on %s",
+			   verb->name, name);
 }
 
 static const char *chosen(const struct option_entry *entry)
@@ -26,10 +27,10 @@ static const char *chosen(const struct option_entry *entry)
 static int refuse(const char *name, const struct lacking *lacking, const char *choice)
 {
 	if (lacking->written)
-		return error_line(STATUS_USAGE, "runtime", "%s has no %s: leave it out, or leave --rt out",
-				  name, lacking->written);
-	return error_line(STATUS_USAGE, "runtime", "%s has no --%s %s; choose another, or leave --rt out",
-			  name, lacking->option, choice);
+		return error_lacks(STATUS_USAGE, "runtime", lacking->written,
+				   "leave it out, or leave --rt out", "%s has no %s", name, lacking->written);
+	return error_lacks(STATUS_USAGE, "runtime", choice, "choose another, or leave --rt out",
+			   "%s has no --%s %s", name, lacking->option, choice);
 }
 
 int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,

@@ -29,8 +29,8 @@ int loop_check(const char *rest, enum path_role role, const char *name)
 
 int loop_refused(const char *name)
 {
-	return error_line(STATUS_CANNOT_MEASURE, "method", "there is no %s here (%s); choose another --path",
-			  name, strerror(errno));
+	return error_lacks(STATUS_CANNOT_MEASURE, "method", name, "choose another --path",
+			   "there is no %s here (%s)", name, strerror(errno));
 }
 
 /* Edges as messages that hold their number: what is written to `out` and read, all that is there, from `in`.

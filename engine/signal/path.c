@@ -102,8 +102,9 @@ int roles_join(struct path_end *ends)
 	if (!status)
 		error = path_join(&ends[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER]);
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "method", "--path %.100s: %s", role_options.path,
-				  strerror(error));
+		return error_lacks(STATUS_CANNOT_MEASURE, "method", role_options.path,
+				   "choose another --path", "--path %.100s: %s", role_options.path,
+				   strerror(error));
 	return status;
 }
 

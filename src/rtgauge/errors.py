@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from rtgauge.escape import one_line
 
 EXIT_OK = 0
@@ -22,6 +24,11 @@ class RtgaugeError(Exception):
         super().__init__(one_line(message))
         if status is not None:
             self.status = status
+
+    def reword(self, message: str) -> Self:
+        """This error, all its fields kept, with another message."""
+        self.args = (one_line(message),)
+        return self
 
 
 class InputError(RtgaugeError):

@@ -313,7 +313,7 @@ def test_locks_against_inversion(xenomai: str):
         (("inversion", "--lock", "futex"), "Cobalt has no --lock futex"),
         (("wakeup", "--policy", "deadline"), "Cobalt has no --policy deadline"),
         (("wakeup", "--space", "kernel"), "Cobalt has no --space kernel"),
-        (("wakeup", "--explain"), "Cobalt has no --explain:"),
+        (("wakeup", "--explain"), "Cobalt has no --explain;"),
         (
             ("response", "--path", "loop:pipe"),
             "on a co-kernel there are loop:mqueue, wire and rtdm:CHIP:LINES",
@@ -322,7 +322,7 @@ def test_locks_against_inversion(xenomai: str):
             ("response", "--path", "rtdm:rtgauge_wire:0,1"),
             "--role both needs the lines OUT,IN,SLAVE_OUT,SLAVE_IN",
         ),
-        (("response", "--trace-parts"), "Cobalt has no --trace-parts:"),
+        (("response", "--trace-parts"), "Cobalt has no --trace-parts;"),
     ],
     ids=["method", "lock", "policy", "space", "explain", "path", "lines", "trace-parts"],
 )

@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.record.stream import ErrorLine
+from rtgauge.runner.context import LoadFailed, NotHere, NotOnCokernel
+from rtgauge.runner.engine_stream import as_exception
 from rtgauge.runner.refusal import explain
+from rtgauge.target.local import LocalTarget
 
 V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
 PRIORITY = {
@@ -105,3 +108,31 @@ def test_a_refused_memory_lock() -> None:
 )
 def test_facts_that_are_none_leave_the_message(code: str, detail: dict[str, Any]) -> None:
     assert told(code, detail)
+
+
+def lacks(status: int, reason: str) -> ErrorLine:
+    return ErrorLine(
+        type="error",
+        code="method",
+        message=reason,
+        detail={"what": "mqueue", "remedy": "choose another --path"},
+        status=status,
+    )
+
+
+def test_what_the_engine_lacks_comes_in_fields() -> None:
+    """Whatever separators a reason has: nothing is read back from a message."""
+    reason = "there is no mqueue here: it says; well, no"
+    error = as_exception(lacks(3, reason), LocalTarget())
+    assert isinstance(error, NotHere)
+    assert (error.what, error.reason, error.remedy) == ("mqueue", reason, "choose another --path")
+    assert str(error) == f"{reason}; choose another --path"
+    assert error.status == 3
+    refused = as_exception(lacks(2, reason), LocalTarget())
+    assert isinstance(refused, NotOnCokernel)
+    assert refused.status == 2
+
+
+def test_a_reworded_error_keeps_its_fields() -> None:
+    error = LoadFailed("cpu", "stress-ng: not found").reword("board: no load")
+    assert (str(error), error.load, error.reason) == ("board: no load", "cpu", "stress-ng: not found")

@@ -181,8 +181,7 @@ class RunningLoad:
             ]
             if waiting and time.monotonic() > deadline:
                 raise MeasureError(
-                    f"load {self._load.name}: {' and '.join(part.spec.program for part in waiting)} "
-                    f"did not run within {ready_s:g} s"
+                    f"{' and '.join(part.spec.program for part in waiting)} did not run within {ready_s:g} s"
                 )
             if waiting:
                 time.sleep(POLL_S)
@@ -267,7 +266,7 @@ class RunningLoad:
     def _raise_if_died(self) -> None:
         died = self.check()
         if died:
-            raise MeasureError(f"load {self._load.name} could not be started: {'; '.join(died)}")
+            raise MeasureError("; ".join(died))
 
     def _read_memory(self) -> None:
         """Resident memory of the processes that were there when measuring began; only where the load is about

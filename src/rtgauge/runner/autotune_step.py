@@ -49,13 +49,16 @@ def find_autotune(target: Target) -> str:
     """Xenomai's autotune on the target. Raises NotHere where it, or its driver, is missing."""
     if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":
         raise NotHere(
-            f"autotune: there is no {DEVICE}; boot a kernel with Xenomai 3 and CONFIG_XENO_DRIVERS_AUTOTUNE"
+            "autotune",
+            f"there is no {DEVICE}",
+            "boot a kernel with Xenomai 3 and CONFIG_XENO_DRIVERS_AUTOTUNE",
         )
     path = next((path for place in AUTOTUNE if (path := target.which(place)) is not None), None)
     if path is None:
         raise NotHere(
-            "autotune: Xenomai's program is not installed; install Xenomai's programs, to be found "
-            f"as {' or '.join(AUTOTUNE)}"
+            "autotune",
+            "Xenomai's autotune is not installed",
+            f"install Xenomai's programs, to be found as {' or '.join(AUTOTUNE)}",
         )
     return path
 

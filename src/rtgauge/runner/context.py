@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import EXIT_INPUT, MeasureError
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
@@ -31,15 +31,28 @@ def abandon() -> None:
 
 
 class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
-    """The load could not be started; the other steps can be measured all the same."""
+    """A load could not be started; the other steps can be measured all the same."""
+
+    def __init__(self, load: str, reason: str) -> None:
+        super().__init__(f"load {load}: {reason}")
+        self.load = load
+        self.reason = reason
 
 
 class NotHere(MeasureError):  # noqa: N818 - reads as what it is
-    """This machine lacks what the step needs; the other steps can be measured all the same."""
+    """This machine lacks `what` a step needs; the other steps can be measured all the same."""
+
+    def __init__(self, what: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.what = what
+        self.reason = reason
+        self.remedy = remedy
 
 
-class NotOnCokernel(InputError):  # noqa: N818 - reads as what it is
-    """The co-kernel has no such probe or option; the other steps can be measured all the same."""
+class NotOnCokernel(NotHere):
+    """The co-kernel has no such probe or option."""
+
+    status = EXIT_INPUT
 
 
 class Progress(Protocol):

@@ -16,7 +16,7 @@ from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.model import DeploymentReport, LeftOut, Mark, Severity, Step, StepKey
 from rtgauge.runner.context import RunContext
 from rtgauge.runner.rtai_programs import measuring_module, modules_of
-from rtgauge.runner.tracing import CannotTrace, prepare_explain, prepare_tracing
+from rtgauge.runner.tracing import prepare_explain, prepare_tracing
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import (
     WHY,
@@ -45,15 +45,8 @@ MAX_PRIORITY = 99
 
 def left_out(name: str, cause: Cannot | Refused) -> LeftOut:
     """The deployment `name`, or what else a step needs to be set, that this machine cannot take."""
-    if isinstance(cause, NoModules):
-        return LeftOut(what="kernel modules", reason=cause.reason, remedy=cause.remedy)
-    if isinstance(cause, CannotTrace):
-        return LeftOut(what=cause.what, reason=str(cause), remedy=cause.remedy)
-    return LeftOut(
-        what=f"deployment {name}",
-        reason=cause.reason if isinstance(cause, Cannot) else str(cause),
-        remedy=cause.remedy,
-    )
+    what = None if isinstance(cause, Cannot) else cause.what
+    return LeftOut(what=what or f"deployment {name}", reason=cause.reason, remedy=cause.remedy)
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:

@@ -50,19 +50,14 @@ FRAME = b'{"type":"frame",'
 """How those of frames begin, which are not kept."""
 OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symbols",')
 """Those that go to the step's moments, and are in no copy of the stream."""
-NOT_HERE = ("placement", "method")
-"""The engine's codes for what this machine lacks (docs/formats/stream.md)."""
-NOT_ON_COKERNEL = "runtime"
-"""That for what a co-kernel lacks."""
 
 
 def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
     """The error of an engine on the target as an exception to raise."""
     message = explain(error, target.read)
-    if error.code in NOT_HERE:
-        return NotHere(message)
-    if error.code == NOT_ON_COKERNEL:
-        return NotOnCokernel(message)
+    what, remedy = error.detail.get("what"), error.detail.get("remedy")
+    if isinstance(what, str) and isinstance(remedy, str):
+        return (NotOnCokernel if error.status == EXIT_INPUT else NotHere)(what, message, remedy)
     return InputError(message) if error.status == EXIT_INPUT else MeasureError(message)
 
 

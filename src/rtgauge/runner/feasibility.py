@@ -89,17 +89,13 @@ def accepted_steps(
                 arming_s.append(time.monotonic() - began_s)
             except NoModules as error:
                 refused[kind] = left_out(key.deployment, error)
-            except NotHere as error:
-                reason, _, remedy = str(error).partition("; ")
-                refused[kind] = LeftOut(
-                    what=f"{key.probe}, {reason.partition(':')[0]}",
-                    reason=reason.partition(": ")[2] or reason,
-                    remedy=remedy,
-                )
             except NotOnCokernel as error:
                 not_on_cokernel = not_on_cokernel or error
-                reason, _, remedy = str(error).partition("; ")
-                refused[kind] = LeftOut(what=key.probe, reason=reason, remedy=remedy)
+                refused[kind] = LeftOut(what=key.probe, reason=error.reason, remedy=error.remedy)
+            except NotHere as error:
+                refused[kind] = LeftOut(
+                    what=f"{key.probe}, {error.what}", reason=error.reason, remedy=error.remedy
+                )
             except RtgaugeError as error:
                 raise _naming_target(error, context.target.name) from None
     accepted = [key for key in steps if refused.get(f"{key.probe} {key.parameters}") is None]
@@ -204,7 +200,7 @@ def _arm(key: StepKey, context: RunContext, arguments: Sequence[str]) -> None:
 
 def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
     """The error with the name of its machine, where that is not this one."""
-    return error if name == LOCAL or name in str(error) else type(error)(f"{name}: {error}", error.status)
+    return error if name == LOCAL or name in str(error) else error.reword(f"{name}: {error}")
 
 
 def on_target(missing: LeftOut, name: str, targets: Mapping[str, Target]) -> LeftOut:

@@ -135,7 +135,7 @@ def start_load(key: StepKey, context: RunContext, folder: Path, expected_s: floa
         if load is not None:
             load.stop()
         if isinstance(error, MeasureError):
-            raise LoadFailed(str(error)) from None
+            raise LoadFailed(key.load, str(error)) from None
         raise
     return load
 

@@ -41,7 +41,7 @@ def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator
     except KeyboardInterrupt:
         raise RtgaugeError(f"stopped at once{how}", EXIT_INTERRUPTED) from None
     except RtgaugeError as error:
-        raise type(error)(f"{error}{how}", error.status) from None
+        raise error.reword(f"{error}{how}") from None
 
 
 def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
@@ -137,11 +137,7 @@ def _measure(
             _leave_out(
                 writer,
                 on_target(
-                    LeftOut(
-                        what=f"load {key.load}",
-                        reason=str(error).removeprefix(f"load {key.load}: "),
-                        remedy=how,
-                    ),
+                    LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how),
                     context.target.name,
                     targets,
                 ),

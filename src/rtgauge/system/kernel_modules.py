@@ -57,9 +57,10 @@ exit $status
 class NoModules(Refused):
     """This kernel does not get the modules: why, and the way out."""
 
+    what = "kernel modules"
+
     def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"{reason}; {remedy}")
-        self.reason = reason
+        super().__init__(reason, f"{reason}; {remedy}")
         self.remedy = remedy
 
 

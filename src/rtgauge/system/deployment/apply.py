@@ -38,7 +38,13 @@ WHY = {
 class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
     """The machine refused an essential setting of the deployment. Everything was restored."""
 
+    what: str | None = None
+    """What the machine cannot take; None: the deployment itself."""
     remedy = "see which setting it refuses: rtgauge deploy show"
+
+    def __init__(self, reason: str, message: str | None = None) -> None:
+        super().__init__(message or reason)
+        self.reason = reason
 
 
 @dataclass
