@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
+
+A pair is one run or boot of each side. The order within a pair is random, and balanced over each six pairs.
+The test is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and
+slow boots widen the spread instead of shifting the mean. The error of the whole decision is spent look by
+look (Lan and DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes
+a bound of Student's t by its nominal level (Pocock 1977). `bench/gate_simulation.py` measures what is kept.
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.analysis.newton import root
+from rtgauge.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Doubles = npt.NDArray[np.float64]
+
+ALARM = 0.0015
+"""The chance of a false alarm over all looks of one decision (one-sided): for independent runs, so that it
+stays below 1 in 500 under drift too.
+"""
+OVERLOOK = 0.01
+"""The chance of letting a change of the wanted size pass, over all looks of one decision (one-sided)."""
+BLOCK = 6
+"""Pairs between two looks, and pairs over which the order is balanced: fewer show no change at this level."""
+MOST_PAIRS = 198
+MOST_LOG_RATIO = 100.0
+"""Of one pair: e^100 is beyond any clock."""
+
+
+class Outcome(enum.StrEnum):
+    """What the pairs show so far."""
+
+    WORSE = "worse"
+    PASS = "pass"  # noqa: S105 - no password
+    GO_ON = "go on"
+    CANNOT_TELL = "cannot tell"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision, and what it rests on. Changes are relative: 0.1 is 10 % more than the baseline.
+
+    `low`, `high`: the interval covers the change at 95 % over all looks together; None below two pairs.
+    `spread`: the standard deviation of the runs of one side, relative, as the pairs show it.
+    """
+
+    outcome: Outcome
+    pairs: int
+    change: float
+    low: float | None
+    high: float | None
+    spread: float | None
+
+
+def pair_orders(pairs: int, generator: np.random.Generator) -> list[bool]:
+    """For each pair whether the baseline runs first: at random, each order equally often in each BLOCK."""
+    blocks = np.tile(np.arange(BLOCK) % 2 == 0, (-(-pairs // BLOCK), 1))
+    return generator.permuted(blocks, axis=1).ravel()[:pairs].tolist()
+
+
+def looks(max_pairs: int) -> tuple[int, ...]:
+    """After how many pairs it is decided whether to go on; the last is `max_pairs`.
+
+    Raises InputError if there are too few pairs to show anything, or more than MOST_PAIRS.
+    """
+    if not BLOCK <= max_pairs <= MOST_PAIRS:
+        raise InputError(
+            f"a gate needs {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}: "
+            "fewer cannot show a change at one false alarm in 500"
+        )
+    return (*range(BLOCK, max_pairs, BLOCK), max_pairs)
+
+
+@cache
+def levels(max_pairs: int, error: float) -> tuple[float, ...]:
+    """The nominal one-sided level of each look; together the looks have this error."""
+    from scipy.special import ndtr
+
+    fractions = np.array(looks(max_pairs)) / max_pairs
+    spent = np.diff(error * fractions, prepend=0.0)
+    return tuple(ndtr(-_bounds(fractions, spent)).tolist())
+
+
+def decide(log_ratios: Sequence[float], *, larger_than: float, max_pairs: int) -> Decision:
+    """Decide from the pairs so far.
+
+    `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; the first `max_pairs`
+    count. `larger_than`: the change that matters, 0.1 for 10 %. A smaller change passes even if it is
+    significant. Raises InputError for values that are not
+    finite or beyond MOST_LOG_RATIO.
+    """
+    values = np.asarray(log_ratios, dtype=np.float64)
+    if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
+        raise InputError("a gate needs positive finite values on both sides, and a change above 0")
+    wanted = math.log1p(larger_than)
+    planned = looks(max_pairs)
+    alarm, overlook = _critical(max_pairs, ALARM), _critical(max_pairs, OVERLOOK)
+    outcome, seen = Outcome.GO_ON, min(len(values), max_pairs)
+    for look, pairs in enumerate(planned):
+        if pairs > seen:
+            break
+        mean, error = _mean_and_error(values[:pairs])
+        if _beyond(wanted - mean, overlook[look] * error):
+            outcome, seen = Outcome.PASS, pairs
+            break
+        if _beyond(mean, alarm[look] * error):
+            outcome, seen = Outcome.WORSE, pairs
+            break
+        if pairs == planned[-1]:
+            outcome = Outcome.CANNOT_TELL
+    return _decision(outcome, values[:seen], max_pairs)
+
+
+def detectable(spread: float, pairs: int) -> float:
+    """The least relative change that a gate of so many pairs finds with 90 %.
+
+    `spread`: standard deviation of the runs of one side, relative.
+    """
+
+    def short_of_power(ratio: float) -> float:
+        return _power(ratio, pairs) - 0.9
+
+    highest = 4 * _critical(pairs, ALARM)[-1]
+    ratio = root(
+        short_of_power, (0.0, short_of_power(0.0)), (highest, short_of_power(highest)), tolerance=1e-6
+    )
+    return math.expm1(ratio * math.sqrt(2 / pairs) * spread)
+
+
+def pairs_needed(spread: float, larger_than: float) -> int | None:
+    """How many pairs, in whole blocks, find a change of this size with 90 %; None if MOST_PAIRS do not."""
+
+    def found(pairs: int) -> bool:
+        error = math.sqrt(2 / pairs) * spread
+        return error == 0 or _power(math.log1p(larger_than) / error, pairs) >= 0.9
+
+    counts = range(BLOCK, MOST_PAIRS + 1, BLOCK)
+    first = bisect.bisect_left(counts, True, key=found)
+    return counts[first] if first < len(counts) else None
+
+
+def _power(ratio: float, pairs: int) -> float:
+    """The chance that the last look sees a mean of `ratio` standard errors; earlier looks only add to it."""
+    from scipy.special import nctdtr
+
+    return 1 - float(nctdtr(pairs - 1, ratio, _critical(pairs, ALARM)[-1]))
+
+
+@cache
+def _critical(max_pairs: int, error: float) -> tuple[float, ...]:
+    """The bound of Student's t at each look."""
+    from scipy.special import stdtrit
+
+    numbers = zip(levels(max_pairs, error), looks(max_pairs), strict=True)
+    return tuple(-float(stdtrit(pairs - 1, level)) for level, pairs in numbers)
+
+
+def _relative(log_ratio: float) -> float:
+    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
+
+
+def _beyond(mean: float, bound: float) -> bool:
+    return mean > bound and mean > 0
+
+
+def _mean_and_error(values: Doubles) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
+    if len(values) < 2:
+        change = _relative(float(values[0])) if len(values) else 0.0
+        return Decision(outcome, len(values), change, None, None, None)
+    from scipy.special import stdtrit
+
+    mean, error = _mean_and_error(values)
+    # Each look takes its share of the 5 %, so that the interval holds whenever the decision falls.
+    half = -error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs))))
+    spread = float(values.std(ddof=1) / math.sqrt(2))
+    return Decision(
+        outcome, len(values), _relative(mean), _relative(mean - half), _relative(mean + half), spread
+    )
+
+
+GRID = 601
+"""Points of the density; odd, as Simpson's rule needs it."""
+
+
+def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
+    """The bounds of a standardised Brownian motion at these times which it first exceeds with these chances.
+
+    From the density of the paths that have not yet exceeded one (Armitage, McPherson and Rowe 1969).
+    """
+    from scipy.special import ndtr
+
+    bounds: list[float] = []
+    points, mass, before = np.zeros(1), np.ones(1), 0.0
+    for time, chance in zip(fractions.tolist(), spent.tolist(), strict=True):
+        step, widest = math.sqrt(time - before), 9 * math.sqrt(time)
+
+        def left_over(
+            bound: float,
+            step: float = step,
+            points: Doubles = points,
+            mass: Doubles = mass,
+            chance: float = chance,
+        ) -> float:
+            return float(mass @ ndtr((points - bound) / step)) - chance
+
+        bound = root(left_over, (0.0, left_over(0.0)), (widest, -chance), tolerance=1e-9)
+        after = np.linspace(-widest, bound, GRID)
+        density = (
+            np.exp(-0.5 * ((after[:, None] - points) / step) ** 2) @ mass / (step * math.sqrt(2 * math.pi))
+        )
+        simpson = np.where(np.arange(GRID) % 2, 4.0, 2.0)
+        simpson[[0, -1]] = 1.0
+        points, mass, before = after, density * simpson * (after[1] - after[0]) / 3, time
+        bounds.append(bound / math.sqrt(time))
+    return np.array(bounds)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""The decision of a gate: its error over all looks against an independent integration, its outcomes, and small
+simulations with a fixed seed; `bench/gate_simulation.py` has the large ones.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal, norm
+
+from rtgauge.analysis.gate import (
+    ALARM,
+    BLOCK,
+    MOST_PAIRS,
+    OVERLOOK,
+    Outcome,
+    decide,
+    detectable,
+    levels,
+    looks,
+    pair_orders,
+    pairs_needed,
+)
+from rtgauge.errors import InputError
+
+
+@pytest.mark.parametrize("error", [ALARM, OVERLOOK, 0.05])
+@pytest.mark.parametrize("pairs", [6, 12, 15, 24])
+def test_the_looks_together_have_the_error_that_they_may_have(pairs: int, error: float) -> None:
+    times = np.array(looks(pairs)) / pairs
+    bounds = norm.isf(levels(pairs, error))
+    correlation = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    normal = multivariate_normal(
+        np.zeros(len(times)), correlation, abseps=1e-9, releps=1e-9, maxpts=2_000_000
+    )
+    assert 1 - float(normal.cdf(bounds)) == pytest.approx(error, rel=2e-3)
+
+
+def test_the_error_is_spent_in_proportion_to_the_pairs() -> None:
+    assert levels(12, ALARM)[0] == pytest.approx(ALARM / 2)
+    assert levels(6, ALARM) == (pytest.approx(ALARM),)
+
+
+def test_each_order_comes_equally_often_in_each_block() -> None:
+    orders = pair_orders(20, np.random.default_rng(1))
+    assert len(orders) == 20
+    assert [sum(orders[first : first + BLOCK]) for first in (0, 6, 12)] == [3, 3, 3]
+    assert orders != pair_orders(20, np.random.default_rng(2))
+
+
+def log_ratios(change: float, spread: float, pairs: int = 12, seed: int = 1) -> list[float]:
+    generator = np.random.default_rng(seed)
+    noise = generator.normal(0, spread * math.sqrt(2), pairs)
+    return (math.log1p(change) + noise - noise.mean()).tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "spread", "outcome"),
+    [
+        (0.10, 0.02, Outcome.WORSE),
+        (0.50, 0.04, Outcome.WORSE),
+        (0.00, 0.02, Outcome.PASS),
+        (-0.30, 0.02, Outcome.PASS),
+        (0.05, 0.10, Outcome.CANNOT_TELL),
+        (0.00, 0.00, Outcome.PASS),
+        (0.20, 0.00, Outcome.WORSE),
+    ],
+)
+def test_an_outcome(change: float, spread: float, outcome: Outcome) -> None:
+    decision = decide(log_ratios(change, spread), larger_than=0.1, max_pairs=12)
+    assert decision.outcome is outcome
+    assert decision.low is not None
+    assert decision.high is not None
+    assert decision.low <= decision.change <= decision.high
+
+
+def test_a_significant_change_below_the_wanted_one_passes() -> None:
+    decision = decide(log_ratios(0.03, 0.005), larger_than=0.1, max_pairs=12)
+    assert decision.outcome is Outcome.PASS
+    assert decision.low is not None
+    assert decision.low > 0
+
+
+def test_it_goes_on_between_looks_and_stops_at_the_first_that_shows_enough() -> None:
+    values = log_ratios(0.5, 0.02)
+    assert [decide(values[:pairs], larger_than=0.1, max_pairs=12).outcome for pairs in range(6)] == [
+        "go on"
+    ] * 6
+    decided = decide(values, larger_than=0.1, max_pairs=12)
+    assert (decided.outcome, decided.pairs) == (Outcome.WORSE, 6)
+    wide = log_ratios(0.05, 0.1)
+    assert decide(wide[:11], larger_than=0.1, max_pairs=12).outcome is Outcome.GO_ON
+
+
+def test_no_pair_and_one_pair_have_no_interval() -> None:
+    assert decide([], larger_than=0.1, max_pairs=6).low is None
+    one = decide([math.log(1.2)], larger_than=0.1, max_pairs=6)
+    assert (one.change, one.low, one.spread) == (pytest.approx(0.2), None, None)
+
+
+@pytest.mark.parametrize("pairs", [-1, 0, 5, MOST_PAIRS + 1])
+def test_a_gate_of_too_few_or_too_many_pairs_is_refused(pairs: int) -> None:
+    with pytest.raises(InputError, match="needs 6 to"):
+        decide([0.1], larger_than=0.1, max_pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("values", "larger_than"), [([math.nan], 0.1), ([-math.inf], 0.1), ([101.0], 0.1), ([0.0], 0.0)]
+)
+def test_values_that_are_no_numbers_are_refused(values: list[float], larger_than: float) -> None:
+    with pytest.raises(InputError):
+        decide(values, larger_than=larger_than, max_pairs=6)
+
+
+def test_what_can_be_found_agrees_with_what_is_needed() -> None:
+    assert pairs_needed(0.04, 0.1) == 12
+    assert detectable(0.04, 12) == pytest.approx(0.1, rel=0.05)
+    assert pairs_needed(0.0, 0.1) == BLOCK
+    assert pairs_needed(5.0, 0.01) is None
+
+
+def simulated(boots: np.ndarray, change: float, seed: int) -> dict[str, int]:
+    """The outcomes of gates of 12 pairs: a gate a row, 24 log values in the order of measurement."""
+    generator = np.random.default_rng(seed)
+    outcomes: dict[str, int] = dict.fromkeys(Outcome, 0)
+    for row in boots.reshape(len(boots), -1, 2):
+        first = np.array(pair_orders(len(row), generator))
+        ratios = np.where(first, row[:, 1] - row[:, 0], row[:, 0] - row[:, 1]) + math.log1p(change)
+        outcomes[decide(ratios.tolist(), larger_than=0.1, max_pairs=12).outcome] += 1
+    return outcomes
+
+
+def drawn(kind: str, spread: float, gates: int = 1_500) -> np.ndarray:
+    generator = np.random.default_rng(3)
+    boots = generator.normal(0, spread, (gates, 24))
+    if kind == "drift":
+        for boot in range(1, 24):
+            boots[:, boot] = 0.5 * boots[:, boot - 1] + math.sqrt(0.75) * boots[:, boot]
+    if kind == "slow boots":
+        boots += math.log(1.5) * (generator.random(boots.shape) < 0.15)
+    if kind == "heavy tails":
+        boots = generator.standard_t(3, boots.shape) * spread / math.sqrt(3)
+    return boots
+
+
+@pytest.mark.parametrize("kind", ["independent", "drift", "slow boots", "heavy tails"])
+def test_like_with_like_is_hardly_ever_worse(kind: str) -> None:
+    # 1 in 500 of 1,500 is 3; more than 9 come once in a thousand times then.
+    assert simulated(drawn(kind, 0.08), 0.0, 4)["worse"] <= 9
+
+
+def test_ten_percent_are_found_in_nine_of_ten() -> None:
+    assert simulated(drawn("independent", 0.04), 0.1, 4)["worse"] >= 0.88 * 1_500
+
+
+@given(st.lists(st.floats(-100, 100), max_size=40), st.floats(1e-9, 1e6), st.integers(6, 30))
+def test_any_numbers_lead_to_a_decision(values: list[float], larger_than: float, max_pairs: int) -> None:
+    decision = decide(values, larger_than=larger_than, max_pairs=max_pairs)
+    assert decision.pairs <= max_pairs
+    assert (decision.outcome is Outcome.GO_ON) <= (len(values) < max_pairs)
