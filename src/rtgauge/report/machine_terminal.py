@@ -236,6 +236,7 @@ def groups(facts: Mapping[str, Any]) -> Iterator[tuple[str, Rows]]:
         "Machine",
         [
             *rows,
+            *((f"Identity {name.lower()}", text) for name, text in _simple(_map(facts, "identity"))),
             *_simple(_map(facts, "machine")),
             ("Steal since boot", _with_unit(facts.get("steal_ns_since_boot"), "ns")),
         ],

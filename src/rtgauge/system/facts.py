@@ -10,7 +10,18 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system import cpus, firmware, interrupts, kernel, rt_core, scheduling, threads, topology, virtual
+from rtgauge.system import (
+    cpus,
+    firmware,
+    identity,
+    interrupts,
+    kernel,
+    rt_core,
+    scheduling,
+    threads,
+    topology,
+    virtual,
+)
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import UNKNOWN, Files, chosen, known
@@ -48,7 +59,11 @@ FACT_PATHS: list[str] = list(
             *scheduling.PATHS,
             *MEMORY_PATHS.values(),
             TIMER_LIST,
-            *(path for part in (topology, interrupts, threads, firmware, rt_core) for path in part.PATHS),
+            *(
+                path
+                for part in (topology, interrupts, threads, firmware, rt_core, identity)
+                for path in part.PATHS
+            ),
         ]
     )
 )
@@ -125,6 +140,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
         "host": known(read.text("/proc/sys/kernel/hostname")),
         "os": known(pretty_name(read)),
         "boot_id": known(boot_id),
+        "identity": identity.facts(read),
         "kernel": kernel.facts(read, hello) | {"extension": rt_core.facts(read)},
         "cpu": processors,
         "deployment": recognise(processors, find_held(files, boot_id)),
