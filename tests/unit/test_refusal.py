@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from rtgauge.record.stream import ErrorLine
 from rtgauge.runner.context import LoadFailed, NotHere, NotOnCokernel
 from rtgauge.runner.engine_stream import as_exception
 from rtgauge.runner.refusal import explain
-from rtgauge.target.local import LocalTarget
 
 V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
 PRIORITY = {
@@ -123,12 +123,12 @@ def lacks(status: int, reason: str) -> ErrorLine:
 def test_what_the_engine_lacks_comes_in_fields() -> None:
     """Whatever separators a reason has: nothing is read back from a message."""
     reason = "there is no mqueue here: it says; well, no"
-    error = as_exception(lacks(3, reason), LocalTarget())
+    error = as_exception(lacks(3, reason), cast("Any", SimpleNamespace(read=dict)))
     assert isinstance(error, NotHere)
     assert (error.what, error.reason, error.remedy) == ("mqueue", reason, "choose another --path")
     assert str(error) == f"{reason}; choose another --path"
     assert error.status == 3
-    refused = as_exception(lacks(2, reason), LocalTarget())
+    refused = as_exception(lacks(2, reason), cast("Any", SimpleNamespace(read=dict)))
     assert isinstance(refused, NotOnCokernel)
     assert refused.status == 2
 
