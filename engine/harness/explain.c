@@ -10,6 +10,7 @@
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/explain_cost.h"
+#include "harness/quota.h"
 #include "harness/steal.h"
 #include "rt/clock.h"
 #include "rt/memory.h"
@@ -266,6 +267,7 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 		return;
 	if (!explain.who(s, &candidate.who))
 		return;
+	quota_follow(candidate.who.tid);
 	if (!s->measuring) {
 		explain_cost_sample(time_ns, value_ns);
 		return;
@@ -499,6 +501,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "copy_ns", copy_ns);
 	if (explain.steals)
 		steal_write("steal_ms", j);
+	quota_write("throttled", c->who.tid, c->release_ns, j);
 	write_held(&c->who, j);
 	write_lost(c, pages, count, j);
 	write_all_pages(c, pages, count, j);
@@ -533,6 +536,7 @@ void explain_take(struct json *j)
 	explain_cost_turn();
 	if (explain.steals)
 		steal_look();
+	quota_look(clock_now_ns(CLOCK_MONOTONIC));
 	apply_budget();
 	if (!explain.candidate_count)
 		return;
@@ -585,6 +589,7 @@ void explain_end(struct json *j)
 	ring_copy_close();
 	close(explain.instance);
 	steal_close();
+	quota_close();
 	explain_cost_write(j);
 	write_symbols(j);
 	stream_result(j, "explain");

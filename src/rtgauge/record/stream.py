@@ -197,6 +197,15 @@ class HeldSleep(BaseModel):
     call: str = Field(description="the system call in which it was; empty: in none")
 
 
+class ThrottledGroup(BaseModel):
+    """A control group that had used up its CPU quota, by the counters in its cpu.stat."""
+
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+    group: str
+    times: int = Field(description="periods in which it was throttled")
+    ns: int = Field(description="for how long, all CPUs together")
+
+
 class MomentLine(Line):
     """What the kernel did around a latency."""
 
@@ -217,6 +226,10 @@ class MomentLine(Line):
     held: list[HeldSleep] = Field(
         default_factory=list[HeldSleep],
         description="of `watch`: sleeps within it that do not end an activation",
+    )
+    throttled: list[ThrottledGroup] = Field(
+        default_factory=list[ThrottledGroup],
+        description="control groups of the thread that were throttled since the look before the release",
     )
     lost: dict[str, int] = Field(
         description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rtgauge.explain.analysis.cpu_quota import FAIR, CpuQuota, cpu_quota
 from rtgauge.explain.analysis.lock_chain import (
     IN_INTERRUPT,
     Link,
@@ -39,8 +40,8 @@ has a time of its own.
 """
 LEAST_STEAL_NS = 5_000_000
 """Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
-FAIR, LOWEST = 100, 139
-"""Priorities from here on are of fair tasks, which take turns: none of them goes before another."""
+LOWEST = 139
+"""From FAIR to here are the priorities of fair tasks, which take turns: none goes before another."""
 DEADLINE_BUDGET = "its deadline's budget"
 LONGEST_SWITCH_NS = 10_000
 """A lower task that is left within this time was being switched away from; longer, it could not be preempted.
@@ -70,6 +71,7 @@ class Kind(StrEnum):
     TASK = "task"
     PREEMPTION_OFF = "preemption off"
     THROTTLED = "throttling"
+    QUOTA = "CPU quota"
     WAKER = "waker"
     WAKEUP = "wake-up"
     REMOTE_WAKEUP = "wake-up on another CPU"
@@ -171,6 +173,7 @@ class _Scene:
     timelines: dict[int, CpuTimeline]
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
+    quota: CpuQuota
     changed_priorities: dict[int, int]
     """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs
     is in no other event.
@@ -200,6 +203,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         lines,
         LateTimers.of(table),
         _passed_over(moment, path),
+        cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns))),
         _last_priorities(moment),
         traced,
         missed,
@@ -251,6 +255,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
             f"the kernel did not trace each switch: {either_ns / 1000:,.3f} us belong to one task "
             "or the other"
         )
+    if scene.quota.doubt:
+        doubts.append(scene.quota.doubt)
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
@@ -294,6 +300,7 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
         moment=moment,
         path=link.path,
         throttled_ns=_passed_over(moment, link.path),
+        quota=CpuQuota(),
         changed_priorities=_last_priorities(moment),
     )
 
@@ -331,7 +338,7 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
         if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)
     ]
     gaps = [(gap.after_ns, gap.until_ns) for gap in scene.missed if gap.cpu == piece.cpu]
-    bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps]
+    bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps, *scene.quota.spans]
     edges = {
         time
         for bound in bounds
@@ -416,6 +423,8 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     """The parts of one span: one, or three where the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
+    if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
+        return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]
     either = _either(scene, piece, span)
     if either is not None:
         return [Part(either, span.end_ns - span.start_ns)]

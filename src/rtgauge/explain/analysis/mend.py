@@ -56,6 +56,10 @@ OF_PROGRAM = {
     Kind.FAULT_OR_OWN: FAULTS,
     Kind.LOCK_OWNER: INHERIT,
     Kind.OWNER_ASLEEP: INHERIT,
+    Kind.QUOTA: (
+        "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
+        "cpu.cfs_burst_us), or move the thread to another control group"
+    ),
     Kind.STOPPED: "find out who stops it: a shell, a debugger, a checkpoint",
 }
 

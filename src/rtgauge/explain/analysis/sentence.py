@@ -52,6 +52,8 @@ def culprit_name(culprit: Culprit) -> str:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
             return culprit.mechanism or "throttling or a server of lower tasks"
+        case Kind.QUOTA:
+            return f"CPU quota of {name}"
         case Kind.WAKER:
             return f"waker {name}"
         case Kind.OWN:
@@ -122,6 +124,8 @@ def part_words(part: Part) -> str:
                 f"{who} while the thread was ready: "
                 f"{culprit.mechanism or 'throttling, or a server of lower tasks'}"
             )
+        case Kind.QUOTA:
+            return f"the CPU quota of its control group {culprit.name} was used up"
         case Kind.STEAL:
             return f"the hypervisor did not run the CPU: the guest's kernel counted steal{_on(part)}"
         case Kind.FAULT_OR_OWN:

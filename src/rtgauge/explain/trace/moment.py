@@ -19,6 +19,17 @@ _NUMBERS = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "series", "th
 
 
 @dataclass(frozen=True)
+class Throttled:
+    """What the kernel counted of a control group that had used up its CPU quota: in how many periods, and for
+    how long.
+    """
+
+    group: str
+    times: int
+    ns: int
+
+
+@dataclass(frozen=True)
 class Moment:
     """One latency of the thread `thread` (its tid): released at `release_ns`, measured at `end_ns` on `cpu`;
     times by the events' clock, CLOCK_MONOTONIC.
@@ -44,6 +55,8 @@ class Moment:
     """(since when, system call) of the thread's sleeps within it that no other thread's doing ends; the call
     is empty if it was in none.
     """
+    throttled: tuple[Throttled, ...] = ()
+    """The thread's control groups that had used up their CPU quota since a little before the release."""
 
     @property
     def is_blocked(self) -> bool:
@@ -87,6 +100,7 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         left_out,
         stolen,
         _held(document.get("held")),
+        _throttled(document.get("throttled")),
     )
 
 
@@ -95,6 +109,21 @@ def _held(document: object) -> tuple[tuple[int, str], ...]:
     entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
     pairs = [(entry.get("since_ns"), entry.get("call")) for entry in entries]
     return tuple((since, call) for since, call in pairs if isinstance(since, int) and isinstance(call, str))
+
+
+def _throttled(document: object) -> tuple[Throttled, ...]:
+    listed = cast("list[object]", document) if isinstance(document, list) else []
+    entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
+    known = [(entry.get("group"), entry.get("times"), entry.get("ns")) for entry in entries]
+    return tuple(
+        Throttled(group, times, ns)
+        for group, times, ns in known
+        if isinstance(group, str)
+        and type(times) is int
+        and type(ns) is int
+        and times > 0
+        and 0 < ns < LONGEST_NS
+    )
 
 
 def _left_out(cpus: object) -> tuple[int, ...]:

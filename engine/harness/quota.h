@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long CPU quotas throttled the control groups of explained threads, by the kernel's counters in cpu.stat
+ * (Documentation/scheduler/sched-bwc.rst); no tracepoint tells it. Both versions of control groups. The
+ * kernel adds the time of a throttling when it ends, one for each CPU.
+ */
+#ifndef RTGAUGE_QUOTA_H
+#define RTGAUGE_QUOTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/json.h"
+
+struct quota_counts {
+	int64_t times, ns; /* periods in which it was throttled; for how long */
+};
+
+/* Reads the text of a cpu.stat; false: it does not tell. */
+bool quota_parse(const char *text, struct quota_counts *counts);
+
+/* Follows the groups of a thread from now on. */
+void quota_follow(pid_t tid);
+
+/* Reads the counters of all groups that are followed. */
+void quota_look(int64_t now_ns);
+
+/* An array: the groups of a thread that were throttled from the last look before from_ns to the last look. */
+void quota_write(const char *key, pid_t tid, int64_t from_ns, struct json *j);
+
+void quota_close(void);
+
+#endif

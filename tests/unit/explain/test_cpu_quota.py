@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""A thread whose control group used up its CPU quota: the kernel counts the time, and does not trace it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.culprits import ranked_culprits
+from rtgauge.explain.analysis.mend import mend_of
+from rtgauge.explain.analysis.sentence import culprit_name, sentence
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.moment import Throttled
+from tests.unit.explain.made_events import IDLE, MINE, THREAD, Story
+
+GROUP = "/sys/fs/cgroup/app"
+FAIR_ME = ("measured", THREAD, 120)
+OTHER = ("other", 300, 120)
+
+
+def response(*waits_us: float, other: tuple[str, int, int], priority: int = 120) -> tuple[Story, float]:
+    """A response in which the thread runs 100 us, waits while `other` has its CPU, and so on; and how long
+    it is.
+    """
+    me = ("measured", THREAD, priority)
+    story = Story().switch(-500, 1, me, IDLE, state=1).timer(2, 1).switch(8, 1, IDLE, me)
+    now = 108.0
+    for wait_us in waits_us:
+        story.switch(now, 1, me, other).switch(now + wait_us, 1, other, me)
+        now += wait_us + 100
+    return story, now
+
+
+def explained(story: Story, latency_us: float, times: int, throttled_us: float) -> Explanation:
+    moment = story.moment(latency_us)
+    throttled = (Throttled(GROUP, times, round(throttled_us * 1000)),) if times else ()
+    explanation = explain(replace(moment, throttled=throttled), Symbols((), ()))
+    assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    return explanation
+
+
+def of_kind(explanation: Explanation, kind: Kind) -> float:
+    """In us."""
+    return sum(part.ns for part in explanation.parts if part.culprit.kind is kind) / 1000
+
+
+@pytest.mark.parametrize("other", [OTHER, IDLE])
+def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str, int, int]) -> None:
+    explanation = explained(*response(900, 30_000, other=other), times=1, throttled_us=25_000)
+    assert culprit_name(explanation.main.culprit) == f"CPU quota of {GROUP}"
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(25_000)
+    assert not explanation.doubts
+    assert f"25,000.000 us the CPU quota of its control group {GROUP} was used up" in sentence(explanation)
+    mend = mend_of(ranked_culprits([explanation])[0], {})
+    assert mend is not None
+    assert "raise the quota" in mend.what
+
+
+def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None:
+    explanation = explained(*response(900, 1_000, 30_000, other=OTHER), times=2, throttled_us=30_500)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(30_500)
+    (doubt,) = explanation.doubts
+    assert doubt.startswith(f"the kernel counts how long {GROUP} was throttled, 30,500.000 us, but not when")
+
+
+def test_time_that_is_as_long_as_all_waits_is_certain() -> None:
+    explanation = explained(*response(10_000, 30_000, other=OTHER), times=2, throttled_us=39_998)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(39_998)
+    assert not explanation.doubts
+
+
+def test_a_throttling_longer_than_every_wait_leaves_a_doubt() -> None:
+    explanation = explained(*response(900, other=OTHER), times=1, throttled_us=25_000)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(900)
+    assert explanation.doubts
+
+
+@pytest.mark.parametrize(("times", "priority"), [(0, 120), (1, MINE)])
+def test_no_quota_is_named_if_nothing_was_throttled_or_the_thread_is_real_time(
+    times: int, priority: int
+) -> None:
+    story, latency_us = response(30_000, other=OTHER, priority=priority)
+    explanation = explained(story, latency_us, times=times, throttled_us=25_000)
+    assert of_kind(explanation, Kind.QUOTA) == 0
+    assert not explanation.doubts
