@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/verbs.h"
 #include "rt/runtime.h"
-#include "verbs.h"
 
 static void usage(FILE *out)
 {

@@ -19,13 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/file.h"
+#include "agent/options.h"
+#include "agent/process.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "agent/options.h"
-#include "agent/file.h"
-#include "agent/process.h"
-#include "rt/clock.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 #define PIECE 4096 /* PIPE_BUF: where poll sees room, so much is written without waiting */
 #define STATUS_MAX (1 << 20)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/file.h"
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define MAGIC_V1 0x27e0eb
 #define MAGIC_V2 0x63677270

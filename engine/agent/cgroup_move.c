@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "agent/options.h"
-#include "agent/text.h"
 #include "agent/cgroup.h"
 #include "agent/file.h"
 #include "agent/journal.h"
+#include "agent/options.h"
 #include "agent/setting_group.h"
-#include "verbs.h"
+#include "agent/text.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/verbs.h"
 
 /* The journal knows this group as one that the run made. */
 static bool is_made_by(const char *dir, const char *run, const char *group)

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/cpuset.h"
-#include "agent/options.h"
 #include "agent/cgroup.h"
-#include "verbs.h"
+#include "agent/options.h"
+#include "base/cpuset.h"
+#include "base/error.h"
+#include "base/verbs.h"
 
 #define CPUS "cpus:"
 

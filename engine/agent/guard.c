@@ -14,15 +14,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/json.h"
-#include "agent/options.h"
-#include "agent/text.h"
 #include "agent/journal.h"
+#include "agent/options.h"
 #include "agent/process.h"
 #include "agent/programs.h"
 #include "agent/restore.h"
-#include "verbs.h"
+#include "agent/text.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/verbs.h"
 
 #define LOCK_DIR_MAX 1000
 

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "agent/machine_lock.h"
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define LINE_MAX_LEN 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */
 

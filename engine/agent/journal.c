@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/file.h"
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define JOURNAL_MAX (64 << 20)
 #define COMPACT_FROM (64 << 10)

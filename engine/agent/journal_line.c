@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "agent/journal.h"
 #include "agent/text.h"
+#include "base/json.h"
 
 #define STATE_AT 10 /* behind {"state":" */
 #define CRC_TAIL 18 /* ,"crc":"01234567"} */

@@ -14,9 +14,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "agent/text.h"
-#include "rt/clock.h"
+#include "base/clock.h"
+#include "base/json.h"
 
 #define RUN_DIR "/run/rtgauge"
 #define TIMES "%020" PRId64 " %020" PRId64 "\n"

@@ -3,15 +3,15 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/text.h"
 #include "agent/file.h"
+#include "agent/text.h"
 
 /* The number at the start of the text; -1: there is none, or it is too large. */
 static int64_t number(const char *text, int64_t max)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "base/options.h"
 #include "agent/process_tree.h"
+#include "base/options.h"
 
 #include <dirent.h>
 #include <signal.h>

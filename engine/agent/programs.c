@@ -12,8 +12,8 @@
 #include "agent/process_tree.h"
 #include "agent/text.h"
 #include "base/boot_id.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "rt/clock.h"
 
 #define PREFIX "program:"
 #define LOOK_NS (NS_PER_S / 50)

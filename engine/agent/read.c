@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <limits.h>
 
+#include "agent/file.h"
+#include "agent/glob.h"
+#include "agent/options.h"
+#include "agent/process.h"
+#include "agent/text.h"
 #include "base/boot_id.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "agent/options.h"
-#include "agent/text.h"
-#include "agent/glob.h"
-#include "agent/file.h"
-#include "agent/process.h"
-#include "rt/clock.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 #define FILE_MAX (1 << 20)
 #define PATTERNS_MAX (16 << 20)

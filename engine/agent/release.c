@@ -13,11 +13,11 @@
 #include "agent/machine_lock.h"
 #include "agent/options.h"
 #include "agent/process.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
-#include "rt/clock.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 #define PATIENCE_NS (15 * NS_PER_S) /* for a guard to end what it guards, or to put settings back */
 #define LOOK_NS (NS_PER_S / 20)

@@ -3,21 +3,21 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdio.h>
 
-#include "base/boot_id.h"
-#include "base/error.h"
-#include "base/json.h"
-#include "agent/options.h"
-#include "agent/text.h"
 #include "agent/journal.h"
+#include "agent/options.h"
 #include "agent/programs.h"
 #include "agent/setting.h"
 #include "agent/setting_group.h"
 #include "agent/setting_module.h"
-#include "verbs.h"
+#include "agent/text.h"
+#include "base/boot_id.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/verbs.h"
 
 struct outcome {
 	const char *action;

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/journal.h"
+#include "agent/options.h"
+#include "agent/setting.h"
+#include "agent/text.h"
 #include "base/boot_id.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "agent/options.h"
-#include "agent/text.h"
-#include "agent/journal.h"
-#include "agent/setting.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 struct item {
 	struct entry entry;

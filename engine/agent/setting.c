@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/error.h"
-#include "agent/text.h"
 #include "agent/setting.h"
+#include "agent/text.h"
+#include "base/error.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 
 #include "agent/file.h"
 #include "agent/setting_group.h"
-#include "base/cpuset.h"
 #include "agent/setting_module.h"
 #include "agent/setting_thread.h"
 #include "agent/setting_trace.h"
+#include "base/cpuset.h"
 
 bool setting_is_name(const char *path)
 {

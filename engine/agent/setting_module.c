@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define PREFIX "module:"
 #define NAME_SIZE 56	  /* the kernel's MODULE_NAME_LEN on 64-bit machines */

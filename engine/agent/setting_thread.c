@@ -9,10 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/process.h"
 #include "base/cpuset.h"
 #include "base/options.h"
-#include "agent/process.h"
-#include "rt/policy.h"
 
 #define PREFIX "thread:"
 #define RESET_ON_FORK 0x40000000
@@ -140,7 +139,7 @@ static int write_policy(pid_t tid, const char *value)
 			policy |= RESET_ON_FORK;
 		else if (*rest)
 			return EINVAL;
-		return policy_sched_setscheduler(tid, policy, &param) ? errno : 0;
+		return syscall(SYS_sched_setscheduler, tid, policy, &param) ? errno : 0;
 	}
 	return EINVAL;
 }

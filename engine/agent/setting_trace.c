@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/tracefs.h"
-#include "rt/clock.h"
 #include "trace/instance.h"
 
 #define PREFIX "trace:"

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define LINE_MAX_BYTES 64
 

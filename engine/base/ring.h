@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rt/cache_line.h"
+#include "base/cache_line.h"
 
 struct ring_indices {
 	/* the producer's */

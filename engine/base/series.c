@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt/memory.h"
-#include "rt/runtime.h"
+#include "base/memory.h"
 
 void (*series_taken)(const struct series *s, int64_t time_ns, int64_t value_ns);
 
@@ -374,14 +373,14 @@ void series_summary(const struct series *s, const struct usage *usage, struct js
 	json_close(j, '}');
 	json_open(j, "thread", '{');
 	maybe_int(j, "voluntary_switches", usage ? usage->voluntary_switches : 0,
-		  usage && !RUNTIME_IS_COKERNEL);
+		  usage && !USAGE_OF_COKERNEL);
 	maybe_int(j, "involuntary_switches", usage ? usage->involuntary_switches : 0,
-		  usage && !RUNTIME_IS_COKERNEL);
+		  usage && !USAGE_OF_COKERNEL);
 	maybe_int(j, "minor_faults", usage ? usage->minor_faults : 0, usage && usage->minor_faults >= 0);
 	maybe_int(j, "major_faults", usage ? usage->major_faults : 0, usage && usage->major_faults >= 0);
 	maybe_int(j, "run_delay_ns", usage ? usage->run_delay_ns : 0, usage && usage->run_delay_ns >= 0);
 	maybe_int(j, "cpu_ns", usage ? usage->cpu_ns : 0, usage);
-	if (RUNTIME_IS_COKERNEL) {
+	if (USAGE_OF_COKERNEL) {
 		maybe_int(j, "context_switches", usage ? usage->voluntary_switches : 0,
 			  usage && usage->voluntary_switches >= 0);
 		maybe_int(j, "mode_switches", usage ? usage->mode_switches : 0,

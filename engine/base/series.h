@@ -14,7 +14,7 @@
 
 #include "base/histogram.h"
 #include "base/json.h"
-#include "rt/usage.h"
+#include "base/usage.h"
 
 #define SERIES_OUTLIERS 20
 #define SERIES_LABELS 4

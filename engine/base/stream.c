@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/boot_id.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 static char buffer[65536];
 

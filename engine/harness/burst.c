@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "rt/cpu_holder.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "rt/usage.h"
+#include "base/memory.h"
+#include "base/usage.h"
 #include "harness/refusal.h"
+#include "rt/cpu_holder.h"
 
 #define STUCK_NS (5 * NS_PER_S)
 

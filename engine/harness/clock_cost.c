@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct clock_cost *cost)
 {

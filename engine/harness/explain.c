@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/explain_cost.h"
 #include "harness/quota.h"
 #include "harness/steal.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "trace/addresses.h"
 #include "trace/events.h"
 #include "trace/instance.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/explain_cost.h"
 
+#include "base/clock.h"
 #include "base/histogram.h"
-#include "rt/clock.h"
 
 #define STRETCHES 16
 #define MARGIN_NS (NS_PER_S / 5)   /* to switch events on for good, and for what is late */

@@ -11,17 +11,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/commands.h"
 #include "base/cpuset.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/samples_file.h"
 #include "base/stream.h"
-#include "harness/peer_process.h"
 #include "harness/clock_cost.h"
+#include "harness/peer_process.h"
 #include "harness/refusal.h"
-#include "rt/clock.h"
 #include "rt/dma_latency.h"
-#include "rt/memory.h"
 #include "rt/policy.h"
 #include "rt/runtime.h"
 #include "rt/watchdog.h"

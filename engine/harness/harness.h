@@ -16,18 +16,18 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/cache_line.h"
+#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/series.h"
+#include "base/usage.h"
 #include "harness/cpus.h"
 #include "harness/explain.h"
 #include "harness/refusal.h"
-#include "rt/cache_line.h"
-#include "rt/clock.h"
 #include "rt/deadline.h"
 #include "rt/policy.h"
-#include "rt/usage.h"
 
 /* The options that every measuring probe has, and the entries of its table that read them. */
 struct harness_options {

@@ -14,15 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "harness/refusal.h"
+#include "base/memory.h"
+#include "base/usage.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
+#include "harness/refusal.h"
 #include "rt/policy.h"
 #include "rt/runtime.h"
-#include "rt/usage.h"
 
 #define READY_NS (5 * NS_PER_S)
 #define BUSY_MAX_US 2000000UL /* so long it may run without a sleep at a real-time policy */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cpuset.h"
-#include "rt/memory.h"
+#include "base/memory.h"
 
 #define TEXT_MAX 32768 /* the CPUs come first */
 #define FIELD_STEAL 8

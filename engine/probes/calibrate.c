@@ -3,12 +3,12 @@
  * sec. 3.4). */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "harness/clock_cost.h"
-#include "rt/clock.h"
-#include "verbs.h"
 
 static const struct {
 	const char *name;

@@ -13,17 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/harness.h"
-#include "harness/cpus.h"
+#include "base/usage.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
-#include "rt/clock.h"
+#include "harness/cpus.h"
+#include "harness/harness.h"
 #include "rt/lock.h"
-#include "rt/memory.h"
-#include "rt/usage.h"
-#include "verbs.h"
 
 enum { LOW, MIDDLE, HIGH, TASKS };
 

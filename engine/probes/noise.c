@@ -6,16 +6,16 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/harness.h"
+#include "base/usage.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
-#include "rt/clock.h"
+#include "harness/harness.h"
 #include "rt/interrupts.h"
-#include "rt/memory.h"
-#include "rt/usage.h"
-#include "verbs.h"
 
 #define ROOM ((size_t)3 * 8192)
 #define READ_COST_MAX_NS 100000 /* a count of interrupts that costs more would be what is measured */

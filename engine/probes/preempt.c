@@ -10,20 +10,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/cache_line.h"
+#include "base/clock.h"
 #include "base/commands.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/harness.h"
-#include "harness/cpus.h"
+#include "base/usage.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
-#include "rt/cache_line.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
+#include "harness/cpus.h"
+#include "harness/harness.h"
 #include "rt/runtime.h"
-#include "rt/usage.h"
 #include "rt/wait.h"
-#include "verbs.h"
 
 #define WORK_NS (NS_PER_S / 20)
 #define REST_NS (NS_PER_S / 50)

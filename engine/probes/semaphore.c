@@ -15,18 +15,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cache_line.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/harness.h"
-#include "harness/cpus.h"
+#include "base/usage.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
-#include "rt/cache_line.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "rt/usage.h"
+#include "harness/cpus.h"
+#include "harness/harness.h"
 #include "rt/runtime.h"
-#include "verbs.h"
 
 #define WORK_NS (NS_PER_S / 50)
 #define REST_NS (NS_PER_S / 50)

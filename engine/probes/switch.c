@@ -7,16 +7,16 @@
  */
 #include <sched.h>
 
+#include "base/cache_line.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
-#include "harness/harness.h"
-#include "harness/cpus.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
-#include "rt/cache_line.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "verbs.h"
+#include "harness/cpus.h"
+#include "harness/harness.h"
 
 #define TASKS_MAX 64
 #define WORK_NS (NS_PER_S / 50)

@@ -11,7 +11,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "rt/cache_line.h"
+#include "base/cache_line.h"
 
 struct barrier {
 	_Alignas(CACHE_LINE) _Atomic unsigned int arrived;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 #define CANDIDATES_MAX 64
 #define LOOK_NS (NS_PER_S / 5)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rt/memory.h"
+#include "base/memory.h"
 #include "rt/runtime.h"
 
 #define TEXT_MAX ((size_t)1 << 22)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/options.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 /* A choice of an option that the co-kernel lacks, or, choice NULL, an option of text; verb NULL: of every
  * probe. A table ends with option NULL. */

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 #include "rt/runtime.h"
 
 static int make_mutex(pthread_mutex_t *mutex, int protocol, int ceiling)

@@ -5,7 +5,7 @@
  *
  * Probes call POSIX by its names: threads, semaphores, mutexes, condition variables, message queues, timerfd,
  * clock_gettime, clock_nanosleep, sched_yield. The program of a co-kernel is linked so that these names are
- * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and rt/usage.h; rt/linux/,
+ * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and base/usage.h; rt/linux/,
  * rt/cobalt/ and rt/rtai/ implement it. The ordinary engine has nothing of it in its measured paths.
  */
 #ifndef RTGAUGE_RUNTIME_H
@@ -15,9 +15,9 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/options.h"
-#include "rt/clock.h"
-#include "verbs.h"
+#include "base/verbs.h"
 
 #ifdef RTGAUGE_COKERNEL /* its name, as in --rt NAME */
 

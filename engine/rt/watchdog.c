@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
+#include "base/usage.h"
 #include "rt/deadline.h"
 #include "rt/policy.h"
-#include "rt/usage.h"
 
 #define TICK_NS (NS_PER_S / 2)
 #define DRAIN_TICKS 10

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/stream.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
 
 #define CHIPS 256

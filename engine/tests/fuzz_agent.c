@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
-#include "agent/text.h"
-#include "agent/setting.h"
 #include "agent/machine_lock.h"
 #include "agent/process.h"
+#include "agent/setting.h"
+#include "agent/text.h"
+#include "base/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

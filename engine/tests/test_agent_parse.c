@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "agent/text.h"
 #include "agent/glob.h"
 #include "agent/machine_lock.h"
 #include "agent/process.h"
+#include "agent/text.h"
+#include "base/error.h"
 #include "tests/cm.h"
 
 static void ids_and_labels(void **state)

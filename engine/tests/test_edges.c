@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "probes/periodic/edges.h"
-#include "rt/clock.h"
 #include "tests/cm.h"
 
 #define START INT64_C(77000000000)

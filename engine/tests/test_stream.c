@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "tests/check.h"
 #include "tests/cm.h"
-#include "verbs.h"
 
 PROBE("b-probe", NULL, "")
 static const struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};

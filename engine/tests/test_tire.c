@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "rt/barrier.h"
-#include "tests/cm.h"
 #include "probes/tire/solver.h"
 #include "probes/tire/threads.h"
+#include "rt/barrier.h"
+#include "tests/cm.h"
 
 /* Measuring code never gives memory back, and here one tire is made after the other. */
 const char *__asan_default_options(void);

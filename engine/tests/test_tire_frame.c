@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/commands.h"
-#include "tests/cm.h"
 #include "probes/tire/frame.h"
+#include "tests/cm.h"
 
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)

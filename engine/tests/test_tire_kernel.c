@@ -2,9 +2,9 @@
 /* The loops for every kind of processor, and the force and the move that they are made of. */
 #include <string.h>
 
+#include "probes/tire/kernel.h"
 #include "tests/check.h"
 #include "tests/cm.h"
-#include "probes/tire/kernel.h"
 
 #define COUNT 603 /* more than two blocks, and no multiple of any vector */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 #include "rt/cpu_holder.h"
 #include "rt/watchdog.h"
 #include "tests/cm.h"

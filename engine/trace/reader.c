@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/cpuset.h"
+#include "base/memory.h"
 #include "base/tracefs.h"
-#include "rt/memory.h"
 #include "trace/instance.h"
 #include "trace/page.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpuset.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
+#include "base/memory.h"
 #include "trace/instance.h"
 #include "trace/page.h"
 

@@ -6,9 +6,9 @@
 #include "harness/burst.h"
 #include "harness/cpus.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "verbs.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/verbs.h"
 
 #define ROOM 1000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "probes/periodic/edges.h"
-#include "rt/memory.h"
+#include "base/memory.h"
 #include "rt/runtime.h"
 
 #define RELEASES 32768 /* an edge is seen before so many later ones are made */

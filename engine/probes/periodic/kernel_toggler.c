@@ -2,9 +2,9 @@
 #include "probes/periodic/kernel_toggler.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/stream.h"
 #include "harness/harness.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
 
 int kernel_toggler_open(struct kernel_toggler *task, const struct path_kernel_end *end, int cpu)

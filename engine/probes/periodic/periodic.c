@@ -7,20 +7,20 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "harness/harness.h"
 #include "harness/peer_process.h"
-#include "signal/path.h"
-#include "signal/wire.h"
+#include "probes/periodic/edge_reference.h"
 #include "probes/periodic/edges.h"
 #include "probes/periodic/kernel_toggler.h"
-#include "probes/periodic/edge_reference.h"
 #include "probes/periodic/tasks.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
-#include "verbs.h"
+#include "signal/path.h"
+#include "signal/wire.h"
 
 #define LEAD_NS (NS_PER_S / 50)	      /* from `go` to the first edge: every task waits by then */
 #define KERNEL_LEAD_NS (NS_PER_S / 5) /* its module has to be started by then */

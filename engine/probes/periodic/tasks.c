@@ -6,12 +6,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/commands.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "harness/harness.h"
 #include "harness/peer_process.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "rt/wait.h"
 
 static struct toggler *toggler_of(struct harness_thread *thread)

@@ -2,9 +2,9 @@
 #include "probes/response/kernel_slave.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/stream.h"
 #include "harness/harness.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
 
 #define ENTRIES 65536

@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
 
 #define ROOM 16384

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "base/stream.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 
 #define EVENTS 65536
 #define WAITING 16384

@@ -7,23 +7,23 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
+#include "base/verbs.h"
 #include "harness/harness.h"
 #include "harness/peer_process.h"
-#include "signal/path.h"
-#include "signal/wire.h"
 #include "probes/response/kernel_slave.h"
 #include "probes/response/master.h"
 #include "probes/response/parts.h"
 #include "probes/response/response_reference.h"
 #include "probes/response/responses.h"
 #include "probes/response/slave.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "verbs.h"
+#include "signal/path.h"
+#include "signal/wire.h"
 
 #define LEAD_NS (NS_PER_S / 50)
 #define DRAIN_MAX_NS (NS_PER_S / 20)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/response_reference.h"
 
-#include "rt/clock.h"
-#include "rt/memory.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "signal/wire.h"
 
 #define WAITING 65536

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/responses.h"
 
+#include "base/clock.h"
 #include "probes/response/response_reference.h"
-#include "rt/clock.h"
 
 #define NOTE_TRIES 20
 

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "harness/peer_process.h"
+#include "base/clock.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
+#include "harness/peer_process.h"
 
 #define ROOM 16384
 

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/usage.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
 #include "rt/runtime.h"
-#include "rt/usage.h"
 
 #define LOOP_NS (NS_PER_S / 1000)
 #define CALIBRATE_NS (NS_PER_S / 500)

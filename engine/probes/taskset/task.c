@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/commands.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "rt/wait.h"
+#include "base/memory.h"
+#include "base/usage.h"
 #include "rt/runtime.h"
-#include "rt/usage.h"
+#include "rt/wait.h"
 
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define RING_MAX 65536

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/series.h"
 #include "base/ring.h"
+#include "base/series.h"
 #include "harness/harness.h"
 #include "probes/taskset/busy_loop.h"
 #include "probes/taskset/task_list.h"

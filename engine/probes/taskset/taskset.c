@@ -5,14 +5,14 @@
  */
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "harness/harness.h"
 #include "probes/taskset/task.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 5)

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "base/commands.h"
-#include "rt/memory.h"
+#include "base/memory.h"
 
 #define NODES_MOST 1024
 #define NODES_LEAST 16

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "probes/tire/run.h"
-#include "rt/clock.h"
 
 #define TIRE_FRAME_NS (NS_PER_S / 60) /* between two frames at the least */
 

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "rt/cache_line.h"
-#include "rt/memory.h"
+#include "base/cache_line.h"
+#include "base/memory.h"
 #include "probes/tire/kernel.h"
 #include "probes/tire/solver.h"
 

@@ -6,7 +6,7 @@
  */
 #include <semaphore.h>
 
-#include "rt/memory.h"
+#include "base/memory.h"
 #include "probes/tire/solver.h"
 
 struct node {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "probes/tire/run.h"
 
+#include "base/cache_line.h"
+#include "base/clock.h"
 #include "base/commands.h"
-#include "base/series.h"
+#include "base/memory.h"
 #include "base/ring.h"
+#include "base/series.h"
 #include "harness/refusal.h"
 #include "probes/tire/frame.h"
 #include "rt/barrier.h"
-#include "rt/cache_line.h"
-#include "rt/clock.h"
 #include "rt/denormals.h"
-#include "rt/memory.h"
 #include "rt/wait.h"
 
 #define RING ((size_t)65536)

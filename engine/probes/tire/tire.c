@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "harness/harness.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "probes/tire/frame.h"
 #include "probes/tire/kernel.h"
 #include "probes/tire/memory_left.h"
@@ -21,7 +22,6 @@
 #include "probes/tire/state_file.h"
 #include "probes/tire/threads.h"
 #include "rt/runtime.h"
-#include "verbs.h"
 
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 20)

@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/commands.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/harness.h"
 #include "probes/wakeup/activations.h"
 #include "probes/wakeup/tracer.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 
 #define INTERVAL_MIN_NS INT64_C(100000) /* timerlat_min_period, timerlat_max_period of the kernel */
 #define INTERVAL_MAX_NS NS_PER_S

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/tracefs.h"
 #include "harness/cpus.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "trace/instance.h"
 #include "trace/page.h"
 

@@ -10,17 +10,17 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/commands.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/ring.h"
 #include "base/series.h"
+#include "base/verbs.h"
 #include "harness/harness.h"
 #include "probes/wakeup/kernel_space.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
 #include "rt/runtime.h"
 #include "rt/wait.h"
-#include "verbs.h"
 
 #define RING_MAX 65536
 #define RING_MIN 1024

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/json.h"
-#include "rt/clock.h"
 
 #define WATCH_COST_NS (2 * NS_PER_S) /* what the warm-up is longer by */
 

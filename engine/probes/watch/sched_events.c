@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
+#include "base/memory.h"
 #include "trace/events.h"
 #include "trace/instance.h"
 #include "trace/reader.h"

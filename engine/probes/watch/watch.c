@@ -11,19 +11,19 @@
 #include <unistd.h>
 
 #include "agent/process.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
+#include "base/verbs.h"
 #include "harness/explain.h"
 #include "harness/harness.h"
 #include "probes/watch/activations.h"
 #include "probes/watch/cost.h"
 #include "probes/watch/sched_events.h"
 #include "probes/watch/threads.h"
-#include "rt/clock.h"
-#include "rt/memory.h"
-#include "verbs.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
 #define OTHERS_MAX 12 /* who is told by name, of those that preempt a thread or wake it */

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <xenomai/init.h>
 
+#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/error.h"
-#include "rt/clock.h"
 #include "rt/lacking.h"
 
 #define PATIENCE_NS NS_PER_S

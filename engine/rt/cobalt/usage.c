@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "rt/usage.h"
+#include "base/usage.h"
 
 #include <cobalt/sys/cobalt.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 int usage_open(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rt/usage.h"
+#include "base/usage.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 int usage_open(void)
 {

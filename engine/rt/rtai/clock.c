@@ -3,7 +3,7 @@
 
 #include <x86intrin.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
 /* Linked in place of the C library's, which is __real_ (ld --wrap). */
 int __real_clock_gettime(clockid_t clock, struct timespec *t);

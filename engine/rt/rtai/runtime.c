@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "rt/clock.h"
 #include "rt/lacking.h"
 #include "rt/rtai/lxrt.h"
 

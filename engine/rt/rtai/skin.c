@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 #include "rt/rtai/lxrt.h"
 #include "rt/runtime.h"
 

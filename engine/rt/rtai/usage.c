@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "rt/usage.h"
+#include "base/usage.h"
 
 #include <rtai_lxrt.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 #include "rt/rtai/lxrt.h"
 
 #define STEP_NS                                                                                              \

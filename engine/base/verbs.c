@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs.h"
+#include "base/verbs.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "rt/memory.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rt/cache_line.h"
+#include "base/cache_line.h"
 
 int memory_lock(void)
 {

@@ -14,9 +14,9 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "rt/clock.h"
 #include "rt/wait.h"
 #include "signal/gpio_spec.h"
 #include "signal/path.h"

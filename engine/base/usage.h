@@ -7,9 +7,16 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "rt/clock.h"
+#include "base/clock.h"
 
-/* A co-kernel does not tell one kind of switch from the other: both counts are of all. */
+/* Who counts: Linux, or a co-kernel, which does not tell one kind of switch from the other. Both counts are
+ * then of all. */
+#ifdef RTGAUGE_COKERNEL
+enum { USAGE_OF_COKERNEL = 1 };
+#else
+enum { USAGE_OF_COKERNEL = 0 };
+#endif
+
 struct usage {
 	int64_t voluntary_switches;
 	int64_t involuntary_switches;
