@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rtgauge.runner.schedule import RunOptions
 
 DEFAULT_PLAN = "quick"
-DELGADO2020 = "delgado2020"
-"""The study whose choice is shown as soon as it is known."""
 
 
 def _overrides(
@@ -133,7 +131,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
     )
     record = Record.open(folder)
     study = registry.study_of_record(record.run)
-    if study is not None and study.study.name == DELGADO2020:
+    if study is not None and study.study.chooses_deployment:
         from rtgauge.cli.study import measure_study
 
         return measure_study(
@@ -414,7 +412,7 @@ def run(
             "plan are in kernel space",
             err=True,
         )
-    if study is not None and plan == DELGADO2020:
+    if study is not None and study.study.chooses_deployment:
         from rtgauge.cli.study import measure_study
 
         measured = measure_study(

@@ -145,4 +145,5 @@ It takes about a minute.""",
     roles={BEFORE: "before autotune", AFTER: "after autotune"},
     microbenchmark=False,
     prints_alone=True,
+    measures_clocks=True,
 )

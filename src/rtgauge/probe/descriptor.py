@@ -174,6 +174,8 @@ class Probe(ABC):
     in_plans_only: frozenset[str] = frozenset()
     """Parameters that its command does not have."""
     takes_load: bool = True
+    measures_clocks: bool = False
+    """Whether it measures the clocks, as each run does first on each of its targets."""
     when_nothing: str | None = "measure for longer (--duration)"
     """What to do if not one value was measured; None if that is an answer, as of a CPU without gaps."""
 

@@ -145,6 +145,11 @@ def requirement_metrics() -> list[str]:
     )
 
 
+def clock_probe() -> Probe:
+    """The probe that measures the clocks; each run begins with it."""
+    return next(probe for probe in PROBES.values() if probe.measures_clocks)
+
+
 def preset_of(metric: str) -> tuple[Probe, str] | None:
     """A probe that measures a metric which a requirement can bound, and the preset that has it; None where no
     preset measures it.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -337,6 +338,52 @@ class StreamResult:
         self._lines = 0
         self.end: End | None = None
         self.error: ErrorLine | None = None
+
+    def moved(
+        self, first: int, labels: Mapping[str, str], *, added_ns: int = 0, mark_prefix: str = ""
+    ) -> StreamResult:
+        """A copy for a step with several streams: its series are numbered from `first` on and have these
+        labels too, its outliers are `added_ns` later, and the details of its marks begin with `mark_prefix`.
+
+        Without segments, stretches and moments, which only a step with one stream has.
+        """
+        result = StreamResult()
+        result.hello, result.end = self.hello, self.end
+        result.calibrations, result.results = [*self.calibrations], [*self.results]
+        result.series = [
+            line.model_copy(update={"series": line.series + first, "labels": {**line.labels, **labels}})
+            for line in self.series
+        ]
+        result.summaries = [
+            line.model_copy(update={"series": line.series + first}) for line in self.summaries
+        ]
+        result.outliers = [
+            line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns})
+            for line in self.outliers
+        ]
+        result.marks = [
+            mark.model_copy(
+                update={
+                    "series": None if mark.series is None else mark.series + first,
+                    "detail": f"{mark_prefix}{mark.detail}",
+                }
+            )
+            for mark in self.marks
+        ]
+        return result
+
+    def append(self, later: StreamResult) -> None:
+        """Add what another stream of the same step has measured, whose series have other numbers (`moved`).
+
+        The end of the step is that of the stream added last.
+        """
+        self.hello, self.end = self.hello or later.hello, later.end
+        self.calibrations += later.calibrations
+        self.series += later.series
+        self.summaries += later.summaries
+        self.outliers += later.outliers
+        self.results += later.results
+        self.marks += later.marks
 
     def take(self, line: AnyLine) -> None:
         """Add one line. Raises RecordError where there are more than any probe prints."""

@@ -13,12 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.probe.calibrate import AFTER, BEFORE, PROBE
 from rtgauge.record.model import Result, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.runner.context import Abandoned, NotHere, RunContext
@@ -28,13 +26,11 @@ from rtgauge.system import cobalt
 from rtgauge.system.cokernel_needs import PROGRAMS
 from rtgauge.target.target import Guarded, Target
 
-if TYPE_CHECKING:
-    import polars as pl
-
 AUTOTUNE = ("autotune", *(f"{folder}/autotune" for folder in PROGRAMS))
 DEVICE = "/dev/rtdm/autotune"
 PRINTED = "autotune.txt"
-STREAMS = {BEFORE: ("stream.ndjson", "windows"), AFTER: ("stream-after.ndjson", "windows-after")}
+STREAMS = (("stream.ndjson", "windows"), ("stream-after.ndjson", "windows-after"))
+"""Of the measurement before autotune and of the one after it: the copy of its stream, and its windows."""
 LOOK_EVERY_S = 0.5
 LONGEST_S = 900.0
 """Of an autotune that takes a minute, and longer on an emulated machine."""
@@ -118,12 +114,12 @@ def measure(
     Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned
     where the user ends the run before it has ended.
     """
-    target = context.target
+    target, probe = context.target, probes.get(key.probe)
+    before, after = probe.roles
     ends: dict[str, tuple[EngineStream, Guarded]] = {}
 
-    def latency(role: str) -> None:
-        log, table = STREAMS[role]
-        probe = probes.get(key.probe)
+    def measure_latency(role: str) -> None:
+        log, table = STREAMS[len(ends)]
         program = start_engine(key, context, probe.arguments(key.parameters, None))
         first = sum(len(stream.result.series) for stream, _ in ends.values())
 
@@ -145,49 +141,30 @@ def measure(
             raise as_exception(stream.result.error, target)
         ends[role] = stream, program
 
-    gravity = {BEFORE: _gravity(target)}
-    latency(BEFORE)
+    gravity = {before: _gravity(target)}
+    measure_latency(before)
     if context.interrupt.requested:
         raise Abandoned
     took_ns = _autotune(context, load, folder / PRINTED)
-    gravity[AFTER] = _gravity(target)
-    latency(AFTER)
+    gravity[after] = _gravity(target)
+    measure_latency(after)
     kept = bool(key.parameters["keep"]) and not context.interrupt.requested
     if kept:
         target.agent("set", "--keep", "--", cobalt.CLOCK)
-    result, windows = _merge({role: stream for role, (stream, _) in ends.items()})
+    result = StreamResult()
+    for role, (stream, _) in ends.items():
+        prefix = f"{probe.roles[role]}: "
+        part = stream.result.moved(len(result.series), {"role": role}, mark_prefix=prefix)
+        part.results = [
+            line.model_copy(update={"labels": line.labels | {"role": role}}) for line in part.results
+        ]
+        result.append(part)
     result.results += [
         Result(name="gravity", labels={"role": role}, values=dict(values)) for role, values in gravity.items()
     ]
     result.results.append(Result(name="autotune", values={"took_ns": took_ns, "kept": kept}))
-    return Measured(result, windows, tuple(program for _, program in ends.values()))
-
-
-def _merge(streams: dict[str, EngineStream]) -> tuple[StreamResult, pl.DataFrame]:
-    """One result of both measurements, whose series are told apart by their role."""
+    table_before, table_after = (ends[role][0].table for role in (before, after))
     import polars as pl
 
-    result = StreamResult()
-    first = 0
-    for role, stream in streams.items():
-        own = stream.result
-        result.hello, result.end = result.hello or own.hello, own.end
-        result.series += [
-            line.model_copy(update={"series": line.series + first, "labels": line.labels | {"role": role}})
-            for line in own.series
-        ]
-        result.summaries += [
-            line.model_copy(update={"series": line.series + first}) for line in own.summaries
-        ]
-        result.outliers += [line.model_copy(update={"series": line.series + first}) for line in own.outliers]
-        result.results += [
-            line.model_copy(update={"labels": line.labels | {"role": role}}) for line in own.results
-        ]
-        for mark in own.marks:
-            series = None if mark.series is None else mark.series + first
-            result.marks.append(
-                mark.model_copy(update={"series": series, "detail": f"{PROBE.roles[role]}: {mark.detail}"})
-            )
-        first += len(own.series)
-    before, after = (streams[role].table for role in (BEFORE, AFTER))
-    return result, pl.concat([before.frame(after), after.frame(before)])
+    windows = pl.concat([table_before.frame(table_after), table_after.frame(table_before)])
+    return Measured(result, windows, tuple(program for _, program in ends.values()))

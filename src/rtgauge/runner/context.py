@@ -165,8 +165,8 @@ class RunContext:
     isolated: list[int] = field(default_factory=list[int])
     arming_s: float = 0.0
     """How long it took on the target to arm a probe and to stop it again: what goes slowly there."""
-    late_imports: Sequence[str] = ()
-    """Modules that the caller needs once a step is measured: imported while the first one warms up."""
+    late_imports: Sequence[Callable[[], object]] = ()
+    """Each imports what the caller needs once a step is measured: imported while the first one warms up."""
     at_armed: Callable[[], None] | None = None
     """Called once the probe is armed: for settings of what the probe itself has made."""
     not_explained: str | None = None

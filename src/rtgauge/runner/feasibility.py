@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
-from rtgauge.probe.calibrate import PROBE as CALIBRATE
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.runner import autotune_step, cross_check, instrument_step, peer_step
@@ -141,7 +140,7 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
     }
     for key in kinds.values():
         probe = probes.get(key.probe)
-        if probe.name == CALIBRATE.name or key.peer is not None:
+        if probe.measures_clocks or key.peer is not None:
             continue
         later = program_comes or key.load != "idle"
         arguments = probe.arguments(probe.untraced(key.parameters) if later else key.parameters, None)

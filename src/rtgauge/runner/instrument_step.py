@@ -18,7 +18,6 @@ from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
 from rtgauge.record.files import for_polars, whole_file
 from rtgauge.record.model import Mark, Severity, StepKey
-from rtgauge.record.stream import StreamResult
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.background_engine import BackgroundEngine
 from rtgauge.runner.context import RunContext
@@ -109,35 +108,22 @@ def measure(
 
 def _merge(key: StepKey, beside: Beside, outer: OuterView, *, died: bool) -> Measured:
     """One result of the two: of a slave the outer series comes first, of a master its own."""
-    stream = beside.engine.stream
     first = 1 if beside.makes_stimuli else 0
-    inner = StreamResult()
-    inner.hello, inner.end = stream.result.hello, stream.result.end
-    inner.calibrations, inner.results = stream.result.calibrations, stream.result.results
-    machine = {"machine": key.targets["self"]}
-    own = [
-        line.model_copy(update={"series": line.series + first, "labels": line.labels | machine})
-        for line in stream.result.series
-    ]
-    summaries = [line.model_copy(update={"series": line.series + first}) for line in stream.result.summaries]
-    outliers = [line.model_copy(update={"series": line.series + first}) for line in stream.result.outliers]
-    inner.series = [beside.series_line(), *own] if beside.makes_stimuli else [*own, beside.series_line()]
-    inner.summaries = summaries if outer.summary is None else [outer.summary, *summaries]
-    inner.outliers = [*outer.outliers, *outliers]
-    inner.marks = [
-        mark.model_copy(update={"series": None if mark.series is None else mark.series + first})
-        for mark in stream.result.marks
-    ]
-    inner.marks += outer.marks
+    result = beside.engine.stream.result.moved(first, {"machine": key.targets["self"]})
+    result.series.insert(0 if beside.makes_stimuli else len(result.series), beside.series_line())
+    if outer.summary is not None:
+        result.summaries.insert(0, outer.summary)
+    result.outliers = [*outer.outliers, *result.outliers]
+    result.marks += outer.marks
     if died:
         detail = f"the slave on {beside.context.target.name} ended while it was needed: {beside.engine.why()}"
-        inner.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+        result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
     import polars as pl
 
     windows = _windows(beside, outer)
     reason = outer.end_reason if beside.makes_stimuli or outer.end_reason == DIED else None
     return Measured(
-        inner,
+        result,
         pl.concat(windows if beside.makes_stimuli else windows[::-1]),
         (beside.engine.program,),
         instrument=outer.report,

@@ -5,36 +5,59 @@ the measurement, and meanwhile disturb it.
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-RECORDING = ("numpy", "rtgauge.record.summary", "rtgauge.record.explain_report", "rtgauge.lab.running_guests")
-"""What every step is put together with."""
 SHARE = 0.25
-"""Of the time of a command until its first probe is armed, which is mostly imports: no module here, with what
-it imports, takes more (numpy: a fifth).
+"""Of the time of a command until its first probe is armed, which is mostly imports: no import here takes
+more (numpy: a fifth).
 """
 
 
-def import_late(modules: Sequence[str], warm_up_s: float) -> None:
-    """Import modules in the `warm_up_s` seconds that begin now.
+def _import_numpy() -> object:
+    import numpy as np
+
+    return np
+
+
+def _import_summary() -> object:
+    from rtgauge.record.summary import summarise_step
+
+    return summarise_step
+
+
+def _import_explain_report() -> object:
+    from rtgauge.record.explain_report import explain_report
+
+    return explain_report
+
+
+def _import_running_guests() -> object:
+    from rtgauge.lab.running_guests import all_running
+
+    return all_running
+
+
+RECORDING = (_import_numpy, _import_summary, _import_explain_report, _import_running_guests)
+"""What every step is put together with."""
+
+
+def import_late(imports: Sequence[Callable[[], object]], warm_up_s: float) -> None:
+    """Call `imports`, each of which imports something, in the `warm_up_s` seconds that begin now.
 
     One that might not be ready by then is left to whoever imports it after the measurement.
     """
     end_s = time.monotonic() + warm_up_s
     at_most_s = SHARE * _age_s()
-    for module in modules:
+    for import_it in imports:
         if time.monotonic() + at_most_s > end_s:
             return
-        if module not in sys.modules:
-            importlib.import_module(module)
+        import_it()
 
 
 def _age_s() -> float:

@@ -184,34 +184,19 @@ def _merge(
     after = _behind(master)
     windows = [master.table.frame(slave.table), slave.table.frame(master.table)]
     own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
-    result = StreamResult()
-    result.hello, result.end = own_end.result.hello, master.result.end
+    parts: list[StreamResult] = []
     ends_in_order: tuple[tuple[EngineStream, int, Role], ...] = (
         (master, 0, "master"),
         (slave, after, "slave"),
     )
     for stream, first, role in ends_in_order:
+        machine = key.targets["self" if stream is own_end else peer_role]
+        on_peer = "" if stream is own_end else f"on {machine}: "
         added_ns = _added_ns(role, key, offset)
-        end_result = stream.result
-        machine = {"machine": key.targets["self" if stream is own_end else peer_role]}
-        result.series += [
-            line.model_copy(update={"series": line.series + first, "labels": line.labels | machine})
-            for line in end_result.series
-        ]
-        result.summaries += [
-            line.model_copy(update={"series": line.series + first}) for line in end_result.summaries
-        ]
-        result.outliers += [
-            line.model_copy(update={"series": line.series + first, "time_ns": line.time_ns + added_ns})
-            for line in end_result.outliers
-        ]
-        result.results += end_result.results
-        on_peer = "" if stream is own_end else f"on {key.targets[peer_role]}: "
-        for mark in end_result.marks:
-            series = None if mark.series is None else mark.series + first
-            result.marks.append(
-                mark.model_copy(update={"series": series, "detail": f"{on_peer}{mark.detail}"})
-            )
+        parts.append(stream.result.moved(first, {"machine": machine}, added_ns=added_ns, mark_prefix=on_peer))
+    result, of_slave = parts
+    result.append(of_slave)
+    result.hello, result.end = own_end.result.hello, master.result.end
     hello = peer_end.result.hello
     report = PeerReport(
         target=key.targets[peer_role],

@@ -20,7 +20,7 @@ import rtgauge
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
-from rtgauge.probe.calibrate import PROBE as CALIBRATE
+from rtgauge.probe import registry as probes
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
@@ -450,7 +450,7 @@ def _audited_facts(target: Target) -> dict[str, Any]:
 def _calibrate(target: Target, readings: int) -> list[Calibration]:
     """Resolution and reading cost of every clock of the target."""
     result = StreamResult()
-    program = target.engine(*CALIBRATE.arguments({"count": readings}, None))
+    program = target.engine(*probes.clock_probe().arguments({"count": readings}, None))
     for text in program.lines(SILENCE_S):
         result.take(parse_line(text))
     program.wait(LAST_WORDS_S)

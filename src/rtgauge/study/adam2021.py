@@ -67,6 +67,7 @@ class Adam2021:
         "highest sustained frequency (Adam et al. 2021); "
         "about eleven minutes (seven without kernel modules)"
     )
+    chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
         """What the paper measures at fixed periods, then the periods of the search. Raises InputError."""

@@ -21,6 +21,8 @@ class Study(Protocol):
 
     name: str
     description: str
+    chooses_deployment: bool
+    """Whether the deployment that it chooses is shown before it is measured under load."""
 
     def begin(self, overrides: Overrides) -> Plan:
         """The steps that are measured first, whatever they show. Raises InputError."""

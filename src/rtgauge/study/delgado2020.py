@@ -65,6 +65,7 @@ class Delgado2020:
         "study: latency in every deployment, the selection of the best, and that one under load "
         "(Delgado & Choi 2020); an hour and a quarter"
     )
+    chooses_deployment = True
 
     def begin(self, overrides: Overrides) -> Plan:
         """Every deployment, idle. Raises InputError."""

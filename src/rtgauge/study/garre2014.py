@@ -40,6 +40,7 @@ class Garre2014:
         "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et "
         "al. 2014, sec. 4); about 20 minutes"
     )
+    chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
         """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean

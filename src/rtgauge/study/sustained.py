@@ -128,6 +128,7 @@ class Sustained:
         "study: the shortest period at which nothing is lost, by search, three times (Adam et al. "
         "2021, sec. 7); about three minutes"
     )
+    chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
         """The same periods, from long to short, in every repeat. Raises InputError."""

@@ -109,6 +109,7 @@ class TireSearch:
 
     name = TIRE_SEARCH
     description = "study: the largest tire that holds hard real time, for each number of threads"
+    chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
         """How long a step takes: three sizes of each, and on one thread as well, from which the model
