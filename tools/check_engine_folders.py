@@ -49,7 +49,7 @@ def wrong_includes(file: Path) -> list[str]:
         f"{file}: {folder}/ may not include {name}"
         for name in names
         if name != SHARED and name.partition("/")[0] not in {folder, *allowed}
-    ]
+    ] + [f"{file}: there is no {name}" for name in names if not (ENGINE / name).is_file()]
 
 
 def main() -> int:

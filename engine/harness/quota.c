@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rt/memory.h"
+#include "base/memory.h"
 
 #define GROUPS_MAX 16
 #define LOOKS 64 /* more than a second of them */
