@@ -160,11 +160,14 @@ def test_a_doubt_is_named_and_leaves_at_best_marginal():
     doubt = [mark("throttled", Severity.DOUBTFUL, "by sched_rt_runtime_us")]
     held = verdict(HARD, [50_000] * ENOUGH, marks=doubt)
     assert held.word == VerdictWord.MARGINAL
-    assert "throttled (by sched_rt_runtime_us)" in held.reason
+    assert held.reason.endswith("; in doubt: throttled"), "the mark's own line has its detail"
     assert "sched_rt_runtime_us=-1" in held.next
     failed = verdict(HARD, [900_000] * ENOUGH, marks=doubt)
     assert failed.word == VerdictWord.FAILS
     assert "throttled" in failed.reason
+    short = verdict(HARD, [50_000] * 10, marks=doubt)
+    assert short.word == VerdictWord.CANNOT_TELL
+    assert short.reason.endswith("; in doubt: throttled")
     assert verdict(HARD, [50_000] * ENOUGH, marks=[mark("stopped", Severity.NOTE)]).word == VerdictWord.HOLDS
 
 

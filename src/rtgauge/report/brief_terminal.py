@@ -62,7 +62,9 @@ class _Row:
 
 def _where(series: SeriesSummary) -> str:
     cpu, task = series.labels.get("cpu"), series.labels.get("task")
-    return str(task) if task is not None else f"CPU {cpu}" if cpu is not None else series_name(series)
+    if task is not None:
+        return str(task)
+    return f"CPU {cpu}" if cpu is not None else series_name(series) if series.labels else ""
 
 
 def _largest(series: Sequence[SeriesSummary]) -> SeriesSummary | None:

@@ -52,6 +52,13 @@ class Conclusion:
     doubts: list[str]
 
 
+def _has_largest(step: Step) -> bool:
+    """Whether the largest value says what came of a step: also of threads that are no distribution together,
+    but not of a microbenchmark's sections, nor of a task set, which have answers of their own.
+    """
+    return has_distribution(step) or not (step.tasks or probe_of(step).microbenchmark)
+
+
 def _largest(record: Record, quantity: str) -> str | None:
     """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing
     of it was measured.
@@ -60,7 +67,7 @@ def _largest(record: Record, quantity: str) -> str | None:
     measured = [
         (step, step.total)
         for step in ordered_steps(record)
-        if step.total is not None and has_distribution(step) and quantity_of(step) == quantity
+        if step.total is not None and _has_largest(step) and quantity_of(step) == quantity
     ]
     # What another tool measured as a cross-check has a line of its own.
     measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
@@ -69,7 +76,12 @@ def _largest(record: Record, quantity: str) -> str | None:
         return None
     value, worst = max(known, key=lambda pair: pair[0])
     series = next((summary for summary in worst.main_series if summary.max_ns == value), None)
-    place = f" on {series_name(series)}" if series is not None and "cpu" in series.labels else ""
+    labels = {} if series is None else series.labels
+    place = ""
+    if "cpu" in labels and series is not None:
+        place = f" on {series_name(series)}"
+    elif "task" in labels:
+        place = f" in thread {labels['task']}"
     count = sum(total.count for _, total in measured)
     groups = [
         condition for condition in conditions(record) if any(step in condition.steps for step, _ in measured)

@@ -454,7 +454,7 @@ def judge_metric(
         return verdict.model_copy(
             update={
                 "word": word,
-                "reason": f"{verdict.reason}; in doubt: {named} ({doubts[0].detail})",
+                "reason": f"{verdict.reason}; in doubt: {named}",
                 "next": following,
             }
         )

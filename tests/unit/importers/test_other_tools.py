@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import struct
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.sides import pairs, sides_of
@@ -25,6 +27,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
 from rtgauge.report.presenter import step_lines
+from rtgauge.report.terminal import print_summary
 from tests.unit.importers.foreign_files import FILES
 
 CYCLICTEST = Path(__file__).parents[2] / "data" / "cyclictest"
@@ -89,6 +92,14 @@ def test_older_layouts_of_hwlatdetect(lines, tmp_path):
     assert sum(series.count for series in record.steps[0].series) == 2
     assert record.steps[0].total.max_ns == 30_000
     assert "duty-cycle" in marks(record)
+
+
+def test_gaps_without_a_cpu_are_on_none_in_the_summary(tmp_path):
+    record = imported("hwlatdetect.txt", tmp_path, "1738161000.000000001\t12\t30\n")
+    out = StringIO()
+    print_summary(record, Console(file=out, width=100))
+    assert "30.0" in out.getvalue()
+    assert not [line for line in out.getvalue().splitlines() if line.split()[-1:] == ["gap"]]
 
 
 def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):

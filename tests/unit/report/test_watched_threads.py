@@ -6,6 +6,7 @@ from __future__ import annotations
 from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
+from rtgauge.report.conclusion import conclude
 from rtgauge.report.tables import heard_series, series_rows, thread_rows
 from rtgauge.report.watched_threads import WATCHED_THREADS
 from tests.unit.records import run, step
@@ -76,6 +77,20 @@ def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
     (grid,) = chapter.content
     assert [row[:3] for row in grid.rows] == [["control", "latency", "2"], ["control", "response", "2"]]
     assert any("woken by io" in note for note in grid.notes)
+
+
+def test_the_first_line_has_the_largest_latency_and_its_thread(tmp_path):
+    writer = RecordWriter.create(tmp_path, host="h", name="n")
+    writer.write_run(run(writer.id))
+    measured, windows = step([[1_000, 2_000], [3_000, 70_000]])
+    series = [
+        summary.model_copy(update={"labels": {"task": name}})
+        for summary, name in zip(measured.series, ("control", "logger"), strict=True)
+    ]
+    key = measured.key.model_copy(update={"probe": "watch"})
+    writer.commit_step(measured.model_copy(update={"key": key, "series": series}), windows)
+    text = conclude(Record.open(writer.finish("complete"))).text
+    assert text.startswith("Largest latency 70.0 us in thread logger, of 4 samples")
 
 
 def test_threads_that_never_ran_are_one_line():
