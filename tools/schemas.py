@@ -19,6 +19,7 @@ from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
 from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
 from rtgauge.schedulability.analysis.analysis_document import SetResult
+from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
@@ -33,6 +34,10 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "sched.schema.json": (
         "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
         [SetResult, RatioResult],
+    ),
+    "store.schema.json": (
+        "what rtgauge store add, list, show, rm and rebuild print with --json",
+        [StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt],
     ),
 }
 """File name -> title, and the models of which the document is one."""

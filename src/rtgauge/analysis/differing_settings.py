@@ -25,13 +25,14 @@ CHANGING = (
 """Facts that differ between any two looks at one machine; they are no settings."""
 
 
-def _flat(prefix: str, item: object) -> dict[str, str]:
+def flat(item: object, prefix: str = "") -> dict[str, str]:
+    """Facts by their dotted names, without those that always change; a list is one text."""
     if isinstance(item, Mapping):
-        flat: dict[str, str] = {}
+        found: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():
             if key not in CHANGING:
-                flat |= _flat(f"{prefix}.{key}" if prefix else str(key), part)
-        return flat
+                found |= flat(part, f"{prefix}.{key}" if prefix else str(key))
+        return found
     if isinstance(item, (list, tuple)):
         return {prefix: ", ".join(str(part) for part in cast("Sequence[object]", item)) or "none"}
     return {prefix: "unknown" if item is None else str(item) or "none"}
@@ -49,7 +50,7 @@ def settings_of(side: Side) -> dict[str, str]:
         "target": target,
         "cpus": ", ".join(map(str, step.cpus)),
     }
-    return {**_flat("", facts), **_flat("parameter", step.parameters), **own}
+    return {**flat(facts), **flat(step.parameters, "parameter"), **own}
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:

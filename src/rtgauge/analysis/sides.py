@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, WindowCounts
+from rtgauge.analysis.quantile_interval import WindowCounts
 from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.window_counts import values_ns, window_counts
 from rtgauge.errors import InputError
-from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.histogram import lower_ns, signed_bin_of
 from rtgauge.record.model import worst_severity
 from rtgauge.record.open_values import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Distribution, Severity, Step
     from rtgauge.record.reader import Record
 
-MOST_WINDOWS = 1_000
-"""More windows of a run are merged for its intervals: their cost stays bounded, and slow changes stay."""
 EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
@@ -131,7 +130,7 @@ class Side:
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The value (ns) for each bin: the largest it can hold, at the resolution of the tool."""
-        return upper_ns(bins) // self.resolution_ns * self.resolution_ns
+        return values_ns(bins, self.resolution_ns)
 
     def bin_ends_ns(self, ns: int) -> tuple[int, int]:
         """The ends (ns) of the bin in which a figure is, at the resolution of the tool."""
@@ -141,29 +140,7 @@ class Side:
     @cached_property
     def window_counts(self) -> WindowCounts:
         """The histogram by windows, missed activations filled in."""
-        number = int(self.windows["stretch"].max() or 0) + 1 if self.windows.height else 0  # pyright: ignore[reportArgumentType]
-        together = -(-number // MOST_WINDOWS) if number else 1
-        parts = [
-            self.windows.select(
-                stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts
-            )
-            .filter(pl.col("bin").list.len() > 0)
-            .explode("bin", "count")
-            for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
-        ]
-        long = pl.concat(parts)
-        bins = np.unique(long["bin"].to_numpy()).astype(np.int64)
-        counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
-        np.add.at(
-            counts,
-            (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())),
-            long["count"].cast(pl.Int64).to_numpy(),
-        )
-        low = lower_ns(bins) // self.resolution_ns * self.resolution_ns
-        high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, self.values_ns(bins) + self.resolution_ns - 1)
-        if self.filled.max_ns is not None and "max_ns" not in self.filled.lower_bounds:
-            high = np.minimum(high, self.filled.max_ns)
-        return WindowCounts(self.values_ns(bins), counts[counts.sum(axis=1) > 0], low, np.maximum(low, high))
+        return window_counts(self.windows, self.resolution_ns, self.filled)
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

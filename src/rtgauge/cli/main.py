@@ -67,6 +67,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "advise": "advise:advise",
     "frequency": "frequency:frequency",
+    "store": "store:app",
     "export": "export:export",
     "import": "import_record:app",
     "sched": "sched:sched",

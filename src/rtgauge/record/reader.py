@@ -76,10 +76,11 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
 
 def read_run(path: Path) -> Run:
     """The run.json of the record in the folder `path`. Raises RecordError."""
-    return read_model(_opened(path).file(RUN), Run)
+    return read_model(opened_folder(path).file(RUN), Run)
 
 
-def _opened(path: Path) -> RecordFolder:
+def opened_folder(path: Path) -> RecordFolder:
+    """The folder of the record at `path`, opened once. Raises RecordError."""
     try:
         check_name(path.absolute())
         return RecordFolder.open(path)
@@ -132,7 +133,7 @@ class Record:
     @classmethod
     def open(cls, path: Path) -> Record:
         """Read the folder `path`. Raises RecordError."""
-        return cls.of(_opened(path))
+        return cls.of(opened_folder(path))
 
     @classmethod
     def of(cls, folder: RecordFolder) -> Record:
@@ -163,7 +164,7 @@ class Record:
     def folder(self) -> RecordFolder:
         """The record's folder, which is opened once. Raises RecordError."""
         if self._opened is None:
-            object.__setattr__(self, "_opened", _opened(self.path))
+            object.__setattr__(self, "_opened", opened_folder(self.path))
         return cast("RecordFolder", self._opened)
 
     def system(self, target: str) -> dict[str, Any]:

@@ -1,0 +1,520 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge store`: what many records hold, in one database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rtgauge.cli.options import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydantic import BaseModel
+
+    from rtgauge.store.adding import Said
+    from rtgauge.store.document import Course, RecordPoint, RecordRow
+    from rtgauge.store.store import Store
+
+HELP = """Keep what many records hold in one store, and ask it.
+
+The records stay files: the store is made of them, and can be made anew.
+
+\b
+Examples:
+  rtgauge store add latest --commit 4f2a9c1 --label image=12.3
+  rtgauge store add rtgauge-runs
+  rtgauge store list
+  rtgauge store show wakeup/latency/idle/as-is
+"""
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+LAST = 50
+
+StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The store, an SQLite file.")]
+DEFAULT = Path("rtgauge-runs/store.sqlite")
+Machine = Annotated[
+    str | None,
+    typer.Option(
+        "--machine", metavar="NAME", help="Only of this machine: its key, your name for it, or its host name."
+    ),
+]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="KEY=VALUE", help="Only records with this label; may be repeated."),
+]
+Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the newest N; 0: all.")]
+
+
+def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """`KEY=VALUE` of an option. Raises InputError."""
+    from rtgauge.errors import InputError
+
+    pairs: dict[str, str] = {}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise InputError(f"{option} {text}: write KEY=VALUE, e.g. {option} image=12.3")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def _print_json(document: BaseModel) -> None:
+    typer.echo(document.model_dump_json(indent=1))
+
+
+def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None) -> Said:
+    from rtgauge.errors import InputError
+    from rtgauge.record.labels import MOST_LABELS, check_word
+    from rtgauge.store.adding import Said
+
+    named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
+    said = Said(commit, _pairs("--label", labels), named)
+    for option, texts in (
+        ("--commit", [commit] if commit else []),
+        ("--label", [text for pair in said.labels.items() for text in pair if text]),
+        ("--machine", [name for name in named.values() if name]),
+    ):
+        for text in texts:
+            try:
+                check_word(text)
+            except ValueError as error:
+                raise InputError(f"{option} {text[:40]}: {error}") from None
+    if len(said.labels) > MOST_LABELS:
+        raise InputError(f"--label: give at most {MOST_LABELS}")
+    return said
+
+
+@app.command("add")
+def add(
+    records: Annotated[
+        list[Path],
+        typer.Argument(metavar="RECORD", help="Records, latest, or a folder: every record in it."),
+    ],
+    store: StorePath = DEFAULT,
+    commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit of what was tested.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= takes it away."),
+    ] = None,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[@TARGET]",
+            help="What to call the machine, instead of its serial number; with several targets, of which.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Add records, also imported ones; one that is there already changes nothing.
+
+    Commit, labels and machine names are kept in the record, too (labels.json).
+
+    \b
+    Examples:
+      rtgauge store add latest
+      rtgauge store add rtgauge-runs --store lab.sqlite
+      rtgauge store add latest --commit 4f2a9c1 --label image=12.3
+      rtgauge store add latest --machine bench-3
+    """
+    from rtgauge.errors import InputError, RtgaugeError
+    from rtgauge.record.finder import find_record
+    from rtgauge.store import adding
+    from rtgauge.store.document import Added, StoreAdded
+    from rtgauge.store.store import Store
+
+    said = _said(commit, label, machine)
+    folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
+    opened = Store.open(store, make=True)
+    added: list[Added] = []
+    problem: RtgaugeError | None = None
+    for folder in folders:
+        try:
+            name, outcome = adding.add(opened, folder, said)
+            added.append(Added(path=str(folder), record=name, outcome=outcome))
+            if not json:
+                typer.echo(f"{outcome}: {name}")
+        except RtgaugeError as error:
+            if len(folders) == 1:
+                raise
+            problem = error
+            added.append(Added(path=str(folder), record=None, outcome=None, error=str(error)))
+            typer.echo(f"rtgauge: {error}", err=True)
+    if json:
+        _print_json(StoreAdded(store=str(store), added=added))
+    if problem is not None:
+        failed = sum(each.error is not None for each in added)
+        raise InputError(
+            f"{failed} of {len(folders)} records could not be added, see above; the others are",
+            problem.status,
+        )
+
+
+@app.command("list")
+def list_store(
+    store: StorePath = DEFAULT,
+    machine: Machine = None,
+    label: Labels = None,
+    last: Last = LAST,
+    series: Annotated[
+        bool, typer.Option("--series", help="List what was measured instead of records.")
+    ] = False,
+    machines: Annotated[
+        bool, typer.Option("--machines", help="List the machines instead of records.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """List the records in the store, the oldest first; or its series, or its machines.
+
+    \b
+    Examples:
+      rtgauge store list
+      rtgauge store list --machine bench-3 --label image=12.3 --last 0
+      rtgauge store list --series
+      rtgauge store list --machines
+    """
+    from rtgauge.store import queries
+    from rtgauge.store.document import StoreListed
+    from rtgauge.store.store import Store
+    from rtgauge.units import format_count, plural
+
+    opened = Store.open(store)
+    asked = queries.Asked(machine, _pairs("--label", label), last)
+    total = queries.count(opened)
+    document = StoreListed(store=str(store), total=total)
+    if series:
+        document.series = list(queries.series(opened, asked).values())
+    if machines:
+        document.machines = queries.machines(opened)
+    if not (series or machines):
+        document.records = queries.records(opened, asked)
+    if json:
+        _print_json(document)
+        return
+    if not total:
+        typer.echo(f"The store {store} has no record: rtgauge store add RECORD adds one.")
+        return
+    if document.records is not None:
+        shown = len(document.records)
+        which = "" if shown == total else f", {format_count(shown)} of them here (--last, --machine, --label)"
+        typer.echo(f"{plural(total, 'record')} in {store}{which}")
+        _print_rows(
+            ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
+            map(_cells, document.records),
+        )
+        _say_missing(document.records)
+    if document.series is not None:
+        typer.echo(f"{format_count(len(document.series))} series of whole steps in {store}")
+        rows = [
+            (
+                row.series,
+                _parameters(row.parameters),
+                row.tool,
+                str(row.results),
+                str(row.machines),
+                row.last[:10],
+            )
+            for row in document.series
+        ]
+        _print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
+    if document.machines is not None:
+        typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
+        rows = [
+            (
+                row.host,
+                row.key,
+                "shared" if row.shared else "",
+                str(row.records),
+                row.first[:10],
+                row.last[:10],
+            )
+            for row in document.machines
+        ]
+        _print_rows(("host", "machine", "", "records", "first", "last"), rows)
+        if any(row.shared for row in document.machines):
+            typer.echo(
+                "shared: another machine of the same image may have this key; name it with "
+                "store add --machine NAME"
+            )
+
+
+def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]] | map[tuple[str, ...]]) -> None:
+    """Columns as wide as their longest text: ten thousand lines take a table of rich seconds."""
+    lines = [tuple(headings), *rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
+    kept = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
+    text = "\n".join("  ".join(line[at].ljust(widths[at]) for at in kept).rstrip() for line in lines)
+    typer.echo(text)
+
+
+def _cells(row: RecordRow) -> tuple[str, ...]:
+    return (
+        row.created[:16].replace("T", " "),
+        f"{row.record} (gone)" if row.missing else row.record,
+        ", ".join(row.hosts),
+        ", ".join(row.kernels),
+        str(row.verdict or ""),
+        str(row.worst or ""),
+        (row.commit or "")[:12],
+        " ".join(f"{key}={value}" for key, value in row.labels.items()),
+    )
+
+
+def _say_missing(rows: Sequence[RecordRow]) -> None:
+    gone = sum(row.missing for row in rows)
+    if gone:
+        from rtgauge.units import plural
+
+        typer.echo(
+            f"{plural(gone, 'record')} gone: the folder is not there any more. The store keeps the figures; "
+            "rtgauge store rm takes them out",
+            err=True,
+        )
+
+
+def _parameters(parameters: dict[str, object]) -> str:
+    from rtgauge.units import format_duration
+
+    return " ".join(
+        f"{name.removesuffix('_ns')}={format_duration(value)}"
+        if name.endswith("_ns") and isinstance(value, int)
+        else f"{name}={value}"
+        for name, value in parameters.items()
+    )
+
+
+@app.command("show")
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SERIES|RECORD",
+            help="A series as store list --series prints it, or with * in it; or a record.",
+        ),
+    ],
+    store: StorePath = DEFAULT,
+    machine: Machine = None,
+    label: Labels = None,
+    last: Last = LAST,
+    json: Json = False,
+) -> None:
+    """Show the results of a series, the oldest first, or what the store has of a record.
+
+    \b
+    Examples:
+      rtgauge store show wakeup/latency/idle/as-is
+      rtgauge store show 'wakeup/latency/*' --machine bench-3 --last 10
+      rtgauge store show latest
+    """
+    from rtgauge.errors import InputError
+    from rtgauge.store import queries
+    from rtgauge.store.document import StoreShown
+    from rtgauge.store.store import Store
+
+    opened = Store.open(store)
+    asked = queries.Asked(machine, _pairs("--label", label), last)
+    courses = queries.courses(opened, asked, name)
+    document = StoreShown(store=str(store), courses=courses)
+    if not courses:
+        rows = queries.records(opened, queries.Asked(), _record_name(opened, name))
+        if not rows:
+            raise InputError(_unknown(opened, name))
+        document = StoreShown(
+            store=str(store), record=rows[0], results=queries.results(opened, rows[0].record)
+        )
+    if json:
+        _print_json(document)
+        return
+    for course in document.courses or []:
+        _print_course(course)
+    if document.record is not None:
+        _print_record(document.record, document.results or [])
+
+
+def _record_name(store: Store, named: str) -> str:
+    """The name of a record: as the store knows it, or of the record in that folder."""
+    from rtgauge.errors import RecordError
+    from rtgauge.record.finder import find_record
+    from rtgauge.record.reader import read_run
+
+    if named in store.paths():
+        return named
+    try:
+        return read_run(find_record(Path(named))).id
+    except RecordError:
+        return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
+
+
+def _unknown(store: Store, name: str) -> str:
+    from difflib import get_close_matches
+
+    from rtgauge.store import queries
+
+    if queries.courses(store, queries.Asked(last=1), name):
+        return (
+            f"no record with this --machine or --label has the series {name}: rtgauge store list shows them"
+        )
+    if not queries.count(store):
+        return f"the store {store.path} has no record: rtgauge store add RECORD adds one"
+    known = [row.series for row in queries.series(store, queries.Asked()).values()]
+    close = get_close_matches(name, [*known, *store.paths()], n=1)
+    hint = f"; did you mean {close[0]}?" if close else ": rtgauge store list --series shows the series"
+    return f"the store has no series and no record {name}{hint}"
+
+
+def _us(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1000:.1f}"
+
+
+def _print_course(course: Course) -> None:
+    from rtgauge.units import format_count, plural
+
+    row = course.series
+    typer.echo(
+        f"{row.series}: {plural(row.results, 'result')} of {plural(row.machines, 'machine')}, "
+        f"{row.first[:10]} to {row.last[:10]} ({_parameters(row.parameters)}; us)"
+    )
+    if course.omitted:
+        typer.echo(f"{format_count(course.omitted)} older ones are not shown: --last 0")
+    rows = [
+        (
+            point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",
+            (point.commit or "")[:12], format_count(point.count), format_count(point.missed),
+            *map(_us, (point.filled_p50_ns, point.filled_p99_ns, point.filled_p99_9_ns, point.filled_max_ns)),
+            str(point.worst or ""),
+        )
+        for point in course.points
+    ]  # fmt: skip
+    _print_rows(
+        (
+            "date",
+            "record",
+            "host",
+            "kernel",
+            "commit",
+            "count",
+            "missed",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "marks",
+        ),
+        rows,
+    )
+
+
+def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
+    from rtgauge.units import format_count, plural
+
+    typer.echo(f"{row.record}: {row.state}, {plural(row.steps, 'step')} on {', '.join(row.machines)}")
+    typer.echo(f"  {row.path}{' is gone; these are the figures that the store keeps' if row.missing else ''}")
+    said = " ".join(
+        [
+            *([f"commit={row.commit}"] if row.commit else []),
+            *(f"{key}={value}" for key, value in row.labels.items()),
+        ]
+    )
+    if said:
+        typer.echo(f"  {said}")
+    if row.verdict is not None:
+        typer.echo(f"  {row.verdict}: {row.requirement}")
+    cells = [
+        (
+            point.series, format_count(point.count), format_count(point.missed),
+            *map(_us, (point.filled_p50_ns, point.filled_p99_ns, point.filled_p99_9_ns, point.filled_max_ns)),
+            str(point.worst or ""),
+        )
+        for point in results
+    ]  # fmt: skip
+    _print_rows(("series (us)", "count", "missed", "p50", "p99", "p99.9", "max", "marks"), cells)
+
+
+@app.command("rm")
+def remove(
+    records: Annotated[
+        list[str], typer.Argument(metavar="RECORD", help="Records as store list prints them.")
+    ],
+    store: StorePath = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Take records out of the store. Their folders stay as they are.
+
+    \b
+    Example:
+      rtgauge store rm 2026-11-21T10-03-22Z-pc-quick-7f3a
+    """
+    from rtgauge.store.document import StoreRemoved
+    from rtgauge.store.store import Store
+
+    opened = Store.open(store, write=True)
+    names = list(dict.fromkeys(_record_name(opened, record) for record in records))
+    opened.remove(names)
+    if json:
+        _print_json(StoreRemoved(store=str(store), removed=names))
+        return
+    for name in names:
+        typer.echo(f"removed: {name}")
+
+
+def _progress() -> Callable[[int, int], None]:
+    import sys
+
+    if not sys.stderr.isatty():
+        return lambda _done, _all: None
+    return lambda done, every: typer.echo(f"\r{done} of {every}", err=True, nl=False)
+
+
+@app.command("rebuild")
+def rebuild(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR", help="Folders of records; default: the folder of the store."),
+    ] = None,
+    store: StorePath = DEFAULT,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Also take out records whose folder is gone.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make the store anew from every record that it knows and every record in these folders.
+
+    A damaged store is put aside. Of a record whose folder is gone the store keeps its figures.
+
+    \b
+    Examples:
+      rtgauge store rebuild
+      rtgauge store rebuild /srv/records --store lab.sqlite
+    """
+    from rtgauge.store import adding
+    from rtgauge.store.document import Added, StoreRebuilt
+    from rtgauge.units import plural
+
+    result = adding.rebuild(store, folders or [store.parent], drop_missing=drop_missing, progress=_progress())
+    document = StoreRebuilt(
+        store=str(store),
+        read=result.read,
+        failed=[
+            Added(path=str(path), record=None, outcome=None, error=error) for path, error in result.failed
+        ],
+        missing=result.missing,
+        dropped=drop_missing,
+        put_aside=None if result.aside is None else str(result.aside),
+    )
+    if json:
+        _print_json(document)
+    else:
+        typer.echo(f"{store} has {plural(result.read, 'record')} read anew")
+        if result.aside is not None:
+            typer.echo(f"the damaged store is now {result.aside}")
+        if result.missing:
+            what = "taken out" if drop_missing else "kept as they were; --drop-missing takes them out"
+            typer.echo(
+                f"{plural(len(result.missing), 'record')} gone, {what}: {', '.join(result.missing[:5])}"
+            )
+    for _, error in result.failed:
+        typer.echo(f"rtgauge: {error}", err=True)
+    if result.failed:
+        raise typer.Exit(2)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Brings records into a store, and makes a store anew from its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError, RtgaugeError
+from rtgauge.record.files import clear_errors
+from rtgauge.record.finder import record_folders
+from rtgauge.record.labels import Labels, read_labels, write_labels
+from rtgauge.record.model import Run
+from rtgauge.record.reader import RUN, Record, opened_folder, read_model
+from rtgauge.record.record_folder import damaged
+from rtgauge.store.database import DamagedError
+from rtgauge.store.digest import checksum_of, digest_of
+from rtgauge.store.store import Outcome, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rtgauge.record.record_folder import RecordFolder
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the user says about a record: an empty text takes a label, or the commit, away.
+
+    `machines`: target -> name; "" is the run's first target.
+    """
+
+    commit: str | None = None
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    machines: dict[str, str] = field(default_factory=dict[str, str])
+
+    def merged(self, before: Labels, targets: Sequence[str]) -> Labels:
+        """Labels with this in them. Raises InputError for a target that the record does not have."""
+        unknown = [target for target in self.machines if target and target not in targets]
+        if unknown:
+            raise InputError(
+                f"--machine {unknown[0]}: the record has no such target, but {', '.join(targets)}"
+            )
+        named = {target or targets[0]: name for target, name in self.machines.items()} if targets else {}
+        return Labels(
+            commit=before.commit if self.commit is None else self.commit or None,
+            labels={key: value for key, value in {**before.labels, **self.labels}.items() if value},
+            machines={key: value for key, value in {**before.machines, **named}.items() if value},
+        )
+
+
+def folders_of(path: Path) -> list[Path]:
+    """The record at `path`, or every record in that folder."""
+    return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
+
+
+def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> tuple[str, Outcome]:
+    """Add the record in the folder `path`; what is said about it is kept in the record, too.
+
+    `again`: read it again although nothing changed. Gives its name and what that did.
+    Raises RecordError for a damaged record, InputError or MeasureError for what cannot be written.
+    """
+    folder = opened_folder(path)
+    run = read_model(folder.file(RUN), Run)
+    if said is not None:
+        _say(folder, run, said)
+    # The checksum comes first: what changes from here on is seen when the record is added again.
+    try:
+        sha256 = checksum_of(folder)
+    except OSError as error:
+        raise damaged(path, error) from None
+    if not again and store.known(run.id, path, sha256) is Outcome.UNCHANGED:
+        return run.id, Outcome.UNCHANGED
+    return run.id, store.put(digest_of(Record.of(folder), sha256), path, again=again)
+
+
+def _say(folder: RecordFolder, run: Run, said: Said) -> None:
+    before = read_labels(folder)
+    labels = said.merged(before, run.targets)
+    if labels != before:
+        with clear_errors(folder.path, option="--label"):
+            write_labels(folder, labels)
+
+
+@dataclass
+class Rebuilt:
+    """What a rebuild did. `missing`: records whose folder is gone; `aside`: where a damaged store is now."""
+
+    read: int = 0
+    failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
+    missing: list[str] = field(default_factory=list[str])
+    aside: Path | None = None
+
+
+def rebuild(
+    path: Path,
+    folders: Sequence[Path],
+    *,
+    drop_missing: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Rebuilt:
+    """Make the store `path` anew from the records that it knows and every record in `folders`.
+
+    Each record is replaced by itself, so that other writers go on, and what a kill leaves is whole. A damaged
+    store is put aside. Of a record whose folder is gone the store keeps what it has, but with `drop_missing`.
+    """
+    rebuilt = Rebuilt()
+    try:
+        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
+    except DamagedError:
+        rebuilt = Rebuilt(aside=_put_aside(path))
+        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
+    return rebuilt
+
+
+def _put_aside(path: Path) -> Path:
+    number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.damaged-{n}").exists())
+    aside = path.with_name(f"{path.name}.damaged-{number}")
+    with clear_errors(path, option="--store", kind="file"):
+        for end in ("-wal", "-shm", ""):
+            own = path.with_name(f"{path.name}{end}")
+            if own.exists():
+                own.rename(aside.with_name(f"{aside.name}{end}"))
+    return aside
+
+
+def _rebuild(
+    path: Path,
+    folders: Sequence[Path],
+    rebuilt: Rebuilt,
+    *,
+    drop_missing: bool,
+    progress: Callable[[int, int], None],
+) -> None:
+    store = Store.open(path, make=True)
+    known = {name: store.place_of(place) for name, place in store.paths().items()}
+    found = [place for place in known.values() if (place / RUN).exists()]
+    found += [record for folder in folders for record in folders_of(folder)]
+    every = list({place.resolve(): place for place in found}.values())
+    seen: set[str] = set()
+    for number, place in enumerate(every):
+        progress(number, len(every))
+        try:
+            seen.add(add(store, place, again=True)[0])
+            rebuilt.read += 1
+        except DamagedError:
+            raise
+        except RtgaugeError as error:
+            rebuilt.failed.append((place, str(error)))
+    rebuilt.missing = sorted(
+        name for name, place in known.items() if name not in seen and not (place / RUN).exists()
+    )
+    if drop_missing:
+        store.remove(rebuilt.missing)
+    store.prune()

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Opens the store's database, makes it if it is not there, and says in one line what is wrong with it.
+
+SQLite in WAL mode: readers never wait, a writer waits for the one before, and a transaction is whole or
+absent, also after kill -9 and a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+BUSY_S = 120.0
+"""How long a writer waits for the others."""
+TRIES = 100
+"""WAL mode is asked for so often while another process opens the store: SQLite does not wait here."""
+MODES = {"read": "ro", "write": "rw", "make": "rwc"}
+
+
+def _kind(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _check_place(path: Path, *, make: bool) -> None:
+    """Refuse what cannot be a store before SQLite opens it. Raises InputError."""
+    if "://" in str(path) or str(path).startswith("postgresql:"):
+        raise InputError(f"--store {path}: only a file can be a store so far, e.g. rtgauge-runs/store.sqlite")
+    try:
+        kind = _kind(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened ({error.strerror}): name another --store") from None
+    except ValueError:
+        raise InputError("--store: the name has a NUL character") from None
+    if kind is None and not make:
+        raise InputError(f"there is no store {path}: rtgauge store add RECORD makes one")
+    if kind is None and not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} for the store: make it, or name another --store")
+    if kind is not None and not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "no regular file"
+        raise InputError(f"{path} is {what}: name a file with --store")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection without transactions of its own; SQLAlchemy begins them."""
+    name = path.absolute().as_uri().replace("?", "%3f").replace("#", "%23")
+    unchanging = "" if mode != "read" or _can_write(path) else "&immutable=1"
+    connection = sqlite3.connect(
+        f"{name}?mode={MODES[mode]}{unchanging}", uri=True, timeout=BUSY_S, isolation_level=None
+    )
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _can_write(path: Path) -> bool:
+    """Whether SQLite can make its files next to the store, which readers need too."""
+    if path.with_name(f"{path.name}-wal").exists():
+        return True
+    return os.access(path.parent, os.W_OK) and not os.statvfs(path.parent).f_flag & os.ST_RDONLY
+
+
+def _engine(path: Path, mode: str) -> Engine:
+    engine = create_engine("sqlite+pysqlite://", creator=lambda: _connect(path, mode), poolclass=NullPool)
+    begin = "BEGIN" if mode == "read" else "BEGIN IMMEDIATE"
+
+    @event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def problem(path: Path, error: Exception) -> RtgaugeError:
+    """The error of one line for what the database said."""
+    original: Any = error.orig if isinstance(error, DBAPIError) else error
+    name = str(getattr(original, "sqlite_errorname", ""))
+    if name.startswith("SQLITE_FULL"):
+        return MeasureError(f"disk full: {path} cannot be written; free space. The store is as it was before")
+    if name.startswith("SQLITE_READONLY"):
+        return InputError(f"{path} is read-only: name another --store, or change its permissions")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return InputError(f"{path} cannot be opened ({original}): name another --store")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return MeasureError(
+            f"{path} is held by another program for {BUSY_S:g} s: try again when it has ended"
+        )
+    if name == "SQLITE_NOTADB":
+        return InputError(f"{path} is not a store but another file: name another --store")
+    if name.startswith("SQLITE_IOERR"):
+        return MeasureError(f"{path} cannot be read or written ({original}). Is the disk full or damaged?")
+    return DamagedError(
+        f"{path} is damaged ({original}): rtgauge store rebuild makes it anew from the records"
+    )
+
+
+class DamagedError(InputError):
+    """The store's file is damaged; the records still have everything."""
+
+
+@contextmanager
+def clear_problems(path: Path) -> Generator[None]:
+    """Turn what the database says into one line.
+
+    Raises DamagedError for a damaged database, InputError if the wrong file is named, else MeasureError.
+    """
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, ValueError, TypeError) as error:
+        raise problem(path, error) from None
+
+
+def _into_wal_mode(path: Path) -> None:
+    """Ask for WAL mode, which the file keeps; where it cannot be had, SQLite's own journal stays."""
+    connection = _connect(path, "make")
+    try:
+        for left in reversed(range(TRIES)):
+            try:
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not left:
+                    raise
+                connection.execute("BEGIN IMMEDIATE")  # waits for the other
+                connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
+def _check_tables(connection: Connection, path: Path) -> bool:
+    """Whether the store has its tables. Raises InputError for another program's database or a newer store."""
+    tables = set(inspect(connection).get_table_names())
+    if not tables:
+        return False
+    if STORE.name not in tables:
+        raise InputError(f"{path} is the database of another program: name another --store")
+    version = connection.scalar(select(STORE.c.schema_version))
+    if not isinstance(version, int) or version < 1:
+        raise DamagedError(
+            f"{path} has no schema version: rtgauge store rebuild makes it anew from the records"
+        )
+    if version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): "
+            "update rtgauge"
+        )
+    missing = set(METADATA.tables) - tables
+    if missing:
+        raise DamagedError(
+            f"{path} is damaged (no table {min(missing)}): "
+            "rtgauge store rebuild makes it anew from the records"
+        )
+    return True
+
+
+def open_database(path: Path, *, make: bool = False, write: bool = False) -> Engine:
+    """The database of the store `path`, checked; `make`: with new tables if there is none.
+
+    Raises InputError, DamagedError or MeasureError.
+    """
+    _check_place(path, make=make)
+    with clear_problems(path):
+        if make:
+            _into_wal_mode(path)
+        engine = _engine(path, "make" if make else "write" if write else "read")
+        with engine.begin() as connection:
+            if not _check_tables(connection, path):
+                if not make:
+                    raise InputError(f"the store {path} is empty: rtgauge store add RECORD fills it")
+                METADATA.create_all(connection)
+                connection.execute(insert(STORE).values(schema_version=SCHEMA_VERSION))
+        return engine

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""What the store keeps of a record: rows of its tables, without the database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.analysis.differing_settings import flat
+from rtgauge.record.facts import fact
+from rtgauge.record.labels import LABELS, read_labels
+from rtgauge.record.reader import RUN
+from rtgauge.store.machine import Machine, machine_of
+from rtgauge.store.names import FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rtgauge.record.labels import Labels
+    from rtgauge.record.model import Distribution, SeriesSummary, Step
+    from rtgauge.record.reader import Record
+    from rtgauge.record.record_folder import RecordFolder
+
+Row = dict[str, Any]
+"""Column -> value."""
+VOLATILE = {"identity", "host", "interrupts", "tasks", "machine.evidence", "memory.total_bytes"}
+"""Facts that are no settings, or differ from boot to boot."""
+NOT_OF_THE_SERIES = {"explain_buffer_kb", "window_ns"}
+"""Parameters that say how a record is cut, not what was measured."""
+
+
+@dataclass(frozen=True)
+class StepDigest:
+    """The rows of one step. `results`: (series, its figures)."""
+
+    row: Row
+    machine: Machine
+    peer: Machine | None
+    configuration: Row
+    results: list[tuple[Row, Row]]
+    marks: list[Row]
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The rows of one record. `verdicts`: (id of the step, row); None for the run."""
+
+    row: Row
+    labels: dict[str, str]
+    steps: list[StepDigest] = field(default_factory=list[StepDigest])
+    marks: list[Row] = field(default_factory=list[Row])
+    verdicts: list[tuple[str | None, Row]] = field(default_factory=list[tuple[str | None, Row]])
+
+
+def key_of(*parts: object) -> str:
+    """A short name for values that JSON can hold: the same for equal ones."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def checksum_of(folder: RecordFolder) -> str:
+    """SHA-256 of the files of a record that the store is made of; step.json has the checksums of the others.
+
+    Raises OSError.
+    """
+    names = [RUN, LABELS]
+    names += [f"steps/{name}/step.json" for name in folder.names("steps")]
+    names += [f"targets/{name}/system.json" for name in folder.names("targets")]
+    total = hashlib.sha256()
+    for name in names:
+        if folder.has(name):
+            with folder.file(name).open() as file:
+                total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def digest_of(record: Record, sha256: str) -> Digest:
+    """Everything that the store keeps of a record; `sha256` from `checksum_of`. Raises RecordError."""
+    run, labels = record.run, read_labels(record.folder)
+    row: Row = {
+        "name": run.id,
+        "sha256": sha256,
+        "created": run.created,
+        "ended": run.ended,
+        "plan": str(run.plan.get("name")) if run.plan.get("name") is not None else None,
+        "requirement": run.requirement,
+        "commit": labels.commit,
+        "state": run.state,
+        "rtgauge": run.rtgauge,
+    }
+    words = ("word", "requirement", "reason")
+    return Digest(
+        row,
+        labels.labels,
+        [_step(record, step, labels) for step in record.steps],
+        [_mark(mark.name, mark.severity, mark.detail, mark.series) for mark in run.marks],
+        [(verdict.step, {word: str(getattr(verdict, word)) for word in words}) for verdict in run.verdicts],
+    )
+
+
+def _mark(name: str, severity: str, detail: str, number: int | None) -> Row:
+    return {"name": name, "severity": str(severity), "detail": detail, "number": number}
+
+
+def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
+    target = step.key.targets.get("self", "local")
+    facts = record.system(target)
+    peer = step.key.peer
+    # The facts are those of the boot in which the run began.
+    booted = step.deployment is not None and step.deployment.by == "boot"
+    row: Row = {
+        "name": step.id,
+        "boot_id": None if booted else _text(fact(facts, "boot_id")),
+        "worst": None if step.worst is None else str(step.worst),
+        "started": step.started,
+        "ended": step.ended,
+        "tool_version": step.tool,
+        "end_reason": step.end_reason,
+        "repeat": step.key.repeat,
+        "duration_ns": _duration_ns(step),
+        "emulated": step.emulated or fact(facts, "machine", "emulated") is True,
+        "answers": [result.model_dump(mode="json") for result in step.results],
+    }
+    return StepDigest(
+        row,
+        machine_of(facts, target, labels.machines.get(target)),
+        None if peer is None else machine_of(record.system(peer[1]), peer[1], labels.machines.get(peer[1])),
+        configuration_of(facts),
+        list(_results(record, step)),
+        [_mark(mark.name, mark.severity, mark.detail, mark.series) for mark in step.marks],
+    )
+
+
+def _duration_ns(step: Step) -> int | None:
+    if step.start_ns is not None and step.end_ns is not None:
+        return step.end_ns - step.start_ns
+    try:
+        span = datetime.fromisoformat(step.ended) - datetime.fromisoformat(step.started)
+    except (ValueError, TypeError):
+        return None
+    return round(span.total_seconds() * 10**9) or None
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def configuration_of(facts: Mapping[str, Any]) -> Row:
+    """The kernel and every other fact that is a setting. Two records with equal ones have the same key."""
+    settings = {
+        name: value
+        for name, value in flat(facts).items()
+        if name not in VOLATILE and name.split(".")[0] not in VOLATILE
+    }
+    return {
+        "key": key_of(settings),
+        "kernel": _text(fact(facts, "kernel", "release")),
+        "kernel_version": _text(fact(facts, "kernel", "version")),
+        "preemption": _text(fact(facts, "kernel", "preemption", "model")),
+        "settings": settings,
+    }
+
+
+def _results(record: Record, step: Step) -> Iterable[tuple[Row, Row]]:
+    from rtgauge.store.intervals import Intervals
+
+    intervals = Intervals(record, step)
+    for summary in (*step.series, *([] if step.total is None else [step.total])):
+        whole = summary is step.total
+        numbers = [each.series for each in step.main_series] if whole else [summary.series]
+        figures: Row = {"number": summary.series}
+        figures |= {name: getattr(summary, name) for name in ("count", "missed", "lost", "impossible")}
+        figures |= {
+            "mean_ns": summary.mean_ns,
+            "std_ns": summary.std_ns,
+            "lower_bounds": summary.lower_bounds,
+        }
+        figures |= _figures(summary) | _figures(summary.filled, "filled_")
+        figures |= intervals.of([number for number in numbers if number is not None], summary.filled)
+        yield series_of(step, summary, whole=whole), figures
+
+
+def _figures(distribution: Distribution, prefix: str = "") -> Row:
+    return {f"{prefix}{name}": getattr(distribution, name) for name in FIGURES}
+
+
+def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
+    """What was measured, without machine, kernel and settings.
+
+    `name`: PROBE/METRIC/LOAD/DEPLOYMENT, with the labels of a part of the whole: `[cpu=1]`. Two series of one
+    name differ in their parameters.
+    """
+    key = step.key
+    parameters = {
+        name: value
+        for name, value in key.parameters.items()
+        if value is not None and name not in NOT_OF_THE_SERIES
+    }
+    labels = {} if whole else dict(summary.labels)
+    parts = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    name = f"{key.probe}/{summary.metric}/{key.load}/{key.deployment}"
+    row: Row = {
+        "name": name if whole else f"{name}[{parts}]",
+        "probe": key.probe,
+        "metric": summary.metric,
+        "unit": summary.unit,
+        "load": key.load,
+        "deployment": key.deployment,
+        "tool": key.tool,
+        "whole": whole,
+        "labels": labels,
+        "parameters": parameters,
+    }
+    return {"key": key_of(row, sorted(key.targets)), **row}

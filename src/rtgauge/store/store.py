@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The store: what goes into it and out of it. What is asked of it is in `queries`."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Table, delete, insert, select, update
+
+from rtgauge.errors import InputError
+from rtgauge.record.finder import RECORDS
+from rtgauge.store.database import clear_problems, open_database
+from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection, Engine
+
+    from rtgauge.store.digest import Digest, Row
+    from rtgauge.store.machine import Machine
+
+DEFAULT = RECORDS / "store.sqlite"
+
+
+class Outcome(StrEnum):
+    """What adding a record did."""
+
+    ADDED = "added"
+    UPDATED = "updated"
+    MOVED = "moved"
+    UNCHANGED = "unchanged"
+
+
+class Store:
+    """A store that is open. Every method raises the errors of `database.open_database`."""
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self.path, self.engine = path, engine
+
+    @classmethod
+    def open(cls, path: Path, *, make: bool = False, write: bool = False) -> Store:
+        """`make`: with a new file if there is none; `write`: not only to read."""
+        return cls(path, open_database(path, make=make, write=write))
+
+    def place_of(self, path: str) -> Path:
+        """The folder of a record; the store knows it relative to its own folder if it is below that."""
+        return self.path.absolute().parent / path
+
+    def _shown(self, folder: Path) -> str:
+        here = Path(os.path.realpath(self.path.parent))
+        there = Path(os.path.realpath(folder))
+        return str(there.relative_to(here) if there.is_relative_to(here) else there)
+
+    def paths(self) -> dict[str, str]:
+        """Name of each record -> its path, for `place_of`."""
+        with clear_problems(self.path), self.engine.connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(select(RECORD.c.name, RECORD.c.path))}
+
+    def known(self, name: str, folder: Path, sha256: str) -> Outcome | None:
+        """What adding this record would do: UNCHANGED or MOVED; None if it has to be read.
+
+        Raises InputError if another record of the same name, which is still there, is in the store.
+        """
+        with clear_problems(self.path), self.engine.connect() as connection:
+            return self._known(connection, name, folder, sha256)
+
+    def _known(self, connection: Connection, name: str, folder: Path, sha256: str) -> Outcome | None:
+        row = connection.execute(
+            select(RECORD.c.path, RECORD.c.sha256).where(RECORD.c.name == name)
+        ).one_or_none()
+        if row is None:
+            return None
+        there = self.place_of(row.path)
+        elsewhere = row.path != self._shown(folder) and (there / "run.json").exists()
+        if row.sha256 == sha256:
+            return Outcome.UNCHANGED if elsewhere or row.path == self._shown(folder) else Outcome.MOVED
+        if elsewhere:
+            raise InputError(
+                f"{folder} is not added: the store has another record {name} in {there}; "
+                "remove one of them, or rename it: rtgauge store rm takes it out of the store"
+            )
+        return None
+
+    def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
+        """Add a record, whole or not at all; what the store had of it is replaced.
+
+        `again`: also if nothing changed.
+        """
+        name, sha256 = digest.row["name"], digest.row["sha256"]
+        with clear_problems(self.path), self.engine.begin() as connection:
+            known = self._known(connection, name, folder, sha256)
+            if known is Outcome.UNCHANGED and not again:
+                return known
+            had = connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount
+            _insert(connection, digest, self._shown(folder))
+            return known or (Outcome.UPDATED if had else Outcome.ADDED)
+
+    def remove(self, names: list[str]) -> None:
+        """Take records out of the store; their folders stay. Raises InputError for one that is not in it."""
+        with clear_problems(self.path), self.engine.begin() as connection:
+            for name in names:
+                if not connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount:
+                    raise InputError(f"the store has no record {name}: rtgauge store list shows them")
+            _prune(connection)
+
+    def prune(self) -> None:
+        """Drop machines, configurations and series that no record has any more."""
+        with clear_problems(self.path), self.engine.begin() as connection:
+            _prune(connection)
+
+
+def _new(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
+    """Insert a row; its id."""
+    (number,) = connection.execute(insert(table).values(**row)).inserted_primary_key or (None,)
+    assert isinstance(number, int)  # noqa: S101 - every table has an id
+    return number
+
+
+def _shared(connection: Connection, table: Table, row: Mapping[str, Any], seen: dict[str, int]) -> int:
+    """The id of the row with this key, which is inserted if there is none."""
+    key = str(row["key"])
+    if key not in seen:
+        found = connection.scalar(select(table.c.id).where(table.c.key == key))
+        seen[key] = found if found is not None else _new(connection, table, row)
+    return seen[key]
+
+
+def _insert(connection: Connection, digest: Digest, path: str) -> None:
+    record = _new(connection, RECORD, {**digest.row, "path": path})
+    for table, rows in (
+        (LABEL, [{"key": key, "value": value} for key, value in digest.labels.items()]),
+        (MARK, digest.marks),
+    ):
+        _insert_all(connection, table, [{"record_id": record, **row} for row in rows])
+    seen: dict[str, dict[str, int]] = {table.name: {} for table in (MACHINE, CONFIGURATION, SERIES)}
+
+    def machine(of: Machine) -> int:
+        row = {"key": of.key, "source": of.source, "shared": of.shared, "host": of.host}
+        number = _shared(connection, MACHINE, row, seen[MACHINE.name])
+        connection.execute(update(MACHINE).where(MACHINE.c.id == number).values(host=of.host))
+        return number
+
+    numbers: dict[str, int] = {}
+    for step in digest.steps:
+        row: Row = {
+            **step.row,
+            "record_id": record,
+            "machine_id": machine(step.machine),
+            "peer_machine_id": None if step.peer is None else machine(step.peer),
+            "configuration_id": _shared(
+                connection, CONFIGURATION, step.configuration, seen[CONFIGURATION.name]
+            ),
+        }
+        number = numbers[step.row["name"]] = _new(connection, STEP, row)
+        _insert_all(
+            connection,
+            RESULT,
+            [
+                {
+                    "step_id": number,
+                    "series_id": _shared(connection, SERIES, series, seen[SERIES.name]),
+                    **figures,
+                }
+                for series, figures in step.results
+            ],
+        )
+        _insert_all(
+            connection, MARK, [{"record_id": record, "step_id": number, **mark} for mark in step.marks]
+        )
+    verdicts = [
+        {"record_id": record, "step_id": None if step is None else numbers.get(step), **row}
+        for step, row in digest.verdicts
+        if step is None or step in numbers
+    ]
+    _insert_all(connection, VERDICT, verdicts)
+
+
+def _insert_all(connection: Connection, table: Table, rows: list[Row]) -> None:
+    if rows:
+        connection.execute(insert(table), rows)
+
+
+def _prune(connection: Connection) -> None:
+    used = {
+        SERIES: select(RESULT.c.series_id),
+        CONFIGURATION: select(STEP.c.configuration_id),
+        MACHINE: select(STEP.c.machine_id).union(
+            select(STEP.c.peer_machine_id).where(STEP.c.peer_machine_id.is_not(None))
+        ),
+    }
+    for table, ids in used.items():
+        connection.execute(delete(table).where(table.c.id.not_in(ids)))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from rtgauge.errors import InputError
+from rtgauge.record.model import VerdictWord
+from rtgauge.record.reader import Record
+from tests.unit.store.stored import asked, contents, run, small
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = "docs/formats/store.schema.json"
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def store(records: Path) -> Path:
+    records.mkdir()
+    return records / "store.sqlite"
+
+
+def test_a_result_has_the_figures_of_the_record(records: Path, store: Path) -> None:
+    folder = small(records, 1, seconds=30, verdict=VerdictWord.FAILS)
+    assert asked("add", folder, "--store", store)["added"][0]["outcome"] == "added"
+    step = Record.open(folder).steps[0]
+    assert step.total is not None
+    (course,) = asked("show", "wakeup/latency/idle/as-is", "--store", store)["courses"]
+    (point,) = course["points"]
+    assert point["record"] == folder.name
+    assert point["host"] == "board-7"
+    assert point["kernel"] == "6.1.0-18-amd64"
+    for name in ("count", "missed", "min_ns", "p50_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"):
+        assert point[name] == getattr(step.total, name)
+    for name in ("p50_ns", "p99_ns", "max_ns"):
+        assert point[f"filled_{name}"] == getattr(step.total.filled, name)
+    assert (point["windows"], point["window_ns"]) == (30, 10**9)
+    assert point["p50_low_ns"] <= point["p50_ns"] <= point["p50_high_ns"]
+    assert point["p99_low_ns"] < point["p99_high_ns"]
+    assert point["p99_99_low_ns"] is None, "too few samples lie beyond it"
+    (row,) = asked("list", "--store", store)["records"]
+    assert (row["verdict"], row["steps"], row["missing"]) == ("fails", 1, False)
+    assert row["requirement"] == "period=1ms latency<=200us hardness=100%"
+
+
+def test_a_part_is_found_by_its_labels(records: Path, store: Path) -> None:
+    asked("add", small(records, 1), "--store", store)
+    (part,) = asked("show", "wakeup/latency/idle/as-is[cpu=1]", "--store", store)["courses"]
+    assert part["series"]["series"] == "wakeup/latency/idle/as-is[cpu=1]"
+    (whole,) = asked("show", "wakeup/*", "--store", store)["courses"]
+    assert whole["series"]["series"] == "wakeup/latency/idle/as-is"
+    assert len(asked("show", "*[*", "--store", store)["courses"]) == 2
+
+
+def test_adding_twice_changes_nothing(records: Path, store: Path) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    before = contents(store)
+    assert asked("add", folder, "--store", store)["added"][0]["outcome"] == "unchanged"
+    assert contents(store) == before
+
+
+def test_a_folder_adds_every_record_in_it(records: Path, store: Path) -> None:
+    for seed in (1, 2, 3):
+        small(records, seed)
+    assert run("store", "add", records, "--store", store).stdout.count("added: ") == 3
+    assert asked("list", "--store", store, "--last", 2)["total"] == 3
+    assert len(asked("list", "--store", store, "--last", 2)["records"]) == 2
+
+
+def test_a_changed_record_replaces_itself(records: Path, store: Path) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    shutil.rmtree(folder)
+    small(records, 1, median_ns={"idle": 50_000})
+    assert asked("add", folder, "--store", store)["added"][0]["outcome"] == "updated"
+    (point,) = asked("show", "wakeup/latency/idle/as-is", "--store", store)["courses"][0]["points"]
+    assert point["p50_ns"] > 40_000
+
+
+def test_a_moved_record_is_the_same(records: Path, store: Path, tmp_path: Path) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert asked("add", moved, "--store", store)["added"][0]["outcome"] == "moved"
+    (row,) = asked("list", "--store", store)["records"]
+    assert (row["path"], row["missing"]) == (str(moved), False)
+
+
+def test_another_record_of_the_same_name_is_refused(records: Path, store: Path, tmp_path: Path) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    before = contents(store)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy / folder.name)
+    assert asked("add", copy / folder.name, "--store", store)["added"][0]["outcome"] == "unchanged"
+    other = small(tmp_path / "other", 1, median_ns={"idle": 50_000})
+    with pytest.raises(InputError, match="another record"):
+        raise run("store", "add", other, "--store", store).exception or AssertionError
+    assert contents(store) == before
+
+
+def test_what_the_user_says_is_kept_in_the_record(records: Path, store: Path) -> None:
+    folder = small(records, 1)
+    asked(
+        "add",
+        folder,
+        "--store",
+        store,
+        "--commit",
+        "4f2a9c1",
+        "--label",
+        "image=12.3",
+        "--machine",
+        "bench-3",
+    )
+    (row,) = asked("list", "--store", store)["records"]
+    assert (row["commit"], row["labels"], row["machines"]) == ("4f2a9c1", {"image": "12.3"}, ["name:bench-3"])
+    store.unlink()
+    asked("rebuild", "--store", store)
+    assert asked("list", "--store", store)["records"] == [row]
+    asked("add", folder, "--store", store, "--label", "image=", "--label", "by=me")
+    (row,) = asked("list", "--store", store, "--label", "by=me", "--machine", "bench-3")["records"]
+    assert (row["commit"], row["labels"]) == ("4f2a9c1", {"by": "me"})
+    assert asked("list", "--store", store, "--label", "by=you")["records"] == []
+
+
+def test_rm_takes_a_record_out_and_leaves_its_folder(records: Path, store: Path) -> None:
+    folders = [small(records, seed) for seed in (1, 2)]
+    asked("add", *folders, "--store", store)
+    before = contents(store)
+    assert asked("rm", folders[0], "--store", store)["removed"] == [folders[0].name]
+    assert [row["record"] for row in asked("list", "--store", store)["records"]] == [folders[1].name]
+    assert Record.open(folders[0]).steps
+    asked("rm", folders[1].name, "--store", store)
+    assert contents(store) == {"records": [], "series": [], "results": []}
+    assert asked("list", "--store", store, "--machines")["machines"] == []
+    asked("rebuild", "--store", store)
+    assert contents(store) == before
+
+
+def test_a_record_that_was_removed_keeps_its_figures(records: Path, store: Path) -> None:
+    folders = [small(records, seed) for seed in (1, 2)]
+    asked("add", *folders, "--store", store)
+    shutil.rmtree(folders[0])
+    listed = run("store", "list", "--store", store)
+    assert f"{folders[0].name} (gone)" in listed.stdout
+    assert "1 record gone" in listed.stderr
+    assert "is gone" in run("store", "show", folders[0].name, "--store", store).stdout
+    kept = asked("rebuild", "--store", store)
+    assert (kept["missing"], kept["dropped"], kept["read"]) == ([folders[0].name], False, 1)
+    assert asked("list", "--store", store)["total"] == 2
+    asked("rebuild", "--store", store, "--drop-missing")
+    assert [row["record"] for row in asked("list", "--store", store)["records"]] == [folders[1].name]
+
+
+def test_boards_of_one_image_stay_apart(records: Path, store: Path) -> None:
+    def identity(source: str, digits: str) -> dict[str, Any]:
+        return {"system": {"identity": {"source": source, "hash": digits}}}
+
+    for seed, (host, facts) in enumerate(
+        [
+            ("board", identity("dmi", "a" * 32)),
+            ("renamed", identity("dmi", "a" * 32)),
+            ("board", identity("dmi", "b" * 32)),
+            ("board", identity("machine-id", "c" * 32)),
+            ("board-2", identity("machine-id", "c" * 32)),
+            ("board", {}),
+        ]
+    ):
+        asked("add", small(records, seed, host=host, **facts), "--store", store)
+    machines = asked("list", "--store", store, "--machines")["machines"]
+    assert sorted((row["source"], row["shared"], row["records"]) for row in machines) == [
+        ("address", True, 1),
+        ("dmi", False, 1),
+        ("dmi", False, 2),
+        ("machine-id", True, 1),
+        ("machine-id", True, 1),
+    ]
+
+
+def test_another_kernel_is_another_configuration(records: Path, store: Path) -> None:
+    for seed, changes in enumerate(({}, {"memory": {"total_bytes": 1}}, {"kernel": {"release": "6.12"}})):
+        asked("add", small(records, seed, system=changes), "--store", store)
+    (course,) = asked("show", "wakeup/latency/idle/as-is", "--store", store)["courses"]
+    assert len({point["configuration"] for point in course["points"]}) == 2
+    assert len({point["machine"] for point in course["points"]}) == 1
+
+
+def test_every_document_is_one_of_the_schema(records: Path, store: Path, pytestconfig: pytest.Config) -> None:
+    schema = Draft202012Validator(json.loads((pytestconfig.rootpath / SCHEMA).read_text()))
+    folder = small(records, 1, verdict=VerdictWord.HOLDS)
+    for words in (
+        ("add", folder, "--label", "a=b"),
+        ("list",),
+        ("list", "--series", "--machines"),
+        ("show", folder),
+        ("show", "wakeup/*"),
+        ("rebuild",),
+        ("rm", folder),
+    ):
+        schema.validate(asked(*words, "--store", store))
+
+
+def test_the_text_begins_with_the_answer(records: Path, store: Path) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    for words, first in (
+        (("list",), "1 record in "),
+        (("list", "--series"), "1 series "),
+        (("list", "--machines"), "1 machine in "),
+        (("show", "wakeup/*"), "wakeup/latency/idle/as-is: 1 result of 1 machine"),
+        (("show", folder.name), f"{folder.name}: complete, 1 step on "),
+        (("rebuild",), f"{store} has 1 record read anew"),
+    ):
+        assert run("store", *words, "--store", store).stdout.startswith(first)
