@@ -46,6 +46,41 @@ def test_the_index_links_every_page():
     assert pages <= linked
 
 
+IN_FILE = re.compile(r"`((?:engine|src|kmod)/[\w./-]+\.(?:py|c|h))`(?:, | \()`(\w+)\(\)`")
+FUNCTION = re.compile(r"`(\w+)\(\)`")
+CONTRIBUTORS = ["CONTRIBUTING.md", "docs/architecture.md", "docs/debugging.md", "docs/design.md"]
+
+
+def defines(text: str, name: str) -> bool:
+    """Whether a source in Python or C has a function of this name."""
+    return re.search(rf"^\s*(?:async )?def {name}\(|^[a-z].*\b{name}\([^;]*$", text, re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize("page", CONTRIBUTORS)
+def test_every_named_function_is_where_the_page_says(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    elsewhere = [
+        (path, name)
+        for path, name in IN_FILE.findall(text)
+        if not defines((ROOT / path).read_text("utf-8"), name)
+    ]
+    assert elsewhere == []
+    folders = ("src", "engine", "kmod", "tests")
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*.[pch]*") if path.is_file()]
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in sources if path.suffix in {".py", ".c", ".h"}
+    )
+    assert [name for name in set(FUNCTION.findall(text)) if not defines(code, name)] == []
+
+
+def test_a_function_that_moved_is_noticed() -> None:
+    named = IN_FILE.findall("1. `engine/base/series.c`: x. `engine/base/series.c`, `series_feed()`: counts")
+    assert named == [("engine/base/series.c", "series_feed")]
+    source = (ROOT / "engine/base/series.c").read_text(encoding="utf-8")
+    assert defines(source, "series_feed")
+    assert not defines(source, "harness_drain")
+
+
 SOURCE = {".py", ".c", ".h", ".sh", ".toml", ".yml", ".js", ".mjs", ".css", ".j2", ".build", ".options"}
 
 
