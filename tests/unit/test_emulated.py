@@ -20,8 +20,8 @@ from rtgauge.record.reader import Record
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids, machines_grids
-from rtgauge.report.grid import Grid
-from rtgauge.report.grid_terminal import print_grids
+from rtgauge.report.table import Table
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.runner.step_loop import machine_marks
 from tests.support.records import Shape, write_record
 
@@ -62,7 +62,7 @@ def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(t
     ]
     result = compared(records)
     (grid,) = machines_grids(result, 200)
-    assert grid.columns == ["", "bench", "guest"]
+    assert [column.title for column in grid.columns] == ["", "bench", "guest"]
     rows = {row[0]: row[1:] for row in grid.rows}
     assert rows["processor"] == ["not emulated", "emulated"]
     assert rows["kernel"] == ["6.1.0-18-amd64"] * 2
@@ -88,13 +88,13 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     )
 
 
-def printed(tables: list[Grid], width: int) -> str:
+def printed(tables: list[Table], width: int) -> str:
     text = StringIO()
-    print_grids(tables, Console(file=text, width=width, force_terminal=False))
+    print_tables(tables, Console(file=text, width=width, force_terminal=False))
     return text.getvalue()
 
 
-def said(result: Comparison, tables: list[Grid]) -> dict[tuple[str, str], list[str]]:
+def said(result: Comparison, tables: list[Table]) -> dict[tuple[str, str], list[str]]:
     """What the tables say of every machine in every load: its four figures."""
     found: dict[tuple[str, str], list[str]] = {}
     hosts = {side.traits["host"] for side in result.sides}
@@ -105,7 +105,7 @@ def said(result: Comparison, tables: list[Grid]) -> dict[tuple[str, str], list[s
                 found[load, what] = row[1:5]
             elif what:
                 for host, cell in zip(grid.columns[1:], row[1:], strict=True):
-                    found.setdefault((load, host), []).append(cell)
+                    found.setdefault((load, host.title), []).append(cell)
     return found
 
 

@@ -45,15 +45,15 @@ def _print_operations(benchmarks: Microbenchmarks) -> None:
     from rich.text import Text
 
     from rtgauge.cli.console import Console
-    from rtgauge.report.grid_terminal import print_grids
     from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+    from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable
 
     console = Console()
     if (sentence := conclusion(benchmarks)) is not None:
         console.print(Text(printable(sentence), style="bold"))
         console.print()
-    print_grids(terminal_grids(benchmarks, console.width), console)
+    print_tables(terminal_grids(benchmarks, console.width), console)
 
 
 def _operation_chapters(
@@ -345,8 +345,8 @@ def _print(
 
     from rtgauge.cli.console import Console
     from rtgauge.report.compare.chapters import comparison_grids
-    from rtgauge.report.compare.tables import doubtful_sides, folded_notes
-    from rtgauge.report.grid_terminal import print_grids
+    from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
+    from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable
 
     console = Console()
@@ -360,7 +360,12 @@ def _print(
             console.print(Text(doubt, style="yellow"))
         console.print()
         tables = comparison_grids(result, sides, console.width)
-        print_grids([grid for grid in tables if details or not grid.folded], console)
+        shown = [
+            first_settings(table) if table.title == SETTINGS else table
+            for table in tables
+            if details or not table.folded
+        ]
+        print_tables(shown, console)
         if not details:
             console.print()
             for note in folded_notes(result):

@@ -74,8 +74,8 @@ def frequency(
 
         from rtgauge.cli.console import Console
         from rtgauge.report import sustained_tables
-        from rtgauge.report.grid_terminal import print_grids
         from rtgauge.report.presenter import frequency_grids
+        from rtgauge.report.terminal_table import print_tables
         from rtgauge.report.text import printable
 
         console = Console()
@@ -86,7 +86,7 @@ def frequency(
             if sentence is not None:
                 console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
-        print_grids(
+        print_tables(
             [
                 *grids([entry.table for entry in frequencies]),
                 *frequency_grids(opened, console.width),

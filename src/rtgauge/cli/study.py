@@ -24,8 +24,8 @@ from rtgauge.record.writer import write_page
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
 from rtgauge.report.compare.tables import grids
-from rtgauge.report.grid_terminal import print_grids
 from rtgauge.report.terminal import print_summary
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.runner.interrupt import Interrupt
 
@@ -63,7 +63,7 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
         if compared.comparison is not None and not as_json:
             console = Console()
             console.print(Text(printable(compared.comparison.conclusion), style="bold"))
-            print_grids(grids(compared.comparison, console.width), console)
+            print_tables(grids(compared.comparison, console.width), console)
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 
 

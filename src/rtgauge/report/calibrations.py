@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
 from rtgauge.report.conditions import step_labels
-from rtgauge.report.grid import Grid
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.tables import series_name
-from rtgauge.report.text import us, whole
+from rtgauge.report.text import NONE, us, whole
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -25,34 +23,22 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 
-def _text(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def print_calibrations(calibrations: Iterable[Calibration], console: Console) -> None:
-    """One row a clock: its resolution and the cost of reading it, in ns."""
-    table = Table(
-        title="Clocks: resolution and cost of one reading (ns)",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    table.add_column("clock", no_wrap=True)
-    for heading in ("resolution", "step", "min", "p50", "mean", "p99", "max"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for clock in calibrations:
-        name = clock.clock if clock.error is None else f"{clock.clock} ({clock.error})"
-        figures = (
-            clock.resolution_ns,
-            clock.smallest_step_ns,
-            clock.min_ns,
-            clock.p50_ns,
-            clock.mean_ns,
-            clock.p99_ns,
-            clock.max_ns,
-        )
-        table.add_row(name, *map(_text, figures))
-    console.print(table)
+def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
+    """A line a clock, with the name of its step: its resolution and the cost of reading it, in ns."""
+    rows: list[list[str]] = []
+    for step, clock in calibrations:
+        figures = (clock.resolution_ns, clock.smallest_step_ns, clock.count, clock.min_ns, clock.p50_ns)
+        mean = NONE if clock.mean_ns is None else f"{clock.mean_ns:.1f}"
+        rows.append([clock.clock, *map(whole, figures), mean, whole(clock.p99_ns), whole(clock.max_ns)])
+        rows[-1] = [clock.clock, *[""] * 8] if clock.error is not None else rows[-1]
+        rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
+    columns = [
+        *texts("clock"),
+        *numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max"),
+        *texts("step"),
+    ]
+    notes = ["In ns. The cost of one reading is the difference between two readings one after the other."]
+    return Table("Cost of reading each clock", columns, rows, notes)
 
 
 def _results(step: Step, name: str) -> list[Result]:
@@ -114,7 +100,7 @@ def _sentence(step: Step) -> str:
     )
 
 
-def gravity_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
+def gravity_grid(record: Record, steps: Sequence[Step]) -> Table | None:
     """The gravity before and after autotune; None where nothing was calibrated."""
     names = step_labels(record)
     rows = [
@@ -127,11 +113,13 @@ def gravity_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
     ]
     notes = ["By how much the timer fires before a release, in each context."]
     return (
-        Grid("Gravity of Xenomai's timer (ns)", ["", "irq", "kernel", "user"], rows, notes) if rows else None
+        Table("Gravity of Xenomai's timer (ns)", [*texts(""), *numbers("irq", "kernel", "user")], rows, notes)
+        if rows
+        else None
     )
 
 
-def _latency_grid(record: Record, steps: Sequence[Step]) -> Grid:
+def _latency_grid(record: Record, steps: Sequence[Step]) -> Table:
     names = step_labels(record)
     rows = [
         [
@@ -142,8 +130,11 @@ def _latency_grid(record: Record, steps: Sequence[Step]) -> Grid:
         for series in step.series
     ]  # fmt: skip
     notes = ["Below 0: woken before the release, as with a gravity that is too large."]
-    return Grid(
-        "Latency with it (us)", ["", "count", "missed", "min", "mean", "p50", "p99", "max"], rows, notes
+    return Table(
+        "Latency with it (us)",
+        [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")],
+        rows,
+        notes,
     )
 
 
@@ -187,14 +178,14 @@ class Calibrations(Presenter):
 
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
         """The clocks of each step, or the gravity; the summary has the latencies."""
-        from rtgauge.report.grid_terminal import print_grids
+        from rtgauge.report.terminal_table import print_tables
 
         grid = gravity_grid(record, steps)
-        print_grids([] if grid is None else [grid], console)
-        tuned = _tuned(steps)
+        print_tables([] if grid is None else [grid], console)
+        tuned, names = _tuned(steps), step_labels(record)
         for step in steps:
             if step not in tuned:
-                print_calibrations(step.calibrations, console)
+                print_tables([clock_table((names[step.id], clock) for clock in step.calibrations)], console)
 
 
 CALIBRATIONS = Calibrations()

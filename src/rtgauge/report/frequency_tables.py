@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options, Table
+from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
+from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
-from rtgauge.report.grid import Grid
 from rtgauge.report.known_times import SERIAL, Marker
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time
 
@@ -69,7 +70,7 @@ def _marked(lines: Sequence[Line]) -> list[str]:
     ]
 
 
-def lateness_grid(table: Table, *, first: bool = True) -> Grid:
+def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %.
 
     `first`: with what is to be known of all of them.
@@ -107,9 +108,9 @@ def lateness_grid(table: Table, *, first: bool = True) -> Grid:
             "missed: a missed activation counts with the latency it would have had, a lost answer "
             "as later than any."
         )
-    return Grid(
+    return Table(
         table.title,
-        ["", "samples", *(["missed"] if lost else []), "median", "95 %", "100 %"],
+        [*texts(""), *numbers("samples", *(["missed"] if lost else []), "median", "95 %", "100 %")],
         rows,
         [*notes, *_marked(table.lines)],
     )
@@ -133,7 +134,7 @@ def _extreme(line: Line, activations: int) -> str:
     return NONE if extreme is None else format_hz(extreme.hz)
 
 
-def frequency_grid(table: Table, *, first: bool = True) -> Grid:
+def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the
     extreme-value estimate where there is one.
 
@@ -141,13 +142,8 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
-    columns = [
-        "",
-        "95 %",
-        "95 %, bounds",
-        "100 %",
-        *([f"once in {rare:.0e}".replace("e+0", "e")] if rare else []),
-    ]
+    rarely = [f"once in {rare:.0e}".replace("e+0", "e")] if rare else []
+    columns = [*texts(""), *numbers("95 %", "95 %, bounds", "100 %", *rarely)]
     rows = [
         [
             _name(line),
@@ -200,7 +196,7 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
             ": a machine that has to act more often may be later, so measure at that period" if first else ""
         )
         notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
-    return Grid(
+    return Table(
         f"{table.title}: highest frequency for which {table.metric} stays within "
         f"{part_of_period(table.fraction)}",
         columns,
@@ -209,7 +205,7 @@ def frequency_grid(table: Table, *, first: bool = True) -> Grid:
     )
 
 
-def conclusion(tables: Sequence[Table]) -> str | None:
+def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
     """The answer in one sentence: of each quantity the condition that allows least.
 
     None where there is no table.
@@ -244,7 +240,7 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
     return lateness, "lateness"
 
 
-def together_grid(jitter: Table, latency: Table) -> Grid | None:
+def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | None:
     """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter.
 
     None without a common line.
@@ -268,12 +264,13 @@ def together_grid(jitter: Table, latency: Table) -> Grid | None:
             "late has no jitter."
         )
     ]
-    return Grid(title, ["", "95 %", "limited by", "100 %", "limited by (100 %)"], rows, notes)
+    columns = [*texts(""), *numbers("95 %"), *texts("limited by"), *numbers("100 %"), *texts("limited by")]
+    return Table(title, columns, rows, notes)
 
 
-def grids(tables: Sequence[Table]) -> list[Grid]:
+def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
     """Every table, in the papers' order; what concerns all of them is under the first."""
-    grids: list[Grid] = []
+    grids: list[Table] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
         jitter = next(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.probe.registry import PROBES
-from rtgauge.report.grid import Grid, natural_width
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
@@ -66,7 +66,7 @@ def _p99(cost: Cost) -> float:
     return cost.p99_ns
 
 
-def cost_grids(results: Microbenchmarks) -> list[Grid]:
+def cost_grids(results: Microbenchmarks) -> list[Table]:
     """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line
     a system.
     """
@@ -87,9 +87,9 @@ def cost_grids(results: Microbenchmarks) -> list[Grid]:
         if cost.worst_mark is not None and cost.worst_mark.value != "note"
     ]
     return [
-        Grid(
+        Table(
             title,
-            ["", *results.operations],
+            [*texts(""), *numbers(*results.operations)],
             [
                 [name, *(_cell(system, operation, figure) for operation in results.operations)]
                 for name, system in zip(names, results.systems, strict=True)
@@ -100,7 +100,7 @@ def cost_grids(results: Microbenchmarks) -> list[Grid]:
     ]
 
 
-def long_cost_grid(results: Microbenchmarks) -> Grid:
+def long_cost_grid(results: Microbenchmarks) -> Table:
     """The same with a line for each operation of each system, for where the paper's form is too wide."""
     rows = [
         [
@@ -113,8 +113,11 @@ def long_cost_grid(results: Microbenchmarks) -> Grid:
             sorted(system.costs, key=lambda cost: results.operations.index(cost.operation))
         )
     ]
-    return Grid(
-        "Cost (ns)", ["", "operation", "worst", "average", "99 %"], rows, cost_grids(results)[0].notes
+    return Table(
+        "Cost (ns)",
+        [*texts("", "operation"), *numbers("worst", "average", "99 %")],
+        rows,
+        cost_grids(results)[0].notes,
     )
 
 
@@ -169,7 +172,7 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
     return ", ".join(part for part in parts if part)
 
 
-def noise_grid(results: Microbenchmarks) -> Grid | None:
+def noise_grid(results: Microbenchmarks) -> Table | None:
     """What was taken from each CPU, by cause; None where it was not measured."""
     if not results.noise:
         return None
@@ -210,12 +213,15 @@ def noise_grid(results: Microbenchmarks) -> Grid | None:
         notes.append("not-told: an interrupt or below; interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
         notes.append("* marked: read it with care")
-    return Grid(
-        "Noise: what was taken from each CPU", ["", "taken", *causes, "gaps", "longest", "by"], rows, notes
+    return Table(
+        "Noise: what was taken from each CPU",
+        [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")],
+        rows,
+        notes,
     )
 
 
-def happened_grid(results: Microbenchmarks) -> Grid | None:
+def happened_grid(results: Microbenchmarks) -> Table | None:
     """How often a yield switched, an event preempted, a waiting task slept; None where nothing was
     counted.
     """
@@ -232,18 +238,18 @@ def happened_grid(results: Microbenchmarks) -> Grid | None:
     ]
     costs = [probe.cost for probe in PROBES.values() if probe.cost is not None]
     notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in results.happened)]
-    return Grid("What happened", ["", "what", "count", "share"], rows, notes)
+    return Table("What happened", [*texts("", "what"), *numbers("count", "share")], rows, notes)
 
 
-def terminal_grids(results: Microbenchmarks, width: int) -> list[Grid]:
+def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
     """Every table in a form whose numbers fit into so many columns."""
     costs = cost_grids(results)
-    if any(natural_width(grid) > width for grid in costs):
+    if any(grid.natural_width > width for grid in costs):
         costs = [long_cost_grid(results)]
     return [*costs, *_others(results)]
 
 
-def _others(results: Microbenchmarks) -> list[Grid]:
+def _others(results: Microbenchmarks) -> list[Table]:
     return [
         grid
         for grid in (happened_grid(results), noise_grid(results), inversion_grid(results))
@@ -264,7 +270,7 @@ def _answer(answer: LockAnswer) -> list[str]:
     ]
 
 
-def inversion_grid(results: Microbenchmarks) -> Grid | None:
+def inversion_grid(results: Microbenchmarks) -> Table | None:
     """Whether the high task starved, by kind of lock; None where it was not measured."""
     if not results.inversion:
         return None
@@ -274,7 +280,7 @@ def inversion_grid(results: Microbenchmarks) -> Grid | None:
         for answer in results.inversion
     ]
     limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in results.inversion))
-    columns = ["lock", "high task", "starved", "longest wait", "section", "sections"]
+    columns = [*texts("lock", "high task"), *numbers("starved", "longest wait", "section", "sections")]
     notes = [
         (
             f"Starved: it did not have the lock within the probe's own limit of {limits}; without a "
@@ -282,10 +288,10 @@ def inversion_grid(results: Microbenchmarks) -> Grid | None:
         ),
         "sections: the longest wait in critical sections of the low task.",
     ]
-    return Grid("Priority inversion", [*(["system"] if several else []), *columns], rows, notes)
+    return Table("Priority inversion", [*(texts("system") if several else []), *columns], rows, notes)
 
 
-def grids(results: Microbenchmarks) -> list[Grid]:
+def grids(results: Microbenchmarks) -> list[Table]:
     """Every table there is."""
     return [*cost_grids(results), *_others(results)]
 
@@ -331,9 +337,9 @@ class MicrobenchmarkPresenter(Presenter):
 
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """The same as fits into the terminal."""
-        from rtgauge.report.grid_terminal import print_grids
+        from rtgauge.report.terminal_table import print_tables
 
-        print_grids(terminal_grids(microbenchmarks([record]), console.width), console)
+        print_tables(terminal_grids(microbenchmarks([record]), console.width), console)
         console.print()
 
 

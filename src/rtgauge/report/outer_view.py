@@ -5,7 +5,7 @@ and the figure's curves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +14,8 @@ from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.report.conditions import step_labels
 from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
-from rtgauge.report.grid import Grid
 from rtgauge.report.quantity import capital
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 
 if TYPE_CHECKING:
@@ -35,9 +35,8 @@ FIGURES = {
     "p99_9_ns": "p99.9",
     "max_ns": "max",
 }
-WIDE_VIEWS = 120
-"""Columns of a terminal that has room for all figures."""
 MIDDLE = ("std", "p50", "p99")
+"""Figures that a narrow terminal or page does without."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
     return cells
 
 
-def views_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
+def views_grid(record: Record, steps: Sequence[Step]) -> Table | None:
     """Both views of each step, and their difference figure by figure; None where no instrument measured."""
     both = views(steps)
     if not both:
@@ -125,6 +124,7 @@ def views_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
                 ]
             )
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
+    columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
     notes = [
         (
@@ -134,9 +134,9 @@ def views_grid(record: Record, steps: Sequence[Step]) -> Grid | None:
             "offset and no drift is subtracted."
         )
     ]
-    return Grid(
+    return Table(
         f"{capital(what)}, from outside and inside",
-        ["view", "count", "missed", *FIGURES.values()],
+        [*texts("view"), *numbers("count", "missed"), *columns],
         rows,
         notes,
     )
@@ -175,14 +175,14 @@ def _counted(report: InstrumentReport) -> str:
     )
 
 
-def instrument_grids(record: Record, steps: Sequence[Step]) -> list[Grid]:
+def instrument_grids(record: Record, steps: Sequence[Step]) -> list[Table]:
     """A table a step of its instrument: what it is, its own offset, its clock, what it counted."""
     both = views(steps)
     names = step_labels(record)
     return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
 
 
-def _instrument_grid(each: Views, of_step: str) -> Grid:
+def _instrument_grid(each: Views, of_step: str) -> Table:
     report, exact = each.report, each.report.exact
     rows = [
         ["instrument", f"{report.firmware}, {report.id}"],
@@ -204,7 +204,7 @@ def _instrument_grid(each: Views, of_step: str) -> Grid:
             "rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."
         )
     ]
-    return Grid(f"The instrument{of_step}", ["", "value"], rows, notes)
+    return Table(f"The instrument{of_step}", texts("", "value"), rows, notes)
 
 
 def instrument_line(step: Step) -> str | None:
@@ -238,14 +238,3 @@ def view_curves(record: Record, each: Views) -> dict[str, Curve]:
         )
         curves[named[series.series]] = exceedance(magnitudes, largest)
     return curves
-
-
-def without_middle(grid: Grid) -> Grid:
-    """The table with fewer figures, for a terminal that has no room for all."""
-    kept = [at for at, column in enumerate(grid.columns) if column not in MIDDLE]
-    return Grid(
-        grid.title,
-        [grid.columns[at] for at in kept],
-        [[row[at] for at in kept] for row in grid.rows],
-        grid.notes,
-    )

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from rtgauge.report.changes import Changes
     from rtgauge.report.conclusion import Conclusion, Outcome
     from rtgauge.report.deployment_table import DeploymentTable
-    from rtgauge.report.grid import Grid
     from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
+    from rtgauge.report.table import Table
     from rtgauge.report.tables import Late, Row, ThreadRow
     from rtgauge.system.audit import AuditSummary
 
@@ -104,7 +104,7 @@ class FigureView:
 class FrequencySection:
     """How often a task can run. `figures`: names."""
 
-    grids: list[Grid]
+    grids: list[Table]
     figures: list[str]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.grid import Grid
+    from rtgauge.report.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Presenter:
         """
         return None
 
-    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:  # noqa: ARG002
+    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
         """Its tables beside those of the frequencies, of all records together; `width`: columns of a
         terminal, None for a page.
         """
@@ -194,7 +194,7 @@ def _own_lines(step: Step) -> list[str]:
     return [] if presenter is None else presenter.lines(step)
 
 
-def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Grid]:
+def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Table]:
     """The tables that presenters have beside those of the frequencies."""
     steps = [step for record in records for step in record.steps]
     return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records, width)]

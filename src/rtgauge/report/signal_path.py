@@ -15,15 +15,13 @@ from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.model import COKERNELS
-from rtgauge.report.grid import Grid
 from rtgauge.report.outer_view import (
-    WIDE_VIEWS,
     instrument_grids,
     instrument_line,
     views_grid,
-    without_middle,
 )
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.system.fact_summary import brief
 
@@ -121,7 +119,7 @@ def _variance(total: SeriesSummary) -> str:
     return NONE if total.std_ns is None else f"{(total.std_ns / 1_000) ** 2:.0f}"
 
 
-def response_grid(records: Sequence[Record]) -> Grid | None:
+def response_grid(records: Sequence[Record]) -> Table | None:
     """The form of table 4 of the paper; None where no response was measured."""
     steps = _measured(records)[:MOST]
     if not steps:
@@ -161,25 +159,13 @@ def response_grid(records: Sequence[Record]) -> Grid | None:
         ),
     ]
     columns = [
-        "system",
-        "load",
-        "space",
-        "path",
-        "PREEMPT_RT",
-        "samples",
-        "lost",
-        "min",
-        "mean",
-        "max",
-        "std",
-        "variance",
-        "on the wire",
-        "cyclictest",
+        *texts("system", "load", "space", "path", "PREEMPT_RT"),
+        *numbers("samples", "lost", "min", "mean", "max", "std", "variance", "on the wire", "cyclictest"),
     ]
-    return Grid(OVERALL, columns, rows, notes)
+    return Table(OVERALL, columns, rows, notes)
 
 
-def parts_grid(records: Sequence[Record]) -> Grid | None:
+def parts_grid(records: Sequence[Record]) -> Table | None:
     """What a response is made of; None where it was not taken apart."""
     rows: list[list[str]] = []
     for record in records:
@@ -211,9 +197,9 @@ def parts_grid(records: Sequence[Record]) -> Grid | None:
             "thread that answers, and from its entry to the answer."
         ),
     ]
-    return Grid(
+    return Table(
         "Parts of a response",
-        ["part", "load, space, path", "samples", "min", "mean", "99 %", "max"],
+        [*texts("part", "load, space, path"), *numbers("samples", "min", "mean", "99 %", "max")],
         rows,
         notes,
     )
@@ -250,13 +236,13 @@ def signal_lines(step: Step) -> list[str]:
     return lines
 
 
-def _upright(grid: Grid) -> Grid:
+def _upright(grid: Table) -> Table:
     rows = [
-        [row[0] if number == 0 else "", name, cell]
+        [row[0] if number == 0 else "", column.title, cell]
         for row in grid.rows
-        for number, (name, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))
+        for number, (column, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))
     ]
-    return Grid(grid.title, ["system", "", "value"], rows, grid.notes)
+    return Table(grid.title, texts("system", "", "value"), rows, grid.notes)
 
 
 class SignalPath(Presenter):
@@ -287,12 +273,12 @@ class SignalPath(Presenter):
         """Both views, where an instrument measured."""
         grid = views_grid(record, steps)
         if grid is not None:
-            from rtgauge.report.grid_terminal import print_grids
+            from rtgauge.report.terminal_table import print_tables
 
-            print_grids([grid if console.width >= WIDE_VIEWS else without_middle(grid)], console)
+            print_tables([grid], console)
             console.print()
 
-    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Grid]:
+    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
         """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's
         table, a line a figure.
         """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.sustained import RESOLUTION
 from rtgauge.report.frequency_tables import format_hz
-from rtgauge.report.grid import Grid
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_share, format_time
 
@@ -68,7 +68,7 @@ def sustained_sentence(curve: Curve) -> str:
     )
 
 
-def result_grid(curves: Sequence[Curve]) -> Grid | None:
+def result_grid(curves: Sequence[Curve]) -> Table | None:
     """One line a search: the shortest period that every repeat sustained; None where there is none."""
     if not curves:
         return None
@@ -121,9 +121,9 @@ def result_grid(curves: Sequence[Curve]) -> Grid | None:
         unfinished = [str(result.repeat) for result in curve.found if not result.complete]
         if unfinished:
             notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not over.")
-    return Grid(
+    return Table(
         "Highest sustained frequency",
-        ["", "period", "frequency", "spread", "loses", "repeats", "cycles"],
+        [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")],
         rows,
         notes,
     )
@@ -133,7 +133,7 @@ def _share(count: int, cycles: int) -> str:
     return "0" if not count else f"{count / cycles * 100:.3g} %"
 
 
-def curve_grid(curve: Curve) -> Grid:
+def curve_grid(curve: Curve) -> Table:
     """Every period, the repeats put together."""
     periods: dict[int, list[Point]] = {}
     for point in curve.points:
@@ -150,15 +150,15 @@ def curve_grid(curve: Curve) -> Grid:
         largest = max((point.max_ns for point in points if point.max_ns is not None), default=None)
         shares = [_share(sum(getattr(point, name) for point in points), cycles) for name in columns]
         rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
-    return Grid(
+    return Table(
         f"Losses and long delays: {curve.label}",
-        ["period", "frequency", "cycles", *columns.values(), "max (us)"],
+        numbers("period", "frequency", "cycles", *columns.values(), "max (us)"),
         rows,
         notes,
     )
 
 
-def grids(curves: Sequence[Curve]) -> list[Grid]:
+def grids(curves: Sequence[Curve]) -> list[Table]:
     """Every table; none where there is no curve."""
     result = result_grid(curves)
     return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]

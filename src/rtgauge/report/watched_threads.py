@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.conditions import step_labels
-from rtgauge.report.grid import Grid
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import format_count, format_share, plural
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Result, Step
     from rtgauge.record.reader import Record
 
-COLUMNS = ("thread", "quantity (us)", "count", "min", "p50", "p99", "max")
+COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
 LEAST_SHARE = 0.01
 MOST_IDLE = 6
@@ -164,8 +164,7 @@ class WatchedThreads(Presenter):
             heading="Threads",
             template="rtgauge.report/microbenchmarks.html.j2",
             content=[
-                Grid(names.get(step.id, step.id), list(COLUMNS), _rows(step), self.lines(step))
-                for step in steps
+                Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps
             ],
             place="first",
             measured="the threads of a program",

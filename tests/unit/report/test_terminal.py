@@ -16,9 +16,9 @@ from rich.console import Console
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.conditions import step_labels
-from rtgauge.report.grid import Grid
-from rtgauge.report.grid_terminal import print_grids
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal import print_list, print_summary
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.study import registry
 from rtgauge.units import format_time
 from rtgauge.verdict.requirement import parse_requirement
@@ -279,11 +279,11 @@ def test_the_terminal_needs_nothing_heavy():
 
 def test_a_table_of_one_number_is_a_line():
     out = io.StringIO()
-    print_grids(
+    print_tables(
         [
-            Grid(
+            Table(
                 "Cost (ns)",
-                ["", "task switch"],
+                [*texts(""), *numbers("task switch")],
                 [["board, fifo", "1,234"]],
                 ["One reading of the clock is in it."],
             )

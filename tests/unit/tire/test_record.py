@@ -115,7 +115,7 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
     frontier = next(
         grid
         for section in chapter.sections
-        for grid in section.grids
+        for grid in section.tables
         if grid.title == "The real-time frontier"
     )
     row = next(

@@ -18,8 +18,8 @@ from rtgauge.explain.analysis.selftest import self_test
 from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
 from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
 from rtgauge.report.conditions import step_labels
-from rtgauge.report.grid_terminal import print_grids
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.grid import Grid
+    from rtgauge.report.table import Table
 
 MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20
@@ -82,7 +82,7 @@ class ExplainedChapter:
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
-    tested: tuple[str, Grid] | None
+    tested: tuple[str, Table] | None
 
 
 def _rows(
@@ -263,7 +263,7 @@ class ExplainedPresenter(Presenter):
 def print_self_test(result: SelfTest, console: Console) -> None:
     """The answer, and the confusion matrix."""
     console.print(Text(verdict_words(result), style="bold"))
-    print_grids([selftest_grid(result)], console)
+    print_tables([selftest_grid(result)], console)
     console.print()
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.selftest import NAMED_GOAL
-from rtgauge.report.grid import Grid
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import format_share, plural
 
@@ -14,15 +14,10 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.selftest import KindResult, SelfTest
 
 COLUMNS = (
-    "stalls",
-    "injected",
-    "found",
-    "named",
-    "size off, median (us)",
-    "95 % (us)",
-    "size right",
-    "unattributed (us)",
-    "named as",
+    *texts("stalls"),
+    *numbers("injected", "found", "named", "size off, median (us)"),
+    *numbers("95 % (us)", "size right", "unattributed (us)"),
+    *texts("named as"),
 )
 MOST_ANSWERS = 3
 
@@ -47,7 +42,7 @@ def verdict_words(result: SelfTest) -> str:
     )
 
 
-def selftest_grid(result: SelfTest) -> Grid:
+def selftest_grid(result: SelfTest) -> Table:
     """The matrix; what was answered instead is in the last column."""
     notes = [
         (
@@ -57,7 +52,7 @@ def selftest_grid(result: SelfTest) -> Grid:
         "The goals are that all are found, 95 % named, and at most 5 us unattributed at the median.",
         *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
     ]
-    return Grid("Injected stalls", list(COLUMNS), [_row(kind) for kind in result.kinds], notes)
+    return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)
 
 
 def _row(kind: KindResult) -> list[str]:

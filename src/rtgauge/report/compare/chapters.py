@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
-from rtgauge.report.grid import Grid
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rtgauge.report.known_times import Marker
 
 
-def misses_grid(sides: Sequence[Side], task: str) -> Grid:
+def misses_grid(sides: Sequence[Side], task: str) -> Table:
     """What was counted of one task on each side, repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
@@ -38,10 +38,11 @@ def misses_grid(sides: Sequence[Side], task: str) -> Grid:
             whole(sum(of_task.deadline_misses for of_task in counts)),
         ]
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
-    return Grid("Deadlines", ["", "activations", "deadline misses", "preemptions"], rows, [])
+    columns = [*texts(""), *numbers("activations", "deadline misses", "preemptions")]
+    return Table("Deadlines", columns, rows)
 
 
-def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Grid]:
+def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
     """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
     tables = grids(result, width)
     if result.task is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.grid import Grid
+    from rtgauge.report.table import Table
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Chapter:
 
     title: str
     baselines: list[str]
-    grids: list[Grid]
+    grids: list[Table]
     figures: list[Figure]
     notice: str | None = None
     """What has to be known before anything is read."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.chi_square import Convention
@@ -11,8 +11,8 @@ from rtgauge.analysis.comparison_conclusion import Finding, finding, word
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
-from rtgauge.report.grid import MACHINES, Grid, natural_width
 from rtgauge.report.quantity import capital
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_count, format_time, plural
 
@@ -71,7 +71,7 @@ def measured_differently(result: Comparison) -> list[str]:
     ]
 
 
-def figures_grid(result: Comparison) -> Grid:
+def figures_grid(result: Comparison) -> Table:
     """The papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
     notes = ["In us. Maxima have no interval: none is valid for them."]
@@ -103,13 +103,18 @@ def figures_grid(result: Comparison) -> Grid:
         f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})."
         for side in equal
     ]
-    return Grid(capital(result.quantity), ["", "count", "missed", *FIGURES], rows, notes)
+    columns = [*texts(""), *numbers("count", "missed", *FIGURES)]
+    return Table(capital(result.quantity), columns, rows, notes)
 
 
 FIGURES = ("average", "maximum", "minimum", "std")
 """Of `_figures`, as the papers name them."""
+MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
+MOST_SETTINGS = 24
+LONGEST = 100
+"""Of the settings in a terminal: so many lines, and characters of a value."""
 SETTINGS_NAMED = 8
 """Of more settings that differ a line gives the number."""
 IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
@@ -211,7 +216,7 @@ def _machines(result: Comparison) -> _Machines | None:
     return _Machines(kernels, processors, list(dict.fromkeys(condition for condition, _ in cells)), cells)
 
 
-def _side_by_side(machines: _Machines) -> Grid:
+def _side_by_side(machines: _Machines) -> Table:
     """As Jo & Choi (2022, tables 2 and 3) have it: a column a machine."""
     rows = [["kernel", *machines.kernels.values()]]
     if machines.processors:
@@ -222,10 +227,10 @@ def _side_by_side(machines: _Machines) -> Grid:
             [f"{condition}: {what}" if condition else what, *(column[i] for column in figures)]
             for i, what in enumerate(FIGURES)
         ]
-    return Grid(MACHINES, ["", *machines.kernels], rows, [IN_US])
+    return Table(MACHINES, [*texts(""), *numbers(*machines.kernels)], rows, [IN_US])
 
 
-def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Grid:
+def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
     """A row a machine in each condition, with what `about` says of it (column -> machine -> text)."""
     rows = [
         [
@@ -237,10 +242,10 @@ def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) ->
         for name in machines.kernels
         if (condition, name) in machines.cells
     ]
-    return Grid(MACHINES, ["", *FIGURES, *about], rows, [IN_US])
+    return Table(MACHINES, [*texts(""), *numbers(*FIGURES), *texts(*about)], rows, [IN_US])
 
 
-def machines_grids(result: Comparison, width: int) -> list[Grid]:
+def machines_grids(result: Comparison, width: int) -> list[Table]:
     """Machine x kernel x load, missed activations filled in, in a form whose lines are not longer than
     `width` characters if there is one.
 
@@ -254,17 +259,17 @@ def machines_grids(result: Comparison, width: int) -> list[Grid]:
         **({"processor": machines.processors} if machines.processors else {}),
     }
     for grid in (_side_by_side(machines), _one_below_another(machines, about)):
-        if natural_width(grid) <= width:
+        if grid.natural_width <= width:
             return [grid]
     which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
     figures = _one_below_another(machines, {})
     return [
-        Grid(MACHINES, ["", *about], which, []),
-        Grid("Machine by machine", figures.columns, figures.rows, figures.notes),
+        Table(MACHINES, texts("", *about), which),
+        replace(figures, title="Machine by machine"),
     ]
 
 
-def settings_grid(result: Comparison) -> Grid:
+def settings_grid(result: Comparison) -> Table:
     """What is not the same in all sides; sides that agree are put together."""
     rows: list[list[str]] = []
     for name, values in result.settings.items():
@@ -274,7 +279,18 @@ def settings_grid(result: Comparison) -> Grid:
                 who[value].append(side)
         rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
     notes = [] if rows else ["None: facts and parameters are the same on all sides."]
-    return Grid(SETTINGS, ["", "value (where)"], rows, notes, folded=True)
+    return Table(SETTINGS, texts("", "value (where)"), rows, notes, folded=True)
+
+
+def first_settings(table: Table) -> Table:
+    """The table of settings as a terminal has room for it: the first lines, long values cut."""
+    rows = [
+        [name, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"]
+        for name, text in table.rows[:MOST_SETTINGS]
+    ]
+    more = len(table.rows) - len(rows)
+    notes = [f"and {more} more: rtgauge compare --json shows all"] if more else []
+    return replace(table, rows=rows, notes=[*notes, *table.notes])
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
@@ -340,7 +356,7 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
     return notes
 
 
-def selection_grid(result: Comparison) -> Grid:
+def selection_grid(result: Comparison) -> Table:
     """The chi-square tests against the baseline, and the choice."""
     several = len({pair.baseline for pair in result.pairs}) > 1
     rows = [
@@ -373,8 +389,12 @@ def selection_grid(result: Comparison) -> Grid:
             "From percentages the critical value is a fixed threshold for the size of a "
             "difference, not a test at a level."
         )
-    columns = ["", "convention", "scale", "chi-square", "DOF", f"critical ({result.alpha:g})", "p", "result"]
-    return Grid(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
+    columns = [
+        *texts("", "convention", "scale"),
+        *numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p"),
+        *texts("result"),
+    ]
+    return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
 
 def doubtful_sides(result: Comparison) -> str | None:
@@ -423,7 +443,7 @@ def _distance_interval(pair: Pair) -> str:
     )
 
 
-def effect_grid(result: Comparison) -> Grid:
+def effect_grid(result: Comparison) -> Table:
     """How large the differences are."""
     intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
     rows = [
@@ -448,8 +468,11 @@ def effect_grid(result: Comparison) -> Grid:
             "The interval is over the runs. Cramer's V has none: it counts what runs of one system "
             "differ by, too."
         )
-    return Grid(
-        "Size of the difference", ["", "against", "Wasserstein (us)", *interval, "Cramer's V"], rows, notes
+    return Table(
+        "Size of the difference",
+        [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")],
+        rows,
+        notes,
     )
 
 
@@ -521,7 +544,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     return notes
 
 
-def quantile_grid(result: Comparison) -> Grid:
+def quantile_grid(result: Comparison) -> Table:
     """Differences of quantiles with intervals, and what they show."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
     rows: list[list[str]] = []
@@ -565,9 +588,13 @@ def quantile_grid(result: Comparison) -> Grid:
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")
-    return Grid(
+    return Table(
         "Differences of quantiles",
-        ["", "quantile", "side", "baseline", "difference", confidence, "p", "what it shows"],
+        [
+            *texts("", "quantile"),
+            *numbers("side", "baseline", "difference", confidence, "p"),
+            *texts("what it shows"),
+        ],
         rows,
         notes,
     )
@@ -584,7 +611,7 @@ def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str
     return cells
 
 
-def tail_grid(result: Comparison) -> Grid:
+def tail_grid(result: Comparison) -> Table:
     """The value exceeded once in so many activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
@@ -630,15 +657,15 @@ def tail_grid(result: Comparison) -> Grid:
             "A burst of late activations counts once; in the second opinion, peaks over a "
             "threshold, each of them counts."
         )
-    return Grid(
+    return Table(
         f"{capital(result.quantity)} exceeded once in",
-        ["", "shape", *(f"10^{len(str(n)) - 1}" for n in columns)],
+        [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))],
         rows,
         notes,
     )
 
 
-def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Grid]:
+def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
     """All tables, in order, the folded ones last; those that were not wanted are absent.
 
     `width`: characters of a line, where a table has several forms.

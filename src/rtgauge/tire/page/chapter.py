@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.grid import Grid
+    from rtgauge.report.table import Table
     from rtgauge.tire.analysis.results import TireResults
 
 FEW = 12
@@ -30,20 +30,17 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the chapter: paragraphs, then figures by name, then tables, then tables that are folded
-    away.
-    """
+    """A part of the chapter: paragraphs, then figures by name, then tables."""
 
     title: str
     words: list[str] = field(default_factory=list[str])
     figures: list[str] = field(default_factory=list[str])
-    grids: list[Grid] = field(default_factory=list["Grid"])
-    folded: list[Grid] = field(default_factory=list["Grid"])
+    tables: list[Table] = field(default_factory=list["Table"])
 
     @property
     def empty(self) -> bool:
         """Nothing to show."""
-        return not (self.words or self.figures or self.grids or self.folded)
+        return not (self.words or self.figures or self.tables)
 
 
 @dataclass(frozen=True)
@@ -97,21 +94,18 @@ def _speed_section(results: TireResults, names: list[str]) -> Section:
     every = (
         None if few else result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
     )
-    return Section(
-        "Real-fast", prose.fast_words(results), names, [table] if table else [], [every] if every else []
-    )
+    tables = [*([table] if table else []), *([replace(every, folded=True)] if every else [])]
+    return Section("Real-fast", prose.fast_words(results), names, tables)
 
 
 def _cost_section(results: TireResults, names: list[str]) -> Section:
-    known = [
-        grid
-        for grid in (result_tables.cost_grid(results), result_tables.synchronisation_grid(results))
-        if grid is not None
-    ]
-    lines = result_tables.lines_grid(results)
-    return Section(
-        "The cost of a step", prose.cost_words(results), names, known, [lines] if lines is not None else []
+    tables = (
+        result_tables.cost_grid(results),
+        result_tables.synchronisation_grid(results),
+        result_tables.lines_grid(results),
     )
+    known = [table for table in tables if table is not None]
+    return Section("The cost of a step", prose.cost_words(results), names, known)
 
 
 def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[Section]:
@@ -124,8 +118,7 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
         "Real-time",
         prose.real_time_words(results),
         here("tire-hard", "tire-soft"),
-        cells if few else [],
-        [] if few else cells,
+        [replace(table, folded=not few) for table in cells],
     )
     frontier = result_tables.frontier_grid(results)
     frontier_section = Section(

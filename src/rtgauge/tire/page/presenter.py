@@ -77,19 +77,19 @@ class TirePresenter(Presenter):
     def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
         """A line a step, or, of so many that the summary has folded them, the tables of the study."""
         from rtgauge.report.conditions import is_folded
-        from rtgauge.report.grid_terminal import print_grids
+        from rtgauge.report.terminal_table import print_tables
 
         if is_folded(steps[0], record):
             from rtgauge.tire.page.chapter import results_of
             from rtgauge.tire.page.terminal_tables import terminal_grids
 
             for results in results_of(record):
-                print_grids(terminal_grids(results), console)
+                print_tables(terminal_grids(results), console)
                 console.print()
             return
         grid = tire_grid(steps)
         if grid is not None:
-            print_grids([grid], console)
+            print_tables([grid], console)
             console.print()
 
 

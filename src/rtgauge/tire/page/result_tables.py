@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.grid import Grid
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import (
     SIMULATED_S,
@@ -86,16 +86,9 @@ def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
 
 
 SPEED_COLUMNS = [
-    "",
-    "threads",
-    "nodes",
-    "step",
-    f"{SIMULATED_S} s of simulation (s)",
-    "million node-steps/s",
-    "speed-up",
-    "efficiency",
-    "times serial",
-    "switches a step",
+    *texts("", "threads"),
+    *numbers("nodes", "step", f"{SIMULATED_S} s of simulation (s)", "million node-steps/s", "speed-up"),
+    *numbers("efficiency", "times serial", "switches a step"),
 ]
 
 
@@ -108,7 +101,7 @@ def short_note(runs: int) -> str:
     )
 
 
-def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Grid | None:
+def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
     """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
     if not points:
         return None
@@ -120,7 +113,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
     ]
     notes += [short_note(results.too_short)] if results.too_short else []
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
-    return Grid(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
+    return Table(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
@@ -144,7 +137,7 @@ def _term_row(term: Term, estimate: Estimate) -> list[str]:
     return [term.name, _of(term), term.per, interval(estimate), str(estimate.measurements), paper, term.how]
 
 
-def cost_grid(results: TireResults) -> Grid | None:
+def cost_grid(results: TireResults) -> Table | None:
     """The terms of eq. 2 with their intervals; None where nothing was fitted."""
     if results.cost is None:
         return None
@@ -170,15 +163,15 @@ def cost_grid(results: TireResults) -> Grid | None:
     if lacking:
         notes.append(f"Not separated: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
-    return Grid(
+    return Table(
         "The terms of the cost model (ns)",
-        ["term", "of", "for each", "ns", "runs", "paper", "how"],
+        [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")],
         rows,
         notes,
     )
 
 
-def lines_grid(results: TireResults) -> Grid | None:
+def lines_grid(results: TireResults) -> Table | None:
     """The lines behind the terms: slope, intercept, scatter; None where there are none."""
     if results.cost is None:
         return None
@@ -197,16 +190,11 @@ def lines_grid(results: TireResults) -> Grid | None:
         for line in results.cost.lines
     ]
     columns = [
-        "",
-        "threads",
-        "time",
-        "ns a node",
-        "ns a step",
-        "scatter",
-        "largest residual",
-        "sizes (nodes)",
+        *texts("", "threads", "time"),
+        *numbers("ns a node", "ns a step", "scatter", "largest residual"),
+        *texts("sizes (nodes)"),
     ]
-    return Grid(
+    return Table(
         "The lines over n",
         columns,
         rows,
@@ -216,10 +204,11 @@ def lines_grid(results: TireResults) -> Grid | None:
                 "size counts alike."
             )
         ],
+        folded=True,
     )
 
 
-def synchronisation_grid(results: TireResults) -> Grid | None:
+def synchronisation_grid(results: TireResults) -> Table | None:
     """The time that several threads add to each step; None where only one was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
@@ -235,12 +224,8 @@ def synchronisation_grid(results: TireResults) -> Grid | None:
         for each in results.cost.synchronisation
     ]
     columns = [
-        "",
-        "threads",
-        "added to a step (ns)",
-        "at the barrier (ns)",
-        "voluntary switches a step",
-        "involuntary",
+        *texts("", "threads"),
+        *numbers("added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary"),
     ]
     notes = [
         (
@@ -248,7 +233,7 @@ def synchronisation_grid(results: TireResults) -> Grid | None:
             "the first thread, its wait for the others included."
         )
     ]
-    return Grid("What synchronisation costs", columns, rows, notes)
+    return Table("What synchronisation costs", columns, rows, notes)
 
 
 def _limits(low: int | None, high: int | None) -> str:
@@ -286,15 +271,9 @@ def _frontier_row(row: FrontierRow, results: TireResults) -> list[str]:
 
 
 FRONTIER_COLUMNS = [
-    "",
-    "threads",
-    "predicted, mean step",
-    "predicted, longest delay",
-    "map: holds / misses",
-    "search",
-    "bisections ended",
-    "runs / deadlines",
-    "misses at most",
+    *texts("", "threads"),
+    *numbers("predicted, mean step", "predicted, longest delay", "map: holds / misses"),
+    *numbers("search", "bisections ended", "runs / deadlines", "misses at most"),
 ]
 
 
@@ -302,7 +281,7 @@ UNSEARCHED = 5
 """Columns of the table that no search fills."""
 
 
-def frontier_grid(results: TireResults) -> Grid | None:
+def frontier_grid(results: TireResults) -> Table | None:
     """The largest n in hard real time, predicted and measured; None where no step was paced."""
     if not results.frontiers:
         return None
@@ -321,7 +300,7 @@ def frontier_grid(results: TireResults) -> Grid | None:
             "bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
-    return Grid(
+    return Table(
         "The real-time frontier",
         FRONTIER_COLUMNS[:width],
         [_frontier_row(row, results)[:width] for row in results.frontiers],
@@ -329,9 +308,9 @@ def frontier_grid(results: TireResults) -> Grid | None:
     )
 
 
-def cells_grids(results: TireResults) -> list[Grid]:
+def cells_grids(results: TireResults) -> list[Table]:
     """Every cell of every map."""
-    grids: list[Grid] = []
+    grids: list[Table] = []
     for plot in results.maps:
         rows = [
             [
@@ -347,9 +326,9 @@ def cells_grids(results: TireResults) -> list[Grid]:
         ]
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
         grids.append(
-            Grid(
+            Table(
                 map_title(plot),
-                ["", "nodes", "runs", "deadlines", "missed", "share", "at most (95 %)"],
+                [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")],
                 rows,
                 notes,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.report.grid import Grid
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
@@ -122,23 +122,23 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
     ]
 
 
-def tire_grid(steps: Sequence[Step]) -> Grid | None:
+def tire_grid(steps: Sequence[Step]) -> Table | None:
     """One step in full, or a line each; None without any."""
     computed = [(step, values) for step in steps if (values := tire_values(step)) is not None]
     if not computed:
         return None
     if len(computed) == 1:
         step, values = computed[0]
-        return Grid(
-            f"Tire: {_configuration(step, values)}, {values['mode']}", ["", ""], _pairs(step, values), []
+        return Table(
+            f"Tire: {_configuration(step, values)}, {values['mode']}", texts("", ""), _pairs(step, values)
         )
-    columns = ["", "node-steps/s", "step, mean", "step, max", "deadlines missed"]
+    columns = [*texts(""), *numbers("node-steps/s", "step, mean", "step, max", "deadlines missed")]
     notes = (
         ["* marked: read it with care"]
         if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed))
         else []
     )
-    return Grid("Tire", columns, [_row(*pair) for pair in computed], notes)
+    return Table("Tire", columns, [_row(*pair) for pair in computed], notes)
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:

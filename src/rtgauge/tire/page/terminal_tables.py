@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rtgauge.report.grid import Grid
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
 from rtgauge.tire.page.map_figures import map_title
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.tire.analysis.results import FrontierRow, TireResults
 
 
-def _speed(results: TireResults) -> Grid | None:
+def _speed(results: TireResults) -> Table | None:
     points = largest_points(results)
     if not points:
         return None
@@ -35,15 +36,15 @@ def _speed(results: TireResults) -> Grid | None:
         ]
         for point, star in zip(points, doubtful, strict=True)
     ]
-    columns = ["", "threads", "nodes", "step", "M node-steps/s", "speed-up"]
+    columns = [*texts(""), *numbers("threads", "nodes", "step", "M node-steps/s", "speed-up")]
     notes = [
         *([short_note(results.too_short)] if results.too_short else []),
         *([MARKED] if any(doubtful) else []),
     ]
-    return Grid("Real-fast: the largest tire of each", columns, rows, notes)
+    return Table("Real-fast: the largest tire of each", columns, rows, notes)
 
 
-def _maps(results: TireResults) -> Grid | None:
+def _maps(results: TireResults) -> Table | None:
     if not results.maps:
         return None
     rows = [
@@ -64,7 +65,8 @@ def _maps(results: TireResults) -> Grid | None:
             "at which one was missed."
         )
     ]
-    return Grid("Real-time", ["", "threads", "holds", "misses", "deadlines", "missed"], rows, notes)
+    columns = [*texts(""), *numbers("threads", "holds", "misses", "deadlines", "missed")]
+    return Table("Real-time", columns, rows, notes)
 
 
 def _frontier_row(row: FrontierRow) -> list[str]:
@@ -92,7 +94,7 @@ def _frontier_row(row: FrontierRow) -> list[str]:
     ]
 
 
-def _frontier(results: TireResults) -> Grid | None:
+def _frontier(results: TireResults) -> Table | None:
     rows = [_frontier_row(row) for row in results.frontiers if row.searched is not None]
     if not rows:
         return None
@@ -106,18 +108,21 @@ def _frontier(results: TireResults) -> Grid | None:
         "In nodes. holds: no run of it missed a deadline; missed at most: upper bound of the share at 95 %.",
         f"bisections: where {plural(frontier.bisections, 'bisection')} ended; {sure}.",
     ]
-    columns = ["", "threads", "predicted", "holds", "bisections", "deadlines", "missed at most"]
-    return Grid("The real-time frontier", columns, rows, notes)
+    columns = [
+        *texts(""),
+        *numbers("threads", "predicted", "holds", "bisections", "deadlines", "missed at most"),
+    ]
+    return Table("The real-time frontier", columns, rows, notes)
 
 
-def _cost(results: TireResults) -> Grid | None:
+def _cost(results: TireResults) -> Table | None:
     grid = cost_grid(results)
     if grid is None or not grid.rows:
         return None
-    return Grid("The cost model (ns)", grid.columns[:4], [row[:4] for row in grid.rows], [grid.notes[0]])
+    return replace(grid.only(lambda at: at < 4), title="The cost model (ns)", notes=grid.notes[:1])
 
 
-def terminal_grids(results: TireResults) -> list[Grid]:
+def terminal_grids(results: TireResults) -> list[Table]:
     """What there is, in the chapter's order."""
     return [
         grid
