@@ -18,7 +18,6 @@
 #define COMPACT_FROM (64 << 10)
 #define RETRY_NS (NS_PER_S / 100)
 #define LOCK_TRIES 1000
-#define STATE_AT 10
 
 char *journal_dir(const char *wanted)
 {
@@ -103,14 +102,13 @@ static int open_locked(struct journal *journal, bool create)
 			error = EPERM;
 		if (!error && opened.st_size > JOURNAL_MAX)
 			error = EFBIG;
-		if (error) {
-			close(journal->fd);
-			return error;
-		}
-		if (!lstat(journal->path, &named) && named.st_ino == opened.st_ino &&
+		if (!error && !lstat(journal->path, &named) && named.st_ino == opened.st_ino &&
 		    named.st_dev == opened.st_dev)
 			return 0;
 		close(journal->fd);
+		journal->fd = -1;
+		if (error)
+			return error;
 	}
 }
 
@@ -318,8 +316,9 @@ static void tidy_up(struct journal *journal)
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	if (!journal->fleeting && fdatasync(journal->fd))
-		return;
+	/* What a crash takes back of the marks is put back once more, to the same value. */
+	if (!journal->fleeting)
+		(void)fdatasync(journal->fd);
 }
 
 void journal_close(struct journal *journal)

@@ -14,6 +14,7 @@
 
 #include "agent/process.h"
 
+#define STATE_AT 10	/* its place in the line: behind {"state":" */
 #define STATE_ASKED 'a' /* it may or may not have been written yet */
 #define STATE_SET 's'	/* it was written and read back as wanted */
 #define STATE_OVER 'o'	/* put back, or never written */

@@ -9,7 +9,6 @@
 #include "agent/text.h"
 #include "base/json.h"
 
-#define STATE_AT 10 /* behind {"state":" */
 #define CRC_TAIL 18 /* ,"crc":"01234567"} */
 
 /* CRC-32 as in IEEE 802.3, zlib and gzip. */

@@ -22,29 +22,6 @@
 #define FILE_MAX (1 << 20)
 #define PATTERNS_MAX (16 << 20)
 
-static void write_base64(struct json *j, const char *key, const char *data, size_t len)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *in = (const unsigned char *)data;
-	char *text = malloc((len + 2) / 3 * 4 + 1), *to = text;
-
-	for (size_t i = 0; text && i < len; i += 3) {
-		size_t left = len - i;
-		unsigned int three = (unsigned int)in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) |
-				     (left > 2 ? in[i + 2] : 0);
-
-		*to++ = digits[three >> 18];
-		*to++ = digits[three >> 12 & 63];
-		*to++ = left > 1 ? digits[three >> 6 & 63] : '=';
-		*to++ = left > 2 ? digits[three & 63] : '=';
-	}
-	if (text)
-		json_strn(j, key, text, (size_t)(to - text));
-	else
-		json_null(j, key);
-	free(text);
-}
-
 /* How much of the text remains where its end may be half a character that was cut through. */
 static size_t whole_characters(const char *text, size_t len)
 {
@@ -66,7 +43,7 @@ static void write_content(struct json *j, const struct bytes *bytes)
 	if (text_is_utf8(bytes->data, len))
 		json_strn(j, "text", bytes->data, len);
 	else
-		write_base64(j, "base64", bytes->data, bytes->len);
+		json_base64(j, "base64", (const unsigned char *)bytes->data, bytes->len);
 	if (bytes->more)
 		json_bool(j, "truncated", true);
 }

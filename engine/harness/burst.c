@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/usage.h"
@@ -23,7 +24,7 @@ static _Atomic unsigned int met;
 /* What a thread of a probe in bursts does: a burst each time that its gate opens. */
 static void burst_thread(struct harness_thread *thread)
 {
-	struct burst_task *t = (struct burst_task *)((char *)thread - offsetof(struct burst_task, thread));
+	struct burst_task *t = container_of(thread, struct burst_task, thread);
 
 	for (;;) {
 		while (sem_wait(&t->gate))

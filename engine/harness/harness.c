@@ -31,7 +31,7 @@ const char *const harness_spaces[] = {"user", "kernel", NULL};
 
 struct harness_options harness_options = {
 	.priority = 98,
-	.warm_up_ns = NS_PER_S / 2,
+	.warm_up_ns = NS_PER_S / 5,
 	.policy = POLICY_FIFO,
 	.memory_lock = 1,
 };
@@ -132,7 +132,7 @@ static void since(int64_t *count, int64_t before)
 		*count -= before;
 }
 
-void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
+static void summary_write(struct series *s, const struct harness_thread *t, struct json *j)
 {
 	struct usage usage;
 
@@ -297,8 +297,6 @@ static int open_samples(struct harness *h)
 	return 0;
 }
 
-/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
- * `error` line; -1: stopped before, and the end is written. */
 /* How long the machine has been suspended since it booted: the difference of two clocks that cannot be
  * read at once. A thread that is preempted between the readings makes the one too large, the other too small.
  */
@@ -334,6 +332,8 @@ static bool measured_by(const struct series *s, struct explained *who)
 	return true;
 }
 
+/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
+ * `error` line; -1: stopped before, and the end is written. */
 static int arm(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;

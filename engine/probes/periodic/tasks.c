@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/commands.h"
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/series.h"
 #include "harness/harness.h"
@@ -16,7 +17,7 @@
 
 static struct toggler *toggler_of(struct harness_thread *thread)
 {
-	return (struct toggler *)((char *)thread - offsetof(struct toggler, thread));
+	return container_of(thread, struct toggler, thread);
 }
 
 /* Until the release that is next, or a signal. */

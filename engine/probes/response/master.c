@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "harness/harness.h"
 #include "rt/runtime.h"
@@ -171,7 +172,7 @@ static void note_late(struct master_counts *c, int64_t by_ns)
 
 static void drive(struct harness_thread *thread)
 {
-	struct master *m = (struct master *)((char *)thread - offsetof(struct master, thread));
+	struct master *m = container_of(thread, struct master, thread);
 	int64_t due_ns = m->start_ns;
 
 	while (wait_gap(m, due_ns)) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/commands.h"
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/usage.h"
 #include "rt/runtime.h"
@@ -70,7 +71,7 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 
 static void run_task(struct harness_thread *thread)
 {
-	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
+	struct task *t = container_of(thread, struct task, thread);
 	int64_t cpu_ns = usage_own_cpu_ns(), switches = involuntary(), number;
 	int64_t warm_up_until_ns = t->series[0].start_ns + harness_options.warm_up_ns;
 	bool measuring = false;
@@ -105,7 +106,7 @@ static void run_task(struct harness_thread *thread)
 
 static int prepare(struct harness_thread *thread)
 {
-	struct task *t = (struct task *)((char *)thread - offsetof(struct task, thread));
+	struct task *t = container_of(thread, struct task, thread);
 
 	busy_loop_calibrate(&t->cost);
 	t->counting_ns = INT64_MAX;

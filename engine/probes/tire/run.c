@@ -4,6 +4,7 @@
 #include "base/cache_line.h"
 #include "base/clock.h"
 #include "base/commands.h"
+#include "base/container_of.h"
 #include "base/memory.h"
 #include "base/ring.h"
 #include "base/series.h"
@@ -298,7 +299,7 @@ static void run_phase(struct worker *w)
 
 static void work(struct harness_thread *thread)
 {
-	struct worker *w = (struct worker *)((char *)thread - offsetof(struct worker, thread));
+	struct worker *w = container_of(thread, struct worker, thread);
 
 	denormals_to_zero();
 	plan.solver->reset(w->number);

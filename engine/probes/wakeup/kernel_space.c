@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/commands.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/series.h"
@@ -74,7 +75,7 @@ static bool closed_tracer, policy_missing;
 
 static struct task *task_of(struct harness_thread *thread)
 {
-	return (struct task *)((char *)thread - offsetof(struct task, thread));
+	return container_of(thread, struct task, thread);
 }
 
 static int check(void)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/commands.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/ring.h"
@@ -96,7 +97,7 @@ static unsigned int task_count;
 
 static struct task *task_of(struct harness_thread *thread)
 {
-	return (struct task *)((char *)thread - offsetof(struct task, thread));
+	return container_of(thread, struct task, thread);
 }
 
 /*

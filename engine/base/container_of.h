@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RTGAUGE_CONTAINER_OF_H
+#define RTGAUGE_CONTAINER_OF_H
+
+#include <stddef.h>
+
+/* The structure of this type whose member `pointer` points to. */
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+
+#endif
