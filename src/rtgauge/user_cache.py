@@ -54,7 +54,7 @@ def check_private(path: Path) -> Path:
     if reason is not None:
         raise MeasureError(
             f"{path} is not used: {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your "
-            "own, or take that away (chmod go-w)"
+            "own, or remove that permission (chmod go-w)"
         )
     return path
 

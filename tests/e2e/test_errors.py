@@ -64,7 +64,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --cross-check cyclicte", "cyclictest"),
         (
             "run --cross-check rtai-latency",
-            "no step can be checked by it; it measures wakeup and periodic with rt rtai",
+            "it cannot check any of the steps; it measures wakeup and periodic with rt rtai",
         ),
         ("run --require hardness=100%", "period"),
         ("run --resume", "nothing to resume"),

@@ -218,4 +218,4 @@ def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: P
         "run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)}
     )  # there is no ssh: nothing is measured
     assert done.returncode == 3
-    assert "--explain explains nothing here" in done.stderr
+    assert "--explain does nothing here" in done.stderr

@@ -163,7 +163,7 @@ def engines(verb: str) -> list[int]:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["response", "--path", "loop:smoke"], 2, "is no signal path"),
+        (["response", "--path", "loop:smoke"], 2, "is not a signal path"),
         (["response", "--role", "master"], 2, "within one machine"),
         (["response", "--cycles", "3", "--duration", "1s"], 2, "not both"),
         (
@@ -187,7 +187,7 @@ def engines(verb: str) -> list[int]:
             3,
             "start the slave first",
         ),
-        (["response", "--load", "read", "--cycles", "5"], 2, "name what is to be read"),
+        (["response", "--load", "read", "--cycles", "5"], 2, "name what to read"),
         (["response", "--load", "swarm:no"], 2, "1 to 5000"),
     ],
 )

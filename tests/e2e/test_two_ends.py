@@ -262,7 +262,7 @@ def test_a_path_that_leads_nowhere(board: Board) -> None:
     line = error_line(
         board.rtgauge("probe", "response", *words, "--interval", "20ms", "--timeout", "20ms"), 3
     )
-    assert f"no stimulus came to the slave on {board.target}" in line
+    assert f"no stimulus reached the slave on {board.target}" in line
     assert f"on the peer: udp:{board.there}:{PORT + 1}" in line
 
 
@@ -311,7 +311,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
         (("--peer-cpu", "1"), "name that machine with peer"),
         (
             ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "master", "--trace-parts"),
-            "trace-parts is of the slave",
+            "trace-parts measures the slave",
         ),
     ],
 )

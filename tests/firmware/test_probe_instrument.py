@@ -281,7 +281,7 @@ def test_where_nobody_answers_the_wires_are_named(tmp_path: Path) -> None:
     with EmulatedBoard(delays=[None]) as board:
         words = ("--path", f"udp:127.0.0.1:{free_port()}", "--timeout", "1ms", "--duration", "10s")
         said = error_line(rtgauge("probe", "response", "--instrument", f"serial:{board.path}", *words), 3)
-    assert "nobody answers the instrument" in said
+    assert "nothing answers the instrument" in said
     assert "wires" in said
 
 

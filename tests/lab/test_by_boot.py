@@ -61,7 +61,7 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     (loaded,) = [step for step in measured["steps"] if step["key"]["load"] != "idle"]
     assert (loaded["key"]["deployment"], loaded["key"]["load"]) == (study["choice"]["deployment"], "cpu")
     assert "emulated" in study["choice"]["reason"]
-    assert "Emulated: all of them." in (record / "compare.html").read_text()
+    assert "All sides are emulated." in (record / "compare.html").read_text()
     # it is left as it was found
     assert lab.run_in("cat /proc/cmdline").split()[-1] == "threadirqs"
     assert lab.listed("debian-rt")["running"]["append"] == "threadirqs"

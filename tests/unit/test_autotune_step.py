@@ -195,7 +195,7 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
     assert CALIBRATIONS.conclusion(record, [step]) == (
         "autotune set the gravity to 0.5 us irq, 5.5 us kernel, 5.0 us user, from 0.0 us irq, 2.0 "
         "us kernel, 2.0 us user; "
-        "mean latency 7.7 us before and 4.7 us after; the gravity of before was put back"
+        "mean latency 7.7 us before and 4.7 us after; the previous gravity was restored"
     )
     chapter = CALIBRATIONS.chapter(record, [step], ())
     assert chapter is not None

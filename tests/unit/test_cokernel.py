@@ -157,7 +157,7 @@ def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(
 def test_a_tool_that_checks_needs_to_know_the_runtime(tmp_path: Path):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[step]]\nprobe = "wakeup"\nrt = "auto"\n')
-    with pytest.raises(InputError, match="in place of rt auto"):
+    with pytest.raises(InputError, match="instead of rt auto"):
         load_plan(str(plan), Overrides(cross_check="cyclictest"))
 
 
@@ -203,7 +203,7 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
     checked = step(cpu=None).model_copy(update={"tool": "xenomai-latency"})
     check(checked, context)
     halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
-    with pytest.raises(InputError, match=r"its period is whole us \(periodic under idle\); change that step"):
+    with pytest.raises(InputError, match=r"its period must be in whole us \(periodic under idle\); change that step"):
         check(checked.model_copy(update={"probe": "periodic", "parameters": halves}), context)
 
 

@@ -156,7 +156,7 @@ def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:
     result = compared(
         [record(tmp_path / "a", emulated=True, host="one"), record(tmp_path / "b", emulated=True, host="two")]
     )
-    assert [note for note in grids(result)[0].notes if note.startswith("Emulated: all of them.")]
+    assert [note for note in grids(result)[0].notes if note.startswith("All sides are emulated.")]
     result = compared(
         [
             record(tmp_path / "c", emulated=False, host="one"),

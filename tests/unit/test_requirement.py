@@ -76,7 +76,7 @@ def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, conf
         ("latency<=1us confidence=100%", "confidence of 100%"),
         ("period=1ns", "half a period"),
         ("hardness=99% p99.9<=1us", "p99.9 and hardness say the same; give latency<=1us hardness=99.9%"),
-        ("p99.9<=1us hardness=99%", "hardness is there twice"),
+        ("p99.9<=1us hardness=99%", "hardness is given twice"),
         ("p99.9<1us", "written latency<=1us"),
         ("p999<=1us", "at most 100%"),
         ("latency", "not understood"),

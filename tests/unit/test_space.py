@@ -165,8 +165,8 @@ def test_wakeup_in_kernel_space_is_the_timerlat_tracer():
         ({"interval": "1001ms"}, "100us to 1s"),
         ({"interval": "100500ns"}, "whole us"),
         ({"policy": "deadline"}, "fifo, rr or other"),
-        ({"timer": "timerfd"}, "timer is of user space"),
-        ({"phase": "fixed"}, "phase is of user space"),
+        ({"timer": "timerfd"}, "timer is for user space"),
+        ({"phase": "fixed"}, "phase is for user space"),
     ],
 )
 def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], message: str):
@@ -242,8 +242,8 @@ def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
         ({"context": "irq-thread"}, "needs the interrupt of a line"),
         ({"interval": "5us"}, "from 10us to 1min"),
         ({"interval": "2min"}, "from 10us to 1min"),
-        ({"role": "both"}, "with role slave"),
-        ({"rt": "rtai"}, "of linux and cobalt"),
+        ({"role": "both"}, "use role slave"),
+        ({"rt": "rtai"}, "needs rt linux or cobalt"),
     ],
 )
 def test_what_a_module_without_a_line_cannot_do_is_refused(written: dict[str, object], words: str):

@@ -19,11 +19,11 @@ class SideFigures(Model):
     label: str
     record: str = Field(description="the first of its records")
     records: list[str] = Field(
-        default_factory=list[str], description="all of them: several of one label are one side"
+        default_factory=list[str], description="all its records; records with the same label are one side"
     )
     runs: int = Field(
         default=1,
-        description="the units of its intervals: its records where it has several, else its repeats",
+        description="the units of its intervals: its records if it has several, otherwise its repeats",
     )
     steps: list[str]
     traits: dict[str, str]
@@ -44,7 +44,7 @@ class Test(Model):
     degrees_of_freedom: int | None = None
     critical: float | None = None
     p_value: float | None = Field(
-        default=None, description="None where the statistic has no chi-square distribution (percent)"
+        default=None, description="None if the statistic has no chi-square distribution (percent)"
     )
     rejected: bool | None = None
     bins: int | None = None
@@ -105,11 +105,11 @@ class QuantileDifference(Model):
     baseline_ns: int
     baseline_is_at_least: bool = False
     difference_ns: int | None = Field(
-        description="None: nobody knows, as the baseline or both are lower bounds"
+        description="None: not known, because the baseline or both are lower bounds"
     )
     bin_ns: int = Field(
         default=0,
-        description="the width of the wider of the two bins: the figures are not known better than this",
+        description="the width of the wider of the two bins, which limits the precision of the figures",
     )
     no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
     low_ns: int | None = Field(
@@ -174,7 +174,7 @@ class TailEstimate(Model):
     )
     disagree: list[int] = Field(
         default_factory=list[int],
-        description="numbers of activations where an estimate is outside of the other's interval",
+        description="numbers of activations at which one estimate lies outside the other's interval",
     )
 
 
@@ -183,35 +183,31 @@ class Comparison(Model):
 
     schema_version: int = SCHEMA_VERSION
     quantity: str = Field(
-        default="latency", description="what is compared: latency, switch, ...; of a task set response, ..."
+        default="latency", description="what is compared: latency, switch, ...; for a task set: response, ..."
     )
-    task: str | None = Field(default=None, description="of a task set: the task that is compared")
+    task: str | None = Field(default=None, description="for a task set: the task that is compared")
     title: str = Field(
         default="",
-        description="what tells it from the other documents of a list: a task, or a quantity and who saw it",
+        description="what distinguishes it from the other documents in a list: a task, or a quantity and "
+        "who measured it",
     )
     alpha: float
     within_ns: int
     conclusion: str = Field(default="", description="what is shown, in one sentence")
     worse: list[str] = Field(
         default_factory=list[str],
-        description=(
-            "the sides that are worse than their baselines at a quantile, as far as repeated runs show"
-        ),
+        description=("the sides that repeated runs show to be worse than their baselines at a quantile"),
     )
     not_told: list[str] = Field(
         default_factory=list[str],
-        description=(
-            "the sides of which nobody can tell whether they are worse: one run, or no interval at any "
-            "quantile"
-        ),
+        description=("the sides that may or may not be worse: one run, or no interval at any quantile"),
     )
     verdicts: dict[str, Verdict] = Field(
-        default_factory=dict[str, Verdict], description="of each record, where a requirement was given"
+        default_factory=dict[str, Verdict], description="of each record, if a requirement was given"
     )
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(
-        description="what is not the same in all sides: name -> its value in each, in the order of `sides`"
+        description="what differs between the sides: name -> its value in each, in the order of `sides`"
     )
     pairs: list[Pair]
     selections: list[Selection]

@@ -113,9 +113,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)
     if metric is not None and not tasks:
-        raise InputError(
-            "--metric chooses what is compared of the tasks of task sets: these records have other steps"
-        )
+        raise InputError("--metric applies to the tasks of task sets; these records have none")
     tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
@@ -149,7 +147,7 @@ def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
     metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
     chosen = metric or metrics[0]
     if chosen not in metrics:
-        raise InputError(f"--metric {chosen} is none of {', '.join(metrics)}")
+        raise InputError(f"--metric {chosen} is not one of {', '.join(metrics)}")
     names = dict.fromkeys(counts.task for step in steps for counts in step.tasks)
     return [Scope(f"Task {name}", task=name, metric=chosen) for name in names]
 

@@ -56,15 +56,16 @@ def choose(comparison: Comparison) -> Choice:
     if paper.best is not None:
         return Choice(
             deployments[paper.best],
-            "of those that are not rejected against Single it has the least chi-square statistic",
+            "it has the smallest chi-square statistic of the deployments not rejected against Single",
         )
     least = _least(comparison.pairs)
     if least is None:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
         raise MeasureError(f"no deployment can be chosen: {causes}")
     reason = (
-        f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is "
-        f"the least (critical: {least.paper.critical:.1f})"
+        f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is the "
+        f"smallest (critical"
+        f": {least.paper.critical:.1f})"
     )
     return Choice(deployments[least.side], reason)
 
@@ -77,13 +78,13 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
     if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:
         raise MeasureError(
-            f"no deployment can be chosen: {UNIPROCESSOR}, with which the others are compared, "
-            "could not be measured on this machine"
+            f"no deployment can be chosen: {UNIPROCESSOR}, the baseline, could not be measured"
+            " on this machine"
         )
     sides = sides_of([idle])
     if len(sides) == 1:
         return ComparedDeployments(
-            sides, [], None, Choice(UNIPROCESSOR, "it is the only deployment that this machine can take")
+            sides, [], None, Choice(UNIPROCESSOR, "this machine supports no other deployment")
         )
     compared = pairs(sides, UNIPROCESSOR)
     comparison = compare(sides, compared, Options())
@@ -91,6 +92,6 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(
             choice,
-            reason=f"{choice.reason}; the processor is emulated: for a real one nothing follows from it",
+            reason=f"{choice.reason}; the processor is emulated, so this says nothing about a real one",
         )
     return ComparedDeployments(sides, compared, comparison, choice)

@@ -68,18 +68,18 @@ class Limit(Model):
     """
 
     hardness: float = Field(description="the share: 0.95, 1")
-    ns: int | None = Field(description="None: without end, as answers were lost")
+    ns: int | None = Field(description="None: unlimited, because answers were lost")
     low_ns: int | None = Field(
-        description="it is not below this, at the confidence given; of all samples: the largest seen"
+        description="lower bound at the given confidence; for all samples: the largest seen"
     )
     high_ns: int | None = Field(
-        description="it is not above this; None: no sample is large enough to say so, as always "
-        "of all samples"
+        description="upper bound at the given confidence; None: the sample is too small (always so for "
+        "all samples)"
     )
     hz: float | None = Field(description="None: nothing limits it")
     at_most: bool = Field(
         default=False,
-        description="the sample is in no bin: it may be anything up to ns, and the frequency hz or higher",
+        description="the sample is in no bin, so it may be anything up to ns, and the frequency hz or higher",
     )
     low_hz: float = Field(description="0: no frequency can be promised")
     high_hz: float | None
@@ -99,7 +99,7 @@ class Extreme(Model):
         default=None, description="the second opinion: peaks over a threshold; None: the sample gives none"
     )
     peaks_hz: float | None = None
-    disagree: bool = Field(default=False, description="one of the two is outside of the other's interval")
+    disagree: bool = Field(default=False, description="one of the two lies outside the other's interval")
 
 
 class Line(Model):
@@ -111,21 +111,20 @@ class Line(Model):
     traits: dict[str, str]
     samples: int
     missed: int = Field(
-        description="activations that were missed, or answers that were lost: all of them count, "
-        "the latter as "
-        "later than any"
+        description="missed activations or lost answers; all count, and a lost answer counts as later "
+        "than any other"
     )
-    median_ns: int | None = Field(
-        description="with its sign; the limits are of the values without their signs"
-    )
+    median_ns: int | None = Field(description="signed; the limits use absolute values")
     median_at_most: bool = Field(default=False, description="it may be anything up to median_ns")
     limits: list[Limit]
     supposes_independence: bool = Field(
         default=False,
-        description="the bounds do: one run of few windows does not say how its samples depend on each other",
+        description="the bounds assume independent samples; one run with few windows does not show how "
+        "its samples "
+        "depend on each other",
     )
     interval_ns: int | None = Field(
-        description="at which it was measured; None where that was random or is not known"
+        description="period of the measurement; None if it was random or is not known"
     )
     extremes: list[Extreme] = Field(default_factory=list[Extreme])
     no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")

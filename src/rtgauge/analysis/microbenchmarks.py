@@ -32,7 +32,7 @@ class Cost(Model):
     steps: list[str]
     count: int
     mean_ns: float
-    p99_ns: int = Field(description="of several repeats the largest")
+    p99_ns: int = Field(description="the largest of several repeats")
     max_ns: int
     worst_mark: Severity | None
 
@@ -45,7 +45,7 @@ class System(Model):
     policy: str
     load: str
     clock_cost_ns: float | None = Field(
-        description="of one reading of the clock; each figure includes one (paper sec. 3.4)"
+        description="cost of one clock reading, which each figure includes (paper sec. 3.4)"
     )
     costs: list[Cost]
 

@@ -49,12 +49,11 @@ class Point(Model):
     not_made: int = Field(
         default=0,
         description=(
-            "response: stimuli that the master came too late to make; the slave was not tested by "
-            "them, and has not lost them"
+            "response: stimuli that the master was too late to make; they do not count against the slave"
         ),
     )
-    over_half: int = Field(description="later than half a period, the lost ones included")
-    long: int = Field(description="later than 1 ms, answers that never came included")
+    over_half: int = Field(description="later than half a period, including lost ones")
+    long: int = Field(description="later than 1 ms, including lost answers")
     max_ns: int | None
     worst_mark: Severity | None
 
@@ -64,8 +63,8 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period at which, and above which, every stimulus was made and nothing was "
-        "lost; None: none of those measured"
+        description="the shortest period at and above which every stimulus was made and nothing was lost; "
+        "None: no measured period"
     )
     failing_ns: int | None = Field(
         description="the next shorter period, at which something was lost or not made; None: "
@@ -97,19 +96,19 @@ class Curve(Model):
     points: list[Point] = Field(description="the longest period first")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
-        description="the longest of the repeats' shortest periods: all of them sustained it; None: not all "
-        "found one"
+        description="the longest of the repeats' shortest periods, which every repeat sustained; None: a "
+        "repeat found none"
     )
-    spread_ns: tuple[int, int] | None = Field(description="the least and the largest that the repeats found")
+    spread_ns: tuple[int, int] | None = Field(description="the smallest and largest that the repeats found")
     coverage: float = Field(
-        description="the probability with which the spread holds the median of many more repeats"
+        description="the probability that the spread contains the median of many more repeats"
     )
     loss_at_most: float | None = Field(
-        description="the share of cycles that may be lost at the sustained period and is not "
-        "ruled out, at 95 "
-        "% confidence"
+        description="upper bound of the share of cycles lost at the sustained period, at 95 % confidence"
     )
-    no_end: bool = Field(description="nothing was lost at the shortest period either: it may be shorter")
+    no_end: bool = Field(
+        description="nothing was lost at the shortest period either, so a shorter one may be sustained"
+    )
 
     @property
     def sustained_hz(self) -> float | None:

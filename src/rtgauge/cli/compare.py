@@ -328,7 +328,7 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
     if not_told or not comparisons:
         whose = f"{'; '.join(not_told)}: " if not_told else ""
         typer.echo(
-            f"--fail-if-worse cannot tell: {whose}there are no two runs a side with enough samples", err=True
+            f"--fail-if-worse cannot tell: {whose}each side needs two runs with enough samples", err=True
         )
         return EXIT_CANNOT_TELL
     return required

@@ -187,7 +187,7 @@ def restore(
         bool,
         typer.Option(
             "--release",
-            help="First end a run on the target whose host is gone, instead of waiting for its lease.",
+            help="First end a run on the target whose host is gone, instead of waiting for its lease to end.",
         ),
     ] = False,
 ) -> None:

@@ -38,7 +38,7 @@ def explain(
     opened = open_record(record)
     names = [known.id for known in opened.steps]
     if step is not None and step not in names:
-        raise InputError(f"--step {step} is none of {', '.join(names)}{nearest(step, names)}")
+        raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
     explained = explained_steps(opened, [known for known in opened.steps if step in {None, known.id}])
     if not explained:
         raise InputError("no step here is explained: measure with --explain")

@@ -79,7 +79,7 @@ def export(
     if step is not None:
         names = [known.id for known in source.steps]
         if step not in names:
-            raise InputError(f"--step {step} is none of {', '.join(names)}{nearest(step, names)}")
+            raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
         source = replace(source, steps=[known for known in source.steps if known.id == step])
     text = write(source, form, out, windows=windows)
     if text is not None:

@@ -50,7 +50,7 @@ def files(
     form: Annotated[
         str | None,
         typer.Option(
-            "--as", metavar="FORMAT", help="Its format, where it is not recognised; 'list' prints all."
+            "--as", metavar="FORMAT", help="Their format, if it is not recognised; 'list' prints all."
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
@@ -103,7 +103,7 @@ def files(
     check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if nanoseconds and microseconds:
-        raise InputError("--ns and --us contradict: leave one out")
+        raise InputError("--ns and --us contradict each other: leave one out")
     unit_ns = 1 if nanoseconds else 1000 if microseconds else None
     if json and len(files) > 1:
         raise InputError("--json prints one document: name one file")
@@ -142,7 +142,7 @@ def edges(
             "--stimulus",
             metavar="CHANNEL",
             help=(
-                "Channel of the stimulus, or of the line that is toggled: its name, or its number from 1 on."
+                "Channel of the stimulus, or of the line that is toggled: its name, or its number, from 1."
             ),
         ),
     ],
@@ -172,9 +172,7 @@ def edges(
         bool,
         typer.Option(
             "--any-edge",
-            help=(
-                "Any edge answers, not only one to the level of the stimulus: for an answer that is toggled."
-            ),
+            help=("Accept any edge as the answer, for an answer line that is toggled."),
         ),
     ] = False,
     threshold: Annotated[
@@ -187,18 +185,18 @@ def edges(
         float | None,
         typer.Option(
             metavar="VOLTS",
-            help="Distance of the two levels that an edge has to pass. [default: a fifth of the swing]",
+            help="Distance between the two levels that an edge has to cross. [default: a fifth of the swing]",
         ),
     ] = None,
     time_unit: Annotated[
         str | None,
         typer.Option(
-            "--time-unit", metavar="s|ms|us|ns", help="Unit of the times, where the file does not say it."
+            "--time-unit", metavar="s|ms|us|ns", help="Unit of the times, if the file does not say."
         ),
     ] = None,
     sample_rate: Annotated[
         float | None,
-        typer.Option("--sample-rate", metavar="HZ", help="Samples a second, where the file does not say it."),
+        typer.Option("--sample-rate", metavar="HZ", help="Samples per second, if the file does not say."),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
         "rtgauge-runs"
@@ -228,7 +226,7 @@ def edges(
     from rtgauge.record.reader import Record
 
     if edge.upper() not in Edges.__members__:
-        raise InputError(f"--edges '{edge}' is none of both, rising and falling")
+        raise InputError(f"--edges '{edge}' is not both, rising or falling")
     check_requirement(require)
     period_ns = None if period is None else duration_option("--period", period)
     options = EdgeOptions(

@@ -32,7 +32,7 @@ app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 Address = Annotated[
     str,
     typer.Argument(
-        metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: where only one is plugged in."
+        metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: if only one is plugged in."
     ),
 ]
 
@@ -89,7 +89,7 @@ def selftest(
         bool,
         typer.Option(
             "--wire",
-            help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), in place of inside.",
+            help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), instead of internally.",
         ),
     ] = False,
     json: Json = False,
@@ -169,13 +169,15 @@ def flash_firmware(
         typer.Option(
             "--instrument",
             metavar="ADDRESS",
-            help="An instrument with older firmware, which is restarted for it.",
+            help="An instrument with older firmware; it is restarted to take the new one.",
         ),
     ] = None,
     drive: Annotated[
         Path | None,
         typer.Option(
-            "--drive", metavar="DIR", help="Where the board's drive RPI-RP2 is mounted. [default: found]"
+            "--drive",
+            metavar="DIR",
+            help="Where the board's drive RPI-RP2 is mounted. [default: found automatically]",
         ),
     ] = None,
 ) -> None:
@@ -195,11 +197,11 @@ def flash_firmware(
 
     flash.check_uf2(file)
     if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
-        raise InputError(f"{drive} is not the drive of a board: it has no INFO_UF2.TXT")
+        raise InputError(f"{drive} is not a board's drive: it has no INFO_UF2.TXT")
     if address is not None:
         Session.open(address).bootloader()
     target = drive or flash.wait_for_drive()
     flash.flash(file, target)
     typer.echo(
-        f"{file.name} is on the board at {target}; it starts by itself. Look with: rtgauge instrument list"
+        f"{file.name} is on the board at {target}; it starts by itself. Check with: rtgauge instrument list"
     )

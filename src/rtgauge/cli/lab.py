@@ -137,7 +137,7 @@ def boot(
         bool,
         typer.Option(
             "--icount",
-            help="A clock that counts instructions, of one CPU or --smp: calmer, slower on a busy host.",
+            help="Make the clock count instructions: calmer, but slower on a busy host.",
         ),
     ] = False,
 ) -> None:
@@ -275,7 +275,7 @@ def add(
         bool,
         typer.Option(
             "--serial",
-            help="A guest without disk and network: it is reached over a serial line, and keeps nothing.",
+            help="A guest without disk or network; it is reached over a serial line and keeps nothing.",
         ),
     ] = False,
 ) -> None:

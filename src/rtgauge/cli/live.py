@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import Progress
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""What may follow --live: no plan has such a name. Whether it is right is told where it is read."""
+"""What may follow --live: no plan has such a name. It is checked where it is read."""
 Live = Annotated[
     bool,
     typer.Option(
@@ -31,7 +31,7 @@ LiveAt = Annotated[
     typer.Option(
         "--live-at",
         metavar="ADDRESS:PORT",
-        help="The same at this address; one that others reach, e.g. 0.0.0.0:8377, has a token.",
+        help="Like --live, at this address; one that others can reach, e.g. 0.0.0.0:8377, needs a token.",
     ),
 ]
 

@@ -36,11 +36,11 @@ AllowLeftOut = Annotated[
     bool,
     typer.Option(
         "--allow-left-out",
-        help="A load or a step that could not be measured does not keep the requirement from holding.",
+        help="Let the requirement hold even if a load or a step could not be measured.",
     ),
 ]
 Details = Annotated[
-    bool, typer.Option("--details", help="Print every CPU, thread, part and mark, not only a row a load.")
+    bool, typer.Option("--details", help="Print every CPU, thread, part and mark, not just one row per load.")
 ]
 WaitForLock = Annotated[
     str,

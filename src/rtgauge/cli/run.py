@@ -408,8 +408,8 @@ def run(
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if explain and all(step.space == "kernel" for step in chosen.steps):
         typer.echo(
-            "--explain explains nothing here: it is of tasks in user space, and all steps of this "
-            "plan are in kernel space",
+            "--explain does nothing here: it covers tasks in user space, and all steps of this plan are in "
+            "kernel space",
             err=True,
         )
     if study is not None and study.study.chooses_deployment:

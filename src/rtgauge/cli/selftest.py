@@ -48,14 +48,14 @@ def selftest(
             min=4,
             max=10_000,
             metavar="N",
-            help="Stalls to inject, about; throttling comes once a second and is not counted.",
+            help="Approximate number of stalls; throttling happens once a second and is not counted.",
         ),
     ] = 300,
     length: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="How long a stall is, about: 100us to 20ms; longer than the machine's own delays.",
+            help="Approximate length of a stall, 100us to 20ms; choose more than the machine's own delays.",
         ),
     ] = "1ms",
     cpu: Annotated[
@@ -133,9 +133,12 @@ def selftest(
     address = parse_address(target)
     guest = None if address is None else address.guest
     if OUTSIDE in chosen and (guest is None or len(chosen) > 1):
-        raise InputError(f"--kinds {OUTSIDE}: alone, and with a guest of the lab: --target lab:NAME")
+        raise InputError(
+            f"--kinds {OUTSIDE} cannot be combined with other kinds and needs a guest of the "
+            f"lab: --target lab:NAME"
+        )
     if cpu is None and target != "local" and OUTSIDE not in chosen:
-        raise InputError("--cpu: say which CPU of the other machine is stalled")
+        raise InputError("give --cpu, the CPU of the other machine to stall")
     length_ns = parse_duration_ns(length)
     if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
         raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")

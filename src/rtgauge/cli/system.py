@@ -71,7 +71,7 @@ def audit(
     from rtgauge.system.rules import read_rules, rule_paths
 
     if script and (json or show_all or details):
-        raise InputError("--script prints commands alone; leave out --json, --all and --details")
+        raise InputError("--script prints only commands; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)

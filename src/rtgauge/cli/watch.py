@@ -79,16 +79,17 @@ def watch(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="-- CMD", help="A program to start on the target and to watch; it is ended afterwards."
+            metavar="-- CMD", help="Program to start on the target and watch; it is ended afterwards."
         ),
     ] = None,
     pid: Annotated[
-        int | None, typer.Option(min=1, metavar="PID", help="A program that runs already, on the target.")
+        int | None,
+        typer.Option(min=1, metavar="PID", help="Process ID of a program that already runs on the target."),
     ] = None,
     program: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The same by its name, as in /proc/PID/comm, where one program has it."
+            metavar="NAME", help="Its name instead, as in /proc/PID/comm, if only one program has it."
         ),
     ] = None,
     threads: Annotated[
@@ -96,8 +97,8 @@ def watch(
         typer.Option(
             metavar="NAMES",
             help=(
-                "Names of its threads, with commas between; default: those with a real-time policy, or "
-                "else all."
+                "Names of its threads, separated by commas; default: threads with a real-time policy, "
+                "otherwise all."
             ),
         ),
     ] = None,
@@ -109,16 +110,13 @@ def watch(
         typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events."),
     ] = True,
     explain_above: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Explain each latency above this too, e.g. 100us.")
+        str | None, typer.Option(metavar="TIME", help="Also explain each latency above this, e.g. 100us.")
     ] = None,
     dma_latency: Annotated[
         str | None,
         typer.Option(
             metavar="US",
-            help=(
-                "Keep CPUs out of C-states that take more us to leave; off (default): as the program "
-                "has them."
-            ),
+            help=("Limit the C-state exit latency to this many us; off (default): as the program sets it."),
         ),
     ] = None,
     require: Annotated[

@@ -42,5 +42,5 @@ def _one(record: Record) -> MomentFile:
     if not files:
         raise InputError("no step here has a trace: measure with --explain")
     if len(files) > 1:
-        raise InputError(f"a trace is of one step: choose it with --step, one of {', '.join(files)}")
+        raise InputError(f"a trace covers one step: choose one with --step: {', '.join(files)}")
     return next(iter(files.values()))

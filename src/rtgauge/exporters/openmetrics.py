@@ -35,7 +35,7 @@ FAMILIES = {
     "rtgauge_passes": (
         "1 if the step passes its requirement, 0 if it does not: fails, marginal, cannot tell, or invalid."
     ),
-    "rtgauge_run_passes": "1 if the whole run passes, 0 if it exits with another status than 0.",
+    "rtgauge_run_passes": "1 if the whole run passes (exit status 0), otherwise 0.",
     "rtgauge_left_out": "Loads and steps of the plan that could not be measured.",
     "rtgauge_step_end_timestamp_seconds": "When the step ended.",
 }

@@ -341,7 +341,7 @@ def stopped(tool: str, value_ns: int | None) -> Mark:
     by = "" if value_ns is None else f" of {format_time(value_ns)}"
     return note(
         "stopped-at-threshold",
-        f"{tool} ended at a latency{by} above its limit (-b): without that its largest would be another",
+        f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit",
     )
 
 
@@ -399,8 +399,8 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
     if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
         raise InputError(
-            f"{name}: its least latency is {least // 1000}, which in us would be "
-            f"{format_time(least)}: is it in ns (-N)? Say --ns, or --us"
+            f"{name}: its smallest latency is {least // 1000}, which in us would be "
+            f"{format_time(least)}: is it in ns (-N)? Give --ns or --us"
         )
     if text.stopped_by is not None:
         marks.append(stopped("cyclictest", text.stopped_by * unit))

@@ -112,7 +112,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         marks.append(
             doubt(
                 "maximum-differs",
-                f"hwlatdetect says that the largest is {highest} us; that of the samples is {largest} us",
+                f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us",
             )
         )
     window, width = settings.get("Sample window"), settings.get("Sample width")
@@ -121,22 +121,22 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         marks.append(
             note(
                 "duty-cycle",
-                f"the detector looked for {share:.0f} % of the time: what happened beside that is not in it",
+                f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it",
             )
         )
     elif not window:
         marks.append(
             note(
                 "duty-cycle",
-                "how much of the time the detector looked is not in the file: by default half of it",
+                "the file does not say how much of the time the detector looked; the default is half",
             )
         )
     if more:
         marks.append(
             doubt(
                 "samples-missing",
-                f"{more} more gaps were above the threshold: of each window hwlatdetect tells the "
-                "largest only",
+                f"{more} more gaps were above the threshold: hwlatdetect reports only the largest of each "
+                f"window",
             )
         )
     threshold = settings.get("Latency threshold")

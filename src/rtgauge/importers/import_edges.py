@@ -63,7 +63,7 @@ class EdgeOptions:
         if self.answer is not None and self.period_ns is not None:
             raise InputError("--period is for the half-periods of one line: leave out --answer, or --period")
         if self.answer is None and self.any_edge_answers:
-            raise InputError("--any-edge is about answers: it needs --answer")
+            raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
             raise InputError("--period is between 2ns and a year")
         for name, value in (
@@ -72,7 +72,7 @@ class EdgeOptions:
             ("--sample-rate", self.sample_rate_hz),
         ):
             if value is not None and not math.isfinite(value):
-                raise InputError(f"{name} {value} is no number to work with")
+                raise InputError(f"{name} {value} is not a usable number")
         if self.sample_rate_hz is not None and self.sample_rate_hz <= 0:
             raise InputError(f"--sample-rate {self.sample_rate_hz:g} is not above 0")
 
@@ -107,9 +107,7 @@ class _Measured:
         self._last_ns = int(block.times_ns[-1])
         self._edges += len(block.times_ns)
         if self._last_ns - self._first_ns > LONGEST_NS:
-            raise InputError(
-                "the file's times span more than a year: is their unit another one? (--time-unit)"
-            )
+            raise InputError("the file's times span more than a year: is the unit wrong? (--time-unit)")
         if self._options.answer is not None:
             responses = self._pairing.add(block)
             self._take(
@@ -133,8 +131,7 @@ class _Measured:
         if builder is None:
             raise InputError(
                 f"{name}: no edge was found on "
-                f"{'these channels' if self._options.answer else 'this channel'}; look at "
-                "--threshold"
+                f"{'these channels' if self._options.answer else 'this channel'}; check --threshold"
             )
         totals = builder.totals()
         if totals.count == 0:
@@ -144,7 +141,7 @@ class _Measured:
                 else "fewer than two edges were found"
             )
             toggled = (
-                " An answer that is toggled stays inverted after a lost one: --any-edge pairs by time alone"
+                " An answer that is toggled stays inverted after a lost one: --any-edge pairs only by time"
             )
             raise InputError(f"{name}: {why}{toggled if self._pairing.opposite else ''}")
         for window in builder.close(self._last_ns + 1):
@@ -175,8 +172,8 @@ class _Measured:
             marks.append(Mark(name="answers-inverted", severity=Severity.DOUBTFUL, detail=detail))
         if self._options.answer is not None and self._pairing.open:
             detail = (
-                "the file ends before the last stimulus has an answer: it is not counted, neither as "
-                "answered nor as missed"
+                "the file ends before the last stimulus has an answer: it counts neither as answered nor as "
+                "missed"
             )
             marks.append(Mark(name="last-unanswered", severity=Severity.NOTE, detail=detail))
         return marks

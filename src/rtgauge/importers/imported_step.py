@@ -192,8 +192,8 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
         return None
     range_text = f"between {format_time(lower)} and {format_time(upper)}"
     return (
-        f"{_name(series)}: the average in the file is {format_time(float(average))}, that of its "
-        f"histogram is {range_text}"
+        f"{_name(series)}: the average in the file is {format_time(float(average))}, its histogram's is"
+        f" {range_text}"
     )
 
 
@@ -291,7 +291,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         marks.append(
             note(
                 "mean-rounded",
-                f"with an incomplete histogram the mean is {measurement.tool}'s own, truncated, and "
+                f"the histogram is incomplete, so the mean is {measurement.tool}'s own, truncated, and "
                 "there is no standard deviation",
             )
         )
@@ -317,7 +317,8 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     return series, [
         doubt(
             "average-contradicts",
-            f"{found[0]}{more}: one of the two is not of all samples; what is in no bin may lie anywhere",
+            f"{found[0]}{more}: one of the two does not cover all samples; a sample in no bin may lie "
+            f"anywhere",
         )
     ]
 
@@ -341,7 +342,7 @@ def _marks(
         )
     if not measurement.unit_known:
         marks.append(
-            note("unit-assumed", "the text does not show whether it is in us or ns (-N): us assumed")
+            note("unit-assumed", "the text does not show whether it is in us or ns (-N); us is assumed")
         )
     marks += _histogram_marks(measurement, contradicted=contradicted)
     if measurement.releases and any(interval is None for interval in intervals):
@@ -388,8 +389,7 @@ def _marks(
         marks.append(
             note(
                 "short-measurement",
-                f"{tool} measured for {format_duration(duration)}: what happens less often than "
-                "that is not in it",
+                f"{tool} measured for {format_duration(duration)}: it may miss what happens less often",
             )
         )
     return marks

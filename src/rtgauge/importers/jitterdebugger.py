@@ -163,7 +163,7 @@ def parse_raw(path: Path) -> Measurement:
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
             raise InputError(
-                f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are none"
+                f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are not plausible"
             )
         layout = layouts[0]
         file.seek(0)
@@ -172,7 +172,7 @@ def parse_raw(path: Path) -> Measurement:
             cut = len(data) % layout.itemsize
             part = _part(data, layout)
             if len(part) and not _plausible(part):
-                raise InputError(f"{path} is damaged: not all of it are samples of jitterdebugger")
+                raise InputError(f"{path} is damaged: part of it is not samples of jitterdebugger")
             for cpu in np.unique(part["cpu"]).tolist():
                 values, counts = np.unique(part["latency"][part["cpu"] == cpu], return_counts=True)
                 histogram = histograms.setdefault(int(cpu), {})
@@ -184,7 +184,7 @@ def parse_raw(path: Path) -> Measurement:
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
         measurement.marks.append(
-            note("cut-short", "the last sample of the file is not whole: it is left out")
+            note("cut-short", "the last sample of the file is incomplete: it is left out")
         )
     return measurement
 

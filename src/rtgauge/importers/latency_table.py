@@ -155,8 +155,9 @@ def with_unfinished_second(
     if low_is_least and last <= farthest_ns:
         return low_ns, high_ns, []
     text = (
-        f"{program}'s extremes and average are of whole seconds, its histogram has the unfinished "
-        f"one too: it ranges from {first} to {last} ns, "
+        f"{program}'s extremes and average cover whole seconds, but its histogram also has the unfinished "
+        f"one: it ranges"
+        f" from {first} to {last} ns, "
         f"cells of {width_ns} ns"
     )
     return (
@@ -216,7 +217,7 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             marks.append(
                 note(
                     "last-bin-clipped",
-                    f"{tool}'s last cell has every larger latency too: its {overflow} samples count "
+                    f"{tool}'s last cell also holds every larger latency: its {overflow} samples count "
                     f"as {last} us or more",
                 )
             )
@@ -224,8 +225,7 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             marks.append(
                 doubt(
                     "sign-lost",
-                    f"{tool}'s histogram has latencies without their sign, and some were early "
-                    f"(down to {low} ns)",
+                    f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)",
                 )
             )
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
@@ -292,13 +292,13 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     if table.whole is not None:
         return note(
             "seconds-missing",
-            f"{lines}: the figures are those of the last line (RTS), which are of all; its samples "
-            "follow from its time",
+            f"{lines}: the figures are from the last line (RTS), which covers all of them; the count is "
+            f"computed from its time",
         )
     return doubt(
         "seconds-missing",
-        f"{lines}, no last line (RTS), and larger or smaller extremes of the whole: mean and "
-        "samples of the others are not known",
+        f"{lines}, no last line (RTS), and overall extremes beyond them: mean and count of the other "
+        f"seconds are not known",
     )
 
 
@@ -309,14 +309,14 @@ def _count(table: LatencyTable, source: str) -> int:
     of_lines = sum(second.count for second in table.seconds)
     if table.period_us is None:
         raise InputError(
-            f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, "
-            "from which its samples follow"
+            f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, to "
+            f"compute the number of samples"
         )
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:
         raise InputError(
-            f"{source} has only {table.tool[1]}'s last line (RTS), of less than a second: how many "
-            "samples it is of is not in it"
+            f"{source} has only {table.tool[1]}'s last line (RTS), which covers less than a second: it does "
+            f"not say how many samples there were"
         )
     return (
         of_lines
@@ -338,7 +338,7 @@ def parse_screen(
     assumed = (
         []
         if table.evl or table.period_us
-        else [note("tool-assumed", "latency and latmus print this line alike: taken for Xenomai's latency")]
+        else [note("tool-assumed", "latency and latmus print the same line: assumed to be Xenomai's latency")]
     )
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)

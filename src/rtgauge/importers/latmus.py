@@ -77,7 +77,10 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
         marks.append(
-            note("counts-plus-one", "latmus -g writes each count but the last plus one: one is taken off")
+            note(
+                "counts-plus-one",
+                "latmus -g writes every count except the last one too high: one is subtracted",
+            )
         )
         binned = count
     if count is None or count != binned:
@@ -90,7 +93,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         marks.append(
             note(
                 "last-bin-clipped",
-                f"latmus' last cell has every larger latency too: its {overflow} samples count as "
+                f"latmus' last cell also holds every larger latency: its {overflow} samples count as "
                 f"{limit} us or more",
             )
         )

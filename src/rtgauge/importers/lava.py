@@ -70,7 +70,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         units.add(unit)
         failed += result == "fail"
     if not threads:
-        raise InputError(f"{source} has no line of LAVA as 't0-max-latency pass 54 us'")
+        raise InputError(f"{source} has no LAVA line like 't0-max-latency pass 54 us'")
     if len(units) > 1:
         raise InputError(f"{source} has latencies in us and in ns")
     unit = units.pop()
@@ -78,10 +78,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     marks: list[Mark] = []
     series = [] if text.live.keys() != threads.keys() else live_series(text, unit_ns)
     if not series:
-        unknown = (
-            "LAVA's lines do not say how many samples they are of: there is no distribution, and no "
-            "verdict from them"
-        )
+        unknown = "LAVA's lines do not give the number of samples: there is no distribution and no verdict"
         marks.append(note("samples-unknown", unknown))
     differing = [
         thread
@@ -111,8 +108,8 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         marks.append(
             doubt(
                 "thread-number",
-                "one figure of each thread is the thread's number: the script that cut it out of "
-                "the text took the wrong word",
+                "one figure of each thread is the thread's number: the script that extracted it took the "
+                "wrong word",
             )
         )
     if failed:

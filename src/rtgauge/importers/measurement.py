@@ -111,7 +111,7 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
         return [
             doubt(
                 "no-real-time-priority",
-                f"{tool} measured without real-time priority: its latencies are those of an ordinary program",
+                f"{tool} measured without real-time priority: it was delayed like any ordinary program",
             )
         ]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:

@@ -254,7 +254,7 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         marks.append(
             note(
                 "last-bin-clipped",
-                f"oslat's last bin has every longer gap too: its {clipped} samples count as that "
+                f"oslat's last bin also holds every longer gap: its {clipped} samples count as that "
                 "long or longer",
             )
         )
@@ -366,7 +366,7 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
         return "rt-migrate-test"
     if "sender" in fields:
         raise InputError(
-            f"{name}: which program of rt-tests wrote it is not in it (pmqtest, ptsematest, "
+            f"{name}: it does not say which program of rt-tests wrote it (pmqtest, ptsematest, "
             "sigwaittest, svsematest?)"
         )
     return "cyclictest"
@@ -386,7 +386,7 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
     command = header.command or header.command_right or ""
     tool = _tool(raw, command, name)
     if raw.get("thread") == {}:
-        raise InputError(f"{name}: {tool} had no measuring thread, so that nothing was measured")
+        raise InputError(f"{name}: {tool} had no measuring thread, so nothing was measured")
     return Measurement(
         tool=tool,
         source=name,

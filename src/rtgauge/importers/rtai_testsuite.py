@@ -86,8 +86,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
     period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
         raise InputError(
-            f"{source}: a period of {format_duration(period_ns)}: it is longer than the time of "
-            "which a line is"
+            f"{source}: a period of {format_duration(period_ns)}is longer than the time that a line covers"
         )
     count = NS_PER_S // period_ns
     return Measurement(
@@ -118,10 +117,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
 def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: int) -> list[Mark]:
     marks: list[Mark] = []
     if overruns:
-        text = (
-            f"latency reports {overruns} overruns: activations that were missed, of which it counts "
-            "each as a latency of 0"
-        )
+        text = f"latency reports {overruns} overruns: missed activations, each counted as a latency of 0"
         marks.append(doubt("overruns", text))
     if lowest < 0:
         marks.append(
@@ -133,8 +129,8 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         )
     if told is None and of_scheduler is None:
         assumed = (
-            "neither latency nor RTAI's list of tasks told its period: "
-            f"{format_duration(DEFAULT_PERIOD_NS)} assumed, from which the samples are counted"
+            "neither latency nor RTAI's list of tasks gives its period: "
+            f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
         )
         marks.append(doubt("period-assumed", assumed))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:

@@ -207,7 +207,8 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
         marks.append(
             note(
                 "bins-assumed",
-                f"bins of {width}: the file does not say how wide they are, its rows are multiples of it",
+                f"bins of {width}assumed: the file does not say how wide they are, and its rows are "
+                f"multiples of it",
             )
         )
     if not table.totals:
@@ -247,8 +248,8 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
             )
     mark = note(
         "count-of-irq",
-        "rtla top prints one count a CPU, that of its timer interrupts: threads have as many "
-        "unless it lost some",
+        "rtla top prints one count per CPU, of its timer interrupts: threads have as many unless it lost "
+        "some",
     )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 

@@ -83,7 +83,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         marks.append(
             note(
                 "samples-limited",
-                "stress-ng keeps at most 10000 latencies, the first ones: the rest of its run is not in them",
+                "stress-ng keeps only the first 10000 latencies of its run",
             )
         )
     series = ImportedSeries(

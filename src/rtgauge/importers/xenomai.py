@@ -57,7 +57,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         raise InputError(f"{source} is damaged: its cells are not as latency -g writes them")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
-    marks = [note("counts-plus-one", "latency -g writes each count plus one: one is taken off")]
+    marks = [note("counts-plus-one", "latency -g writes each count one too high: one is subtracted")]
     overflow, limit = 0, None
     if figures:
         low, high, average = (
@@ -71,7 +71,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             marks.append(
                 note(
                     "last-bin-clipped",
-                    f"latency's last cell has every larger latency too: its {overflow} samples "
+                    f"latency's last cell also holds every larger latency: its {overflow} samples "
                     f"count as {last} ns or more",
                 )
             )

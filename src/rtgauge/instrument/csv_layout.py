@@ -425,7 +425,7 @@ def find_layout(
         if not unit and sigrok is not None:
             raise InputError("sigrok does not say the unit of its times; give the time unit (s, ms, us, ns)")
         if unit and unit.lower() not in TIME_UNITS_NS:
-            raise InputError(f"'{unit}' is no unit of time; units are s, ms, us, ns, ps, fs")
+            raise InputError(f"'{unit}' is not a unit of time; units are s, ms, us, ns, ps, fs")
         scale_ns = TIME_UNITS_NS[unit.lower()] if unit else 1e9
         if sigrok is not None and not time_unit:
             scale_ns *= sigrok.stretch

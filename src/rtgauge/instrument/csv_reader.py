@@ -54,7 +54,7 @@ def _blocks(
                 rest += data
                 if len(rest) > max(MAX_LINE_BYTES, 2 * block_bytes):
                     raise InputError(
-                        f"{path.name} has a line of more than {len(rest)} bytes: it is no CSV file"
+                        f"{path.name} has a line of more than {len(rest)} bytes: it is not a CSV file"
                     )
                 continue
             yield rest + data[:end]

@@ -17,7 +17,7 @@ BY_LABEL = Path("/dev/disk/by-label") / DRIVE_LABEL
 
 
 def check_uf2(path: Path) -> None:
-    """Raises InputError where the file is no UF2 file for the RP2040."""
+    """Raises InputError where the file is not a UF2 file for the RP2040."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -27,7 +27,7 @@ def check_uf2(path: Path) -> None:
         or len(data) % BLOCK
         or any(data[at : at + 8] != UF2_MAGIC for at in range(0, len(data), BLOCK))
     ):
-        raise InputError(f"{path} is no UF2 file; make one with: make firmware")
+        raise InputError(f"{path} is not a UF2 file; make one with: make firmware")
     if any(
         int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040
         for at in range(0, len(data), BLOCK)
@@ -68,9 +68,9 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
         time.sleep(0.2)
     if BY_LABEL.exists():
         raise MeasureError(
-            f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and once more"
+            f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and try again"
         )
-    raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and once more")
+    raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and try again")
 
 
 def flash(uf2: Path, drive: Path) -> None:

@@ -133,7 +133,7 @@ class LatmonSession:
         self._bulks += 1
         if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
             raise MeasureError(
-                f"the latmon sends more than {MOST_A_SECOND} times a second how it is: it is none"
+                f"the latmon sends more than {MOST_A_SECOND} status messages a second: it is not a latmon"
             )
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:

@@ -151,7 +151,7 @@ class Identity:
     def decode(cls, body: bytes) -> Identity:
         """Raises MeasureError where it is no instrument that this program knows."""
         if len(body) < 16:
-            raise MeasureError("what answers at this port is no instrument of rtgauge")
+            raise MeasureError("what answers at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
             raise MeasureError(
@@ -205,7 +205,9 @@ class State:
     def decode(cls, body: bytes) -> State:
         """Raises MeasureError."""
         if len(body) != _STATE.size:
-            raise MeasureError("a state of another length came: firmware and host differ in version")
+            raise MeasureError(
+                "the instrument sent a state of the wrong length: firmware and host differ in version"
+            )
         run, mode, _, *counters = _STATE.unpack(body)
         if run not in set(RunState):
             raise MeasureError(f"the instrument is in state {run}, which this program does not know")
@@ -237,7 +239,7 @@ class Events:
 def decode_events(body: bytes, expected_index: int) -> tuple[Events, int]:
     """The events of a frame, and the index of the event after them (mod 2^32). Raises MeasureError."""
     if len(body) < 12 or (len(body) - 12) % 4:
-        raise MeasureError("a frame of events has a length that none can have")
+        raise MeasureError("a frame of events has an impossible length")
     first, base = struct.unpack_from("<IQ", body)
     words = np.frombuffer(body, dtype="<u4", offset=12)
     ticks = np.cumsum(words >> 4, dtype=np.uint64) + np.uint64(base)
@@ -319,4 +321,4 @@ class Histogram:
         elif kind == OUTLIERS and len(body) % _OUTLIER.size == 0:
             self.outliers += [Outlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
         else:
-            raise MeasureError("a part of the histogram has a length that none can have")
+            raise MeasureError("a part of the histogram has an impossible length")

@@ -27,7 +27,7 @@ class Thresholds:
     def around(cls, threshold: float, hysteresis: float) -> Thresholds:
         """Raises InputError for a negative hysteresis."""
         if not hysteresis >= 0:
-            raise InputError(f"a hysteresis of {hysteresis} is not one; give 0 or more")
+            raise InputError(f"a hysteresis of {hysteresis} is negative; give 0 or more")
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
 
     @classmethod
@@ -41,8 +41,8 @@ class Thresholds:
         if threshold is None:
             if high - low < LEAST_SWING:
                 raise InputError(
-                    f"{name} stays between {low:g} and {high:g}: no edges; where that is a signal, "
-                    "give its threshold and hysteresis"
+                    f"{name} stays between {low:g} and {high:g}: no edges; if that is a signal, give"
+                    " its threshold and hysteresis"
                 )
             threshold = (low + high) / 2
         return cls.around(threshold, HYSTERESIS_SHARE * (high - low) if hysteresis is None else hysteresis)

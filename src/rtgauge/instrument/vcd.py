@@ -77,7 +77,7 @@ def read_header(path: Path) -> VcdHeader:
         if keyword == b"timescale":
             match = re.fullmatch(r"(1|10|100)(s|ms|us|ns|ps|fs)", b"".join(words).decode("ascii", "replace"))
             if match is None:
-                raise InputError(f"{path.name}: its time scale is none of VCD's")
+                raise InputError(f"{path.name}: its time scale is not one of VCD's")
             step_ns = int(match[1]) * UNITS_NS[match[2]]
         elif keyword == b"scope":
             scopes.append(words[-1].decode("utf-8", "replace") if words else "")
@@ -89,7 +89,7 @@ def read_header(path: Path) -> VcdHeader:
             if not signals:
                 raise InputError(f"{path.name} has no signal of one bit")
             return VcdHeader(step_ns, signals, end)
-    raise InputError(f"{path.name} is no value change dump: its definitions have no end")
+    raise InputError(f"{path.name} is not a value change dump: its definitions have no end")
 
 
 def read_changes(
@@ -137,7 +137,7 @@ def read_changes(
             first = word[:1]
             if first == b"#":
                 if not word[1:].isdigit() or len(word) > 25:
-                    raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no time")
+                    raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is not a time")
                 later_ns = int(word[1:]) * step // over
                 if later_ns < time_ns or later_ns > MAX_TIME_NS:
                     raise InputError(f"{path.name}: its times run backwards, or too far, at {word.decode()}")
@@ -148,7 +148,7 @@ def read_changes(
                 comment = b"$end" not in rest
             elif first not in b"01xXzZ$":
                 raise InputError(
-                    f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is no change of a value"
+                    f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is not a change of a value"
                 )
         yield times, which, highs
 
@@ -168,7 +168,7 @@ def _words(
             if words and not data[-1:].isspace():
                 rest = words.pop()
                 if len(rest) > block_bytes:
-                    raise InputError(f"{path.name} is no value change dump: a word of {len(rest)} bytes")
+                    raise InputError(f"{path.name} is not a value change dump: a word of {len(rest)} bytes")
             yield words
         if rest:
             yield [rest]

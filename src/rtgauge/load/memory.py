@@ -28,7 +28,7 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory: it took {most / total:.0%} of memory at most, of the {given / total:.0%} "
+        f"load memory: it took {most / total:.0%} of memory at most instead of the {given / total:.0%} "
         "that it was given: "
         "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the "
         "plan) or the step a longer duration"

@@ -78,8 +78,7 @@ VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" li
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
 COSTS_LITTLE = (
-    "its traffic passes no network card, so that it costs the machine less than the same traffic over "
-    "a card does"
+    "its traffic passes no network card, so it costs the machine less than the same traffic over a card"
 )
 
 
@@ -220,8 +219,9 @@ class Network(Load):
             over, note = (
                 "loopback",
                 (
-                    "load network: over the loopback, since no network namespaces with a veth pair can "
-                    f"be had here; {COSTS_LITTLE}"
+                    "load network: over the loopback, because network namespaces with a veth pair are not "
+                    "available here;"
+                    f" {COSTS_LITTLE}"
                 ),
             )
         return [

@@ -58,7 +58,7 @@ class Read(Load):
         """
         if self._source is None:
             raise InputError(
-                "load read: name what is to be read, such as read:/dev/mmcblk0 or read:/home/large-file"
+                "load read: name what to read, such as read:/dev/mmcblk0 or read:/home/large-file"
             )
         tried = context.target.run(
             ["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10

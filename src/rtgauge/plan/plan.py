@@ -136,7 +136,7 @@ def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe
         return
     if written.setdefault(DMA_LATENCY, "off") != "off":
         raise InputError(
-            f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} holds C-states off, and the deployment "
+            f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} keeps C-states off, but the deployment "
             f"{deployment.name} has them on; leave it out"
         )
 
@@ -233,14 +233,14 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
             checked_by(tool, {**step.parameters, "rt": rt}) for rt in ("linux", *COKERNELS)
         ):
             raise InputError(
-                f"cross-check {tool}: each tool is of Linux or of a co-kernel; say which one, in "
-                "place of rt auto"
+                f"cross-check {tool}: each tool measures either Linux or a co-kernel; name one instead of "
+                f"rt auto"
             )
         if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
     if len(paired) == len(steps):
         raise InputError(
-            f"cross-check {tool}: no step can be checked by it; it measures {probes.measured_by(tool)}"
+            f"cross-check {tool}: it cannot check any of the steps; it measures {probes.measured_by(tool)}"
         )
     return paired
 

@@ -55,7 +55,7 @@ class PlanFile(BaseModel):
         default="settings",
         alias="deployments-by",
         description=(
-            "how deployments are brought about: set while it runs, or the lab's guest booted for each"
+            "how to apply deployments: on the running machine, or by booting the lab's guest for each"
         ),
     )
     defaults: dict[str, Any] = Field(
@@ -63,7 +63,7 @@ class PlanFile(BaseModel):
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(
-        default_factory=dict, description="every combination of what is given as a list"
+        default_factory=dict, description="steps for every combination of the listed values"
     )
 
 

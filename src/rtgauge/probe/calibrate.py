@@ -45,7 +45,7 @@ class CalibrateParameters(Parameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; all where it is not given",
+        description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; default: all",
     )
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
         default=1_000_000,
@@ -133,8 +133,8 @@ It takes about a minute.""",
             "before and after it. The latency is measured before "
             "and after, as by wakeup, with the same parameters and under the same load: one thread "
             "a CPU sleeps until an absolute time and reads the "
-            "clock. A latency below 0 is a wake-up before its release, which a gravity that is too "
-            "large gives; it is kept as it is."
+            "clock. A latency below 0 is a wake-up before its release, caused by too large a gravity; it is "
+            "kept."
         )
     },
     metrics=(Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=None),),

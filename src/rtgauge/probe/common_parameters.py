@@ -58,7 +58,7 @@ RT: Any = Field(
     alias="rt",
     description=(
         "what the measured threads run on: linux, cobalt (Xenomai 3 on the target), rtai, or auto: the "
-        "co-kernel where there is one"
+        "target's co-kernel if it has one"
     ),
 )
 """For probes that a co-kernel's engine has too."""
@@ -68,7 +68,7 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
     if value is None:
         return None
     if info.data.get("rt") != "rtai":
-        raise ValueError("it is for rt rtai: leave it out")
+        raise ValueError("it works only with rt rtai: leave it out")
     parts = str(value).split(",")
     if len(parts) != 2:
         raise ValueError("write two durations, of user and of kernel space, like 2us,1us")
@@ -84,7 +84,7 @@ RTAI_LATENCY: Any = Field(
     default=None,
     alias="rtai-latency",
     description=(
-        "with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; else it "
+        "with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; default: RTAI "
         "calibrates itself"
     ),
 )
@@ -104,12 +104,12 @@ class MachineParameters(Parameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given",
+        description="CPUs to measure, e.g. 0-3,6; default: all that this process may use",
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
-        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
+        description="limit the C-state exit latency to this many us; off: no limit",
     )
     memory_lock: OnOff = Field(
         default=True, alias="memory-lock", description="lock the memory of the measuring program"
@@ -135,10 +135,10 @@ class MeasuringParameters(CokernelParameters):
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
     )
     count: int | None = Field(
-        default=None, alias="count", ge=1, le=2**60, description="samples to measure, in place of a duration"
+        default=None, alias="count", ge=1, le=2**60, description="samples to measure, instead of a duration"
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
 
     @model_validator(mode="after")

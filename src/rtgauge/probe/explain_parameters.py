@@ -29,8 +29,7 @@ EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 def _check_events(text: str) -> str:
     if len(text) > 1_000 or not all(EVENTS.fullmatch(word) for word in text.split(",")):
         raise ValueError(
-            "write events as default, sched, sched/sched_switch or irq_vectors/*_entry, with "
-            "commas between them"
+            "write events as default, sched, sched/sched_switch or irq_vectors/*_entry, separated by commas"
         )
     return text
 
@@ -41,10 +40,10 @@ class ExplainParameters(Parameters):
     explain: bool = Field(
         default=False,
         alias="explain",
-        description="keep what the kernel did around each new maximum, and explain it by that",
+        description="record the kernel's events around each new maximum, and explain it",
     )
     explain_above_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
-        default=None, alias="explain-above", description="explain each latency above this too, e.g. 100us"
+        default=None, alias="explain-above", description="also explain each latency above this, e.g. 100us"
     )
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
         default="default",
@@ -64,7 +63,7 @@ class ExplainParameters(Parameters):
         for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
             if name in self.model_fields_set and not self.explain:
                 alias = type(self).model_fields[name].alias
-                raise ValueError(f"{alias} is of explain: add explain")
+                raise ValueError(f"{alias} needs explain: add explain")
 
 
 NAMES = frozenset(ExplainParameters.model_fields)

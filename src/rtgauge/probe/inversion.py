@@ -57,10 +57,10 @@ class Inversion(MeasuringProbe):
 PROBE = Inversion(
     name="inversion",
     order=80,
-    help="does a high task starve that waits for a lock of a low one, by kind of lock",
+    help="whether a high task starves while it waits for a low one's lock, by kind of lock",
     about=(
-        "Priority inversion: does a high task starve that waits for a lock which a low one holds, "
-        "while a middle one computes?"
+        "Priority inversion: does a high task starve when it waits for a lock that a low one holds, while a "
+        "middle one computes?"
     ),
     examples=("", "--lock semaphore --section 5ms --trials 10"),
     parameters=InversionParameters,

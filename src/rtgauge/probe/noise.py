@@ -12,31 +12,29 @@ from rtgauge.probe.descriptor import Metric
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
-"""The engine's bound: so much of each round at the most, so that the machine stays usable."""
+"""The engine's bound: at most this much of each round, to keep the machine usable."""
 
 
 class NoiseParameters(MeasuringParameters):
     """Parameters of `noise`."""
 
     threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(
-        default=1_000, alias="threshold", description="what is shorter is no gap"
+        default=1_000, alias="threshold", description="ignore shorter gaps"
     )
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
         default=100_000_000, alias="round", description="from one busy stretch to the next"
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
-        default=75_000_000, alias="busy", description="busy time of each round, 80 % of it at the most"
+        default=75_000_000, alias="busy", description="busy time of each round, at most 80 % of it"
     )
     interrupts: OnOff = Field(
-        default=True, alias="interrupts", description="count interrupts after each gap, where that is cheap"
+        default=True, alias="interrupts", description="count interrupts after each gap, if that is cheap"
     )
 
     @model_validator(mode="after")
     def _check_busy(self) -> Self:
         if self.busy_ns > self.round_ns // 100 * round(100 * BUSY_MOST):
-            raise ValueError(
-                f"busy may be {BUSY_MOST:.0%} of round at the most, so that the machine stays usable"
-            )
+            raise ValueError(f"busy may be {BUSY_MOST:.0%} of round at most, to keep the machine usable")
         return self
 
 
@@ -47,10 +45,10 @@ class Noise(MeasuringProbe):
 PROBE = Noise(
     name="noise",
     order=40,
-    help="gaps in a task that only reads the clock, and what the kernel knows of each",
-    about="""Noise: how often and for how long a CPU is taken from a task that wants nothing but to run.
+    help="gaps in a task that only reads the clock, and what the kernel knows about each",
+    about="""Noise: how often and for how long a CPU is taken from a task that only wants to run.
 
-Each gap is laid to another task, to an interrupt, or to what is below the kernel: hardware, firmware,
+Each gap is attributed to another task, to an interrupt, or to something below the kernel: hardware, firmware,
 a hypervisor.""",
     examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
     parameters=NoiseParameters,

@@ -110,7 +110,7 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "Latency is from the time at which an edge was due to the edge; "
         "jitter is the actual half-period minus the nominal one, signed. The task itself reads the "
         "clock right after it has toggled the line; "
-        "an observer at the other end, where there is one, reads it when the edge comes in, or "
+        "an observer at the other end, if there is one, reads it when the edge comes in, or "
         "takes the kernel's time stamp of it; "
         "an instrument there stamps it by a clock of its own. "
         "An edge whose time passed before the task came back to wait is counted as missed."

@@ -80,8 +80,8 @@ PROBE = Preempt(
         tries=("events",),
         met_name="preempted the low task",
         note=(
-            "preempted: of the warm-up too, and by whatever else; an event at which the low task did "
-            "not run is a sample all the same."
+            "preempted: includes the warm-up and other preemptions; an event at which the low task did not "
+            "run is still a sample."
         ),
     ),
     count_lasts_ns=300_000,

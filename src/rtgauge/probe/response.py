@@ -52,17 +52,17 @@ class ResponseParameters(SignalParameters):
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None,
         alias="interval",
-        description="fixed time from one stimulus to the next, e.g. 10ms, in place of one that is drawn",
+        description="fixed time from one stimulus to the next, e.g. 10ms, instead of a random one",
     )
     interval_min_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
         default=3_000,
         alias="interval-min",
-        description="the time from an answer to the next stimulus is drawn from this",
+        description="shortest random time from an answer to the next stimulus",
     )
     interval_max_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
         default=7_071_000,
         alias="interval-max",
-        description="the time from an answer to the next stimulus is drawn up to this",
+        description="longest random time from an answer to the next stimulus",
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(
         default=100_000_000, alias="timeout", description="time after which an answer is lost"
@@ -78,7 +78,7 @@ class ResponseParameters(SignalParameters):
         default=False,
         alias="trace-parts",
         description=(
-            "take the response of a task in user space apart by the kernel's irq, softirq and sched "
+            "split the response of a task in user space into parts by the kernel's irq, softirq and sched "
             "tracepoints"
         ),
     )
@@ -102,7 +102,7 @@ class ResponseParameters(SignalParameters):
         if self.space != "kernel" or self.path != NO_LINE:
             return self
         if self.rt == "rtai":
-            raise ValueError("response in kernel space is of linux and cobalt")
+            raise ValueError("response in kernel space needs rt linux or cobalt")
         if self.context not in ("irq", "thread"):
             raise ValueError(
                 f"context {self.context} needs the interrupt of a line: with path none irq or thread"
@@ -128,7 +128,7 @@ class ResponseParameters(SignalParameters):
         if self.instrument is not None:
             self._check_instrument_times(self.instrument)
         if self.trace_parts and self.role == "master":
-            raise ValueError("trace-parts is of the slave: with role slave or both")
+            raise ValueError("trace-parts measures the slave: use role slave or both")
         return self
 
     def _check_instrument_times(self, instrument: str) -> None:
@@ -220,14 +220,14 @@ or each on its own machine.""",
     parameters=ResponseParameters,
     method=(
         "A master reads the clock, makes an edge on a line and waits; a slave that waits for that "
-        "edge answers at once with an edge of its own; the master "
+        "edge answers at once with its own edge; the master "
         "reads the clock again. The response is the difference, by the master's clock. The time "
         "from one stimulus to the next is drawn at random, or fixed. "
         "A stimulus that is not answered within the timeout is lost, and one whose time passed "
         "while the one before was not answered is skipped: "
-        "both are counted as missed. One that the master itself was too late to make is counted "
-        "apart, and is no loss of the slave's. "
-        "Where an instrument is the master, it makes the stimulus and stamps both edges by a clock "
+        "both are counted as missed. One that the master itself was too late to make is counted separately, "
+        "and not as a loss of the slave. If an instrument"
+        " is the master, it makes the stimulus and stamps both edges by a clock "
         "of its own, in steps of 8 ns; "
         "what the slave measures of itself is then the inner view."
     ),

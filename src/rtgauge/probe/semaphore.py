@@ -62,8 +62,8 @@ PROBE = Semaphore(
         tries=("hand_overs",),
         met_name="slept until woken",
         note=(
-            "slept: of the warm-up too; a hand-over to a task that did not yet sleep is shorter, and a "
-            "sample all the same."
+            "slept: includes the warm-up; a hand-over to a task that did not yet sleep is shorter, but "
+            "still a sample."
         ),
     ),
 )

@@ -79,7 +79,7 @@ def check_path(text: str) -> str:
             )
     elif text not in (*LOOPS, WIRE, NO_LINE):
         raise ValueError(
-            f"'{text[:100]}' is no signal path; there are {', '.join(LOOPS)}, udp:HOST:PORT, "
+            f"'{text[:100]}' is not a signal path; use {', '.join(LOOPS)}, udp:HOST:PORT, "
             f"gpio:CHIP:LINES, rtdm:CHIP:LINES and {WIRE}"
         )
     return text
@@ -163,7 +163,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     """Keys that mean nothing in kernel space, where they are not looked at."""
 
     cpu: CpuList | None = Field(
-        default=None, alias="cpu", description="CPU of the master, or of the slave where it is alone"
+        default=None, alias="cpu", description="CPU of the master, or of the slave if it is alone"
     )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
@@ -178,8 +178,8 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         default="both",
         alias="role",
         description=(
-            "role of this machine; both: two processes on CPUs of their own; with a peer: the role of "
-            "the task in question"
+            "role of this machine; both: two processes, each on its own CPU; with a peer: the role of the "
+            "measured task"
         ),
     )
     slave_cpu: int | None = Field(
@@ -187,7 +187,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         alias="slave-cpu",
         ge=0,
         le=MAX_CPU,
-        description="CPU of the slave with role both; one of another core where it is not given",
+        description="CPU of the slave with role both; default: one of another core",
     )
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
         default=None,
@@ -195,7 +195,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         description="the target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
-        default=None, alias="peer-path", description="the path as it is named on the peer, where that differs"
+        default=None, alias="peer-path", description="the path's name on the peer, if that differs"
     )
     peer_cpu: CpuList | None = Field(
         default=None, alias="peer-cpu", description="CPU of the other role on the peer"
@@ -223,13 +223,13 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         alias="cycles",
         ge=1,
         le=2**60,
-        description="edges of the master to measure, in place of a duration",
+        description="edges of the master to measure, instead of a duration",
     )
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
         default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h"
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
 
     @model_validator(mode="before")
@@ -263,7 +263,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
                     f"leave it out, or leave rt {self.rt} out"
                 )
         if self.path.startswith("rtdm:") and self.rt != "cobalt":
-            raise ValueError("path rtdm:... is of Cobalt: add rt cobalt")
+            raise ValueError("path rtdm:... needs Cobalt: add rt cobalt")
         return self
 
     @model_validator(mode="after")
@@ -291,7 +291,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     @model_validator(mode="after")
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
-            raise ValueError("path none is of a task in kernel space, which then only takes time stamps")
+            raise ValueError("path none is for a task in kernel space, which then only takes time stamps")
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
             raise ValueError("the wire is within one machine: use role both, without a peer")
         if self.peer_path in (WIRE, NO_LINE):
@@ -303,7 +303,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             return self
         if self.role not in (self.measured_role, "both"):
             raise ValueError(
-                f"space kernel is of the {self.measured_role}: with role {self.measured_role} or both"
+                f"space kernel is for the {self.measured_role}: with role {self.measured_role} or both"
             )
         if self.policy != "fifo":
             raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
@@ -314,8 +314,8 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             )
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(
-                "path none is of one task in kernel space, which then only takes time stamps: with "
-                f"role {self.measured_role}"
+                "path none is for one task in kernel space, which then only takes time stamps: use role"
+                f" {self.measured_role}"
             )
         if self.rt == "rtai" and self.path != NO_LINE:
             raise ValueError("in kernel space rt rtai has no line: give path none")
@@ -327,14 +327,14 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     def _check_explained(self) -> Self:
         self.check_explain()
         if self.explain and (self.space == "kernel" or self.peer is not None or self.instrument is not None):
-            raise ValueError("explain is of user space on one machine, without a peer or an instrument")
+            raise ValueError("explain works in user space on one machine, without a peer or an instrument")
         return self
 
     @model_validator(mode="after")
     def _check_instrument(self) -> Self:
         if self.instrument is None:
             if self.wire_offset_ns is not None:
-                raise ValueError("wire-offset is of the wires of an instrument; name it with instrument")
+                raise ValueError("wire-offset describes the wires of an instrument; name it with instrument")
             return self
         if self.peer is not None:
             raise ValueError("the instrument plays the other role: give instrument, or peer")
@@ -373,7 +373,7 @@ NOT_THE_ENGINES = (
 def check_context(space: Space, context: str | None) -> None:
     """Raises ValueError for a context of a task in user space."""
     if space == "user" and context is not None:
-        raise ValueError("context is of kernel space: add space kernel")
+        raise ValueError("context needs kernel space: add space kernel")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -61,6 +61,6 @@ PROBE = Switch(
         met="switched",
         tries=("switched", "kept_the_cpu"),
         met_name="switched",
-        note="switched: of the measured time; a yield that did not switch is no sample.",
+        note="switched: of the measured time; a yield that did not switch is not a sample.",
     ),
 )

@@ -51,7 +51,7 @@ class WakeupParameters(ExplainParameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; all that may be used where it is not given",
+        description="CPUs to measure, e.g. 0-3,6; default: all that this process may use",
     )
     space: Space = SPACE
     rt: Runtime = RT
@@ -81,14 +81,14 @@ class WakeupParameters(ExplainParameters):
         alias="count",
         ge=1,
         le=2**60,
-        description="activations to measure on each CPU, in place of a duration",
+        description="activations to measure on each CPU, instead of a duration",
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default_factory=_warm_up_ns,
         alias="warm-up",
         description=(
-            "time at the beginning that is counted apart; where it is not given a tenth of the "
-            "measured time, at most 200ms"
+            "time at the beginning that is counted separately; default: a tenth of the measured time, at "
+            "most 200ms"
         ),
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
@@ -102,7 +102,7 @@ class WakeupParameters(ExplainParameters):
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
-        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
+        description="limit the C-state exit latency to this many us; off: no limit",
     )
     memory_lock: OnOff = Field(
         default=True, alias="memory-lock", description="lock the memory of the measuring program"
@@ -136,10 +136,10 @@ class WakeupParameters(ExplainParameters):
         if self.policy == "deadline":
             raise ValueError("in kernel space the policy is fifo, rr or other")
         if self.explain:
-            raise ValueError("explain is of user space")
+            raise ValueError("explain works only in user space")
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
-                raise ValueError(f"{name} is of user space: the kernel's timerlat tracer has its own")
+                raise ValueError(f"{name} is for user space: the kernel's timerlat tracer has its own")
 
 
 class Wakeup(Probe):
@@ -229,12 +229,12 @@ and notes the difference.""",
         "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at "
         "each release, its interrupt handler wakes a thread, and both "
         "read the clock. irq-latency is from the release to the handler, latency to the thread in "
-        "the kernel. Where the kernel has timerlat_fd (Linux 6.5) "
-        "the thread is the engine's, and user-latency is to its return to user space, the next "
-        "system call included; elsewhere it is a thread of the kernel's "
-        "own. Every event is read from the kernel's buffer, and lost ones are counted. A release "
+        "the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is the engine's, and "
+        "user-latency is to its return to user space, including the next system call; otherwise it is a "
+        "kernel thread."
+        " Every event is read from the kernel's buffer, and lost ones are counted. A release "
         "that passed before the thread came back to wait is counted as "
-        "missed; no timer was armed for it, so that it has no irq-latency."
+        "missed; no timer was armed for it, so it has no irq-latency."
     ),
     metrics=(
         Metric(

@@ -36,19 +36,19 @@ class WatchParameters(ExplainParameters):
     """Parameters of `watch`."""
 
     pid: int | None = Field(
-        default=None, alias="pid", ge=1, le=MOST_PID, description="the program, by its number"
+        default=None, alias="pid", ge=1, le=MOST_PID, description="process ID of the program"
     )
     program: str | None = Field(
         default=None,
         alias="program",
-        description="or by its name, as in /proc/PID/comm, where one program has it",
+        description="or its name, as in /proc/PID/comm, if only one program has it",
     )
     threads: str | None = Field(
         default=None,
         alias="threads",
         description=(
-            "names of its threads, with commas between; if not given those with a real-time policy, or "
-            "else all"
+            "names of its threads, separated by commas; default: threads with a real-time policy, otherwise "
+            "all"
         ),
     )
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
@@ -57,12 +57,12 @@ class WatchParameters(ExplainParameters):
         description="measured time, e.g. 10s, 10min; the program may end before",
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
         alias="dma-latency",
-        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
+        description="limit the C-state exit latency to this many us; off: no limit",
     )
     memory_lock: OnOff = Field(
         default=True, alias="memory-lock", description="lock the memory of the program that watches"
@@ -72,14 +72,14 @@ class WatchParameters(ExplainParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.pid is None) == (self.program is None):
-            raise ValueError("give the program by its number, pid, or by its name, program")
+            raise ValueError("give pid or program")
         if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 16):
             raise ValueError("a program's name has 1 to 15 characters, as in /proc/PID/comm")
         if self.threads is not None and (
             not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))
         ):
             raise ValueError(
-                "threads are names of 1 to 15 characters, with commas between, as in /proc/PID/task/TID/comm"
+                "threads are names of 1 to 15 characters, separated by commas, as in /proc/PID/task/TID/comm"
             )
         self.check_explain()
         return self
@@ -132,7 +132,7 @@ PROBE = Watch(
     ),
     about="""A program of your own: how late do its threads run, and why?
 
-Nothing is linked into it. The kernel tells of each thread when it is woken, when it runs,
+Nothing is linked into it. The kernel reports when each thread is woken, when it runs,
 when another one takes its CPU and when it sleeps again.""",
     examples=(
         "--pid 1234 --duration 1min",
@@ -141,13 +141,13 @@ when another one takes its CPU and when it sleeps again.""",
     ),
     parameters=WatchParameters,
     method=(
-        "The kernel's tracepoints sched_waking and sched_switch tell of each thread. An activation "
+        "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
         "begins when the thread is woken (its release) "
         "and ends when it goes to sleep. latency is from the release to its first instruction, "
         "response to its sleep, execution what it ran meanwhile, "
         "period from one release to the next. What wakes it too late, such as a timer that was set "
         "too late, is not in its latency: it is in the period. "
-        "A thread that is woken before it slept goes on in the same activation."
+        "A thread that is woken before it slept continues the same activation."
     ),
     metrics=(
         Metric(

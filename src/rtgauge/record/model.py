@@ -40,7 +40,7 @@ class Severity(StrEnum):
 
 
 def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
-    """The severest of them; None where there is none."""
+    """The severest of them; None if there is none."""
     return max(
         (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
     )
@@ -71,7 +71,7 @@ class ThreadCounts(Model):
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
     context_switches: int | None = Field(
-        default=None, description="of a co-kernel, which does not tell voluntary ones from others"
+        default=None, description="on a co-kernel, which does not distinguish voluntary ones"
     )
     mode_switches: int | None = Field(
         default=None, description="how often a co-kernel handed the thread to Linux"
@@ -120,7 +120,7 @@ class SeriesSummary(Distribution):
         description="true: from raw samples; false: from the histogram (at most 1 % too large)"
     )
     filled: Distribution = Field(
-        description="with the missed activations filled in; equal to the plain figures where none was missed"
+        description="with the missed activations filled in; equal to the plain figures if none was missed"
     )
     warm_up: WarmUp
     thread: ThreadCounts | None = None
@@ -163,7 +163,7 @@ class LoadPart(Model):
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
     ended_early: str | None = Field(
-        default=None, description="why it died while it was needed; None: it lived"
+        default=None, description="why it died while it was needed; None: it did not"
     )
 
 
@@ -211,13 +211,13 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="boot: the machine was booted for it, and set only what parameters cannot do",
+        description="boot: the machine was booted for it, and only what parameters cannot do was set",
     )
     boot_words: str | None = Field(
         default=None, description="what its kernel was booted with for it; null: it was not booted"
     )
     recognised: str | None = Field(
-        default=None, description="which deployment the machine said it was in after that boot, by its facts"
+        default=None, description="the deployment that the machine's facts showed after that boot"
     )
     isolated: str = Field(default="", description="CPUs that were set aside for measuring")
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
@@ -232,9 +232,7 @@ class DeploymentReport(Model):
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
     controller: bool = Field(
         default=False,
-        description=(
-            "priorities of the controller, of other real-time threads and of IRQ threads were set too"
-        ),
+        description=("priorities of the controller, other real-time threads and IRQ threads were also set"),
     )
     not_found: list[SystemText] = Field(
         default_factory=list[SystemText], description="devices that have no IRQ thread to raise"
@@ -343,14 +341,13 @@ class PeerReport(Model):
     )
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
-    series: list[int] = Field(description="of the step's series those that it measured")
+    series: list[int] = Field(description="the series of the step that it measured")
     clock_offset_ns: int = Field(
         description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on "
-        "the target's; "
-        "no measured time has it in it"
+        "the target's; it is not part of any measured time"
     )
     clock_uncertainty_ns: int = Field(
-        description="half the time that asking the three clocks took: the offset is not known better"
+        description="half the time that reading the three clocks took, which bounds the error of the offset"
     )
 
 
@@ -383,27 +380,30 @@ class InstrumentReport(Model):
     """The instrument that measured a step from outside, by its own clock."""
 
     address: str = Field(description="as given: serial:/dev/ttyACM0, latmon:board")
-    id: str = Field(description="unique id of its flash chip; of a latmon host and port")
+    id: str = Field(description="unique id of its flash chip; for a latmon, host and port")
     firmware: str
     resolution_ns: float
     configuration: dict[str, Any] = Field(description="what it was set to")
-    series: list[int] = Field(description="of the step's series those that it measured")
+    series: list[int] = Field(description="the series of the step that it measured")
     loopback_ns: tuple[float, float] | None = Field(
         default=None,
         description=(
-            "least and largest latency of itself, right before the step, without wires; None: not measured"
+            "its own smallest and largest latency without wires, right before the step; None: not measured"
         ),
     )
     wire_offset_ns: int | None = Field(
-        default=None, description="of the wires, as given with wire-offset; subtracted from nothing"
+        default=None, description="latency of the wires, as given with wire-offset; it is never subtracted"
     )
     counters: dict[str, int] = Field(description="what it counted in the measured phase")
     exact: ExactFigures | None = None
     drift: ClockDriftReport | None = Field(default=None, description="None: too short to estimate")
     clock_offset_ns: int = Field(
-        description="the target's CLOCK_MONOTONIC when its time was 0; it only places windows and outliers"
+        description="the target's CLOCK_MONOTONIC when its time was 0; used only to place windows and "
+        "outliers"
     )
-    clock_uncertainty_ns: int = Field(description="half the time that starting it and asking the clocks took")
+    clock_uncertainty_ns: int = Field(
+        description="half the time that starting it and reading the clocks took"
+    )
 
 
 class ExplainCost(Model):
@@ -411,13 +411,15 @@ class ExplainCost(Model):
     events and with them.
     """
 
-    pairs: int = Field(description="stretches without events that were compared with one beside them")
+    pairs: int = Field(
+        description="stretches without events, each compared with a neighbouring one with events"
+    )
     without_ns: float = Field(description="mean of the stretches' medians without events")
     with_ns: float
     median_ns: float = Field(description="mean difference of the medians in pairs: the cost")
     low_ns: float = Field(description="of its interval at 90 %: both tests of an equivalence test at 5 %")
     high_ns: float
-    bound_ns: int = Field(description="the cost that is equivalent to none")
+    bound_ns: int = Field(description="a cost up to this counts as none")
 
     @property
     def is_equivalent(self) -> bool:
@@ -426,12 +428,12 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no cost that can be
-        seen (-0.30 to 0.52 us at the median)".
+        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no measurable cost
+        (-0.30 to 0.52 us at the median)".
         """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
-            return f"has no cost that can be seen ({between} us at the median)"
+            return f"has no measurable cost ({between} us at the median)"
         return f"costs {self.median_ns / 1000:.2f} us at the median ({between})"
 
 
@@ -440,10 +442,10 @@ class ExplainReport(Model):
 
     events: list[str] = Field(description="group/event: what the kernel recorded")
     moments: int = Field(description="latencies around which that was kept")
-    not_captured: dict[str, int] = Field(description="reason -> latencies that were to be kept and were not")
-    copy_max_ns: int = Field(
-        description="longest time that copying took the thread that does it; nothing is blind meanwhile"
+    not_captured: dict[str, int] = Field(
+        description="reason -> latencies that should have been kept but were not"
     )
+    copy_max_ns: int = Field(description="longest time that copying took; recording goes on meanwhile")
     buffer_kb: int
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
@@ -467,7 +469,7 @@ class Step(Model):
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
     deployment: DeploymentReport | None = Field(
-        default=None, description="what was set for the step; None: nothing was"
+        default=None, description="what was set for the step; None: nothing"
     )
     peer: PeerReport | None = Field(
         default=None, description="the machine that played the other role; None: there was none"
@@ -477,21 +479,22 @@ class Step(Model):
     )
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
-        description="all series of the main metric (latency, else that of the first series) "
-        "together; None for "
+        description="all series of the main metric (latency, otherwise the metric of the first series) "
+        "together"
+        "; None for "
         "a probe without series"
     )
     outliers: list[Outlier]
     results: list[Result] = Field(
         default_factory=list[Result],
-        description="answers that are no distribution (docs/formats/stream.md, `result`)",
+        description="results that are not distributions (docs/formats/stream.md, `result`)",
     )
     marks: list[Mark]
     explain: ExplainReport | None = Field(
-        default=None, description="what explains its largest latencies; None: nothing was recorded for that"
+        default=None, description="what explains its largest latencies; None: no events were recorded"
     )
     tasks: list[TaskCounts] = Field(
-        default_factory=list[TaskCounts], description="taskset: a task each, in the set's order"
+        default_factory=list[TaskCounts], description="taskset: one for each task, in the set's order"
     )
     segments: list[RunSegment] = Field(
         default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods"
@@ -584,4 +587,4 @@ class RunDocument(Model):
     run: Run
     steps: list[Step]
     systems: dict[str, dict[str, Any]]
-    record: SystemText | None = Field(description="the record's folder; None where nothing was kept")
+    record: SystemText | None = Field(description="the record's folder; None if nothing was kept")

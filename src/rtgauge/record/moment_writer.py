@@ -43,8 +43,8 @@ class MomentWriter:
         self._bytes += len(text)
         if self._bytes > MOST_BYTES:
             raise RecordError(
-                f"the engine's stream has more than {MOST_BYTES >> 20} MiB of moments: it is none "
-                "of this engine"
+                f"the engine's stream has more than {MOST_BYTES >> 20} MiB of moments: it is not this "
+                f"engine's"
             )
         self._file.write(text)
 

@@ -59,7 +59,7 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
-        raise RecordError(f"{file} has a schema version that is no number: the record is damaged")
+        raise RecordError(f"{file} has a schema version that is not a number: the record is damaged")
     if version is not None and version > SCHEMA_VERSION:
         raise RecordError(
             f"{file} was written by a newer rtgauge (schema {version}, supported: "
@@ -250,4 +250,4 @@ def _check_counts(windows: pl.DataFrame, step: Step) -> None:
     counts = {series: (count, missed) for series, count, missed in summed.iter_rows()}
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
-            raise ValueError(f"series {series.series} has another number of values than step.json says")
+            raise ValueError(f"series {series.series} does not have the number of values in step.json")

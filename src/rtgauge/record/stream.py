@@ -390,8 +390,8 @@ class StreamResult:
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(
-                f"the engine's stream has more than {MOST_LINES} lines that are no windows: it is "
-                "none of this engine"
+                f"the engine's stream has more than {MOST_LINES} lines that are not windows: it is not this "
+                f"engine's"
             )
         match line:
             case Hello():

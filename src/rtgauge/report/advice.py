@@ -95,7 +95,7 @@ def print_advice(advice: Advice, console: Console) -> None:
     for number, stage in enumerate(advice.walk, 1):
         _stage(console, stage, names, f"{number}.")
     if advice.also_measured:
-        _heading(console, "Also measured, and not asked about by the chart")
+        _heading(console, "Also measured, but not part of the chart")
         for stage in advice.also_measured:
             _stage(console, stage, names, "-")
     whom = advice.use_name or ""

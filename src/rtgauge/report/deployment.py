@@ -54,8 +54,8 @@ def print_deployments(
     if held is not None:
         _line(
             console,
-            f"{held.name} is held ({plural(held.settings, 'setting')}); take it back with: rtgauge "
-            "restore --applied",
+            f"{held.name} is held ({plural(held.settings, 'setting')}); undo it with: rtgauge restore "
+            f"--applied",
         )
 
 
@@ -72,7 +72,7 @@ def print_settings(
         if isinstance(action, Note):
             noted += len(action.paths)
         elif isinstance(action, Gather):
-            _line(console, f"  every task goes into {action.group}, as far as it does")
+            _line(console, f"  every task goes into {action.group}if it can be moved")
         else:
             for setting in action.settings:
                 _line(
@@ -80,11 +80,11 @@ def print_settings(
                     f"  {setting.path} = {setting.value}{'' if setting.essential else '   (may refuse)'}",
                 )
     if not any(isinstance(action, Write) for action in actions):
-        _line(console, "  nothing: the machine is so already")
+        _line(console, "  nothing: the machine is already in this state")
     if noted:
         _line(
             console,
-            f"  {plural(noted, 'setting')} that this may change besides noted before, and put back after",
+            f"  {plural(noted, 'setting')} that this may also change: noted before, and put back afterwards",
         )
 
 
@@ -107,7 +107,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
-    _line(console, f"{report.name} is in force: {made}. Take it back with: rtgauge restore --applied{where}")
+    _line(console, f"{report.name} is in force: {made}. Undo it with: rtgauge restore --applied{where}")
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:

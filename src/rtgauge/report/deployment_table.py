@@ -89,7 +89,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []
     if report.by == "boot":
-        words = f"with {report.boot_words}" if report.boot_words else "without any words for it"
+        words = f"with {report.boot_words}" if report.boot_words else "without parameters for it"
         notes.append(
             f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}."
         )
@@ -99,12 +99,12 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         notes.append(f"CPU {report.isolated} was set aside for measuring.")
     if report.noted:
         notes.append(
-            f"{plural(report.noted, 'setting')} that hotplug or moved tasks may change besides "
-            "noted before, and put back after."
+            f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change: noted before, "
+            f"and put back afterwards."
         )
     if report.controller:
         notes.append(
-            "The controller's priority, those of other real-time threads and of IRQ threads were set too."
+            "The priorities of the controller, other real-time threads and IRQ threads were also set."
         )
     if report.not_found:
         notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")

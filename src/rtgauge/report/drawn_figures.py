@@ -89,7 +89,7 @@ def save_figures(
     """
     for form in formats:
         if form not in FORMATS:
-            raise InputError(f"figures have no format '{form}'; there are {', '.join(FORMATS)}")
+            raise InputError(f"unknown figure format '{form}'; use {', '.join(FORMATS)}")
     drawn = drawn or Drawn.of(record, timing or Timing())
     return write_figures(
         drawn.figures.values(),

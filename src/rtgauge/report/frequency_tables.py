@@ -89,8 +89,8 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     notes = (
         [
             (
-                "In us. 100 % is the largest of the samples: it moves with their number, and a longer "
-                "run finds larger ones."
+                "In us. 100 % is the largest of the samples: it grows with their number, so a longer run "
+                "finds larger ones."
             )
         ]
         if first
@@ -102,7 +102,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
             "of a periodic task's latency."
         )
     if any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines):
-        notes.append("≤: these samples are not in the file's histogram: they are at most so late.")
+        notes.append("≤: these samples are not in the file's histogram: they are at most this late.")
     if lost:
         notes.append(
             "missed: a missed activation counts with the latency it would have had, a lost answer "
@@ -158,7 +158,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         "or runs if there are several, differ."
     )
     notes = (
-        [f"{allowed} {bounds}", "100 % has no bound from below: no sample rules out a later one."]
+        [f"{allowed} {bounds}", "100 % has no lower bound on the lateness: no sample rules out a later one."]
         if first
         else []
     )
@@ -166,11 +166,11 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     if supposed:
         whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
         notes.append(
-            f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds suppose independent "
-            "samples, and those that come in bursts say less."
+            f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples, "
+            f"and samples in bursts say less."
         )
     if rare and first:
-        notes.append("once in ...: the lateness that the extreme-value estimate has exceeded so rarely.")
+        notes.append("once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate.")
     for line in table.lines:
         doubtful = next(
             (extreme for extreme in line.extremes if extreme.activations == rare and extreme.disagree), None
@@ -260,7 +260,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
     )
     notes = [
         (
-            "Jitter is from edge to edge, lateness from when an edge was due: a task that is always as "
+            "Jitter is from edge to edge, lateness from when an edge was due: a task that is always equally "
             "late has no jitter."
         )
     ]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 COKERNEL_METHOD = {
     "cobalt": (
         "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer "
-        "before Linux does: what they wait for, lock and read the "
-        "clock by are Cobalt's calls. How often a thread was handed to Linux while it measured is "
+        "before Linux does: they wait, lock and read the clock by Cobalt's calls."
+        " How often a thread was handed to Linux while it measured is "
         "in the table of threads; it should be 0. Control and output "
         "of the engine run on Linux."
     ),
@@ -29,21 +29,21 @@ COKERNEL_METHOD = {
         "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which "
         "takes the timer before Linux does: they sleep and lock by its "
         "calls, and read its time base, the processor's cycle counter. RTAI sets a timer earlier "
-        "by what its calibration found a wake-up to take, so that a "
-        "thread may run before its release: such a latency is negative, and kept. How often tasks "
+        "by what its calibration found a wake-up to take, so a thread may run before its release"
+        ": such a latency is negative, and kept. How often tasks "
         "were handed to Linux is counted by RTAI for all of them "
         "together; any in the measured phase is a mark. Control and output of the engine run on Linux."
     ),
 }
 
 COMMON = (
-    "Nothing was taken off a latency, not the cost of reading the clock either. The largest values "
+    "Nothing was subtracted from a latency, not even the cost of reading the clock. The largest values "
     "are exact. Quantiles are nearest-rank, from a "
     "histogram of 1 % or better unless raw samples were kept; one that falls beyond the "
     "histogram's 10 s is a lower bound and shown with ≥. "
     "“Missed filled in” adds the latencies that the missed activations would have had, had each "
     "been released when due. "
-    "The warm-up is counted apart and is in no figure but the course."
+    "The warm-up is counted separately and appears in no figure except the course over time."
 )
 
 

@@ -128,10 +128,9 @@ def views_grid(record: Record, steps: Sequence[Step]) -> Table | None:
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
     notes = [
         (
-            "In us. The difference is of figures, not of single samples: what the machine's own "
-            "clock does not see. That of the means is also the mean of the "
-            "differences, as far as both counted the same. Both clocks count as they are: no "
-            "offset and no drift is subtracted."
+            "In us. The difference is between figures, not between single samples: it is what the machine's "
+            "own clock does not see. The difference of the means is also the mean of the differences if "
+            "both counted the same samples. No offset and no drift of the clocks is subtracted."
         )
     ]
     return Table(

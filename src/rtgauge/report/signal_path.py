@@ -154,8 +154,8 @@ def response_grid(records: Sequence[Record]) -> Table | None:
             "of the wire's kernel module, as an oscilloscope shows it."
         ),
         (
-            "cyclictest: min/max of wake-ups in the same record under the same load, where the plan "
-            "has it; it measures no line and no answer."
+            "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it;"
+            " it measures no line and no answer."
         ),
     ]
     columns = [
@@ -189,8 +189,8 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
         return None
     notes = [
         (
-            "In us. In user space from the kernel's tracepoints: the four come one after the other; "
-            "what the running task then needs for its answer is the rest."
+            "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the "
+            "time that the running task needs for its answer."
         ),
         (
             "In kernel space from the module's time stamps: from the stimulus to the top half, to the "

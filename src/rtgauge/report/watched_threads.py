@@ -149,8 +149,7 @@ class WatchedThreads(Presenter):
                 )
             else:  # the program's own times differ by more
                 lines.append(
-                    f"watching has no cost that can be seen ({between} us of CPU time each time "
-                    "that a thread runs)"
+                    f"watching has no measurable cost ({between} us of CPU time each time that a thread runs)"
                 )
         return lines
 

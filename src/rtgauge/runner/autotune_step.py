@@ -62,7 +62,7 @@ def find_autotune(target: Target) -> str:
 def _gravity(target: Target) -> dict[str, int]:
     gravity = cobalt.gravity_of(str(target.read([cobalt.CLOCK])[cobalt.CLOCK].get("text", "")))
     if gravity is None:
-        raise MeasureError(f"{cobalt.CLOCK} of {target.name} says nothing of the gravity of Xenomai's timer")
+        raise MeasureError(f"{cobalt.CLOCK} of {target.name} does not state the gravity of Xenomai's timer")
     return gravity
 
 

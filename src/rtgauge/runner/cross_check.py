@@ -118,7 +118,7 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
     """cyclictest with the step's settings. Raises InputError for what it does not have."""
     p = key.parameters
     if p["interval_ns"] % NS_PER_UNIT["us"]:
-        raise InputError("--cross-check cyclictest: its interval is whole us")
+        raise InputError("--cross-check cyclictest: its interval must be in whole us")
     policy = (
         ["-p", str(p["priority"]), "--policy", p["policy"]]
         if p["policy"] != "other"
@@ -160,7 +160,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     p, interval_ns = key.parameters, _interval_ns(key) or 0
     _check_one_cpu(key, cpus)
     if interval_ns % NS_PER_UNIT["us"]:
-        raise InputError(f"--cross-check {LATENCY}: its period is whole us")
+        raise InputError(f"--cross-check {LATENCY}: its period must be in whole us")
     if p["policy"] != "fifo":
         raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p['policy']}")
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"

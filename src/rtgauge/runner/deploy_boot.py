@@ -95,7 +95,7 @@ class BootDeployments:
         if held is not None:
             name = self._target.name
             raise MeasureError(
-                f"{name}: `deploy apply` holds the deployment {held.name}; take it back first: "
+                f"{name}: `deploy apply` holds the deployment {held.name}; undo it first: "
                 f"rtgauge restore --applied --target {name}"
             )
 

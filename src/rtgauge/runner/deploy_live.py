@@ -129,8 +129,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
         raise MeasureError(
-            f"the deployment {held.name} is held by `deploy apply`; take it back first: rtgauge "
-            "restore --applied"
+            f"the deployment {held.name} is held by `deploy apply`; undo it first: rtgauge restore --applied"
         )
     return held
 

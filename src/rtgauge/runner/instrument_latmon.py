@@ -127,14 +127,14 @@ def _window(
         marks.append(
             _note(
                 "first-second",
-                f"the latmon's cells have {placed - samples} samples more than its seconds, which "
-                "leave out the first: no mean, and extremes to 1 us",
+                f"the latmon's cells have {placed - samples} more samples than its figures per second, "
+                f"which omit the first second: there is no mean, and extremes are known to 1 us",
             )
         )
     elif placed < samples:
         detail = (
-            f"of {samples} samples the latmon has {placed} in its cells: for the others only minimum, "
-            "mean and maximum are known"
+            f"the latmon binned only {placed} of {samples} samples: for the rest only minimum, mean and "
+            f"maximum are known"
         )
         marks.append(Mark(name="cells-missing", severity=Severity.DOUBTFUL, detail=detail))
     known_extremes = placed <= samples
@@ -153,7 +153,7 @@ def _window(
             _note(
                 "missed-by-overruns",
                 f"{missed} periods passed while an answer was missing; each is filled in with one "
-                "period, as the latmon does not say more",
+                "period, because the latmon reports no more",
             )
         )
     ends = np.asarray([(at + 1) * CELL_NS - 1 for at, count in enumerate(inside) if count], dtype=np.int64)

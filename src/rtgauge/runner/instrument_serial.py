@@ -145,14 +145,14 @@ class _Recorder:
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
             heard = f"{state.edges} edges came, none of which fits" if state.edges else "no edge came"
             raise MeasureError(
-                f"nobody answers the instrument: of {state.stimuli} stimuli none had an answer ({heard}); "
-                "look at the wires (GND, stimulus, answer), at the levels and at --path"
+                f"nothing answers the instrument: none of {state.stimuli} stimuli had an answer ({heard}); "
+                f"check the wires (GND, stimulus, answer), the levels and --path"
             )
         expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
         if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
             raise MeasureError(
-                "the instrument sees no edge of the line that is toggled; look at the wires (GND, "
-                "answer pin), at the levels and at --path"
+                "the instrument sees no edge of the line that is toggled; check the wires (GND, answer "
+                "pin), the levels and --path"
             )
 
 
@@ -334,14 +334,14 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
     marks: list[Mark] = []
     if state.edges_lost:
         detail = (
-            f"more edges came than the instrument takes: at least {state.edges_lost} are lost, and "
-            f"{state.voided} stimuli that were under way count for nothing"
+            f"more edges came than the instrument can take: at least {state.edges_lost} are lost, and "
+            f"{state.voided} stimuli that were under way are not counted"
         )
         marks.append(Mark(name="edges-lost", severity=Severity.INVALID, detail=detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
             f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} "
-            "values are in the instrument's own figures alone"
+            "values did not reach this machine; only the instrument's own figures include them"
         )
         marks.append(Mark(name="stream-gaps", severity=Severity.DOUBTFUL, detail=detail))
     if state.extra:

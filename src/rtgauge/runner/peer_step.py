@@ -155,12 +155,12 @@ def _why_no_answer(key: StepKey, context: RunContext, slave: Slave, *, died: boo
     )
     if answers:
         return (
-            f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to "
-            "the master: look at the wire or the firewall between them"
+            f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to the "
+            f"master: check the wire or the firewall between them"
         )
     return (
-        f"no stimulus came to the slave on {where} over {path}: is that its address (or line), and does "
-        "nothing block the way between the two machines?"
+        f"no stimulus reached the slave on {where} over {path}: check its address (or line), and that "
+        f"nothing blocks the way between the two machines"
     )
 
 

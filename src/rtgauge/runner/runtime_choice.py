@@ -42,7 +42,7 @@ def on_chosen_runtime(steps: Sequence[StepKey], context: RunContext) -> tuple[li
     if all(key.rt != AUTO for key in steps):
         return list(steps), []
     runtime, why = choose_runtime(context.facts, context.target.machine)
-    detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, since {why}"
+    detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
     chosen = [
         key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key
         for key in steps

@@ -189,8 +189,8 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     broken = sum(program.reconnections for program in programs)
     if broken:
         detail = (
-            f"the connection to the target broke {broken} time(s) while this was measured; nothing that "
-            "was measured is lost by it"
+            f"the connection to the target broke {broken} time(s) while this was measured; no measured data "
+            f"was lost"
         )
         marks.append(Mark(name="connection-broken", severity=Severity.NOTE, detail=detail))
     return marks

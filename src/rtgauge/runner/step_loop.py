@@ -49,10 +49,7 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
     processor, or guests of the lab beside.
     """
     if is_emulated(facts):
-        detail = (
-            "the machine's processor is emulated by software: what was measured are not the times of a "
-            "real one"
-        )
+        detail = "the machine's processor is emulated by software: the measured times are not a real one's"
         if counts_instructions(facts):
             detail += (
                 "; its clock counts instructions (QEMU's -icount), so that other work of the host does "

@@ -54,8 +54,8 @@ class NoTimerlat(CannotTrace):
 WHY = {
     "ENOENT": "this kernel has no timerlat tracer",
     "ENODEV": "this kernel has no tracefs",
-    "EACCES": "its timerlat tracer is not ours to use: run as root",
-    "EPERM": "its timerlat tracer is not ours to use: run as root, outside of a container",
+    "EACCES": "this user may not use its timerlat tracer: run as root",
+    "EPERM": "this user may not use its timerlat tracer: run as root, outside of a container",
 }
 
 

@@ -122,7 +122,7 @@ class TasksetParameters(ExplainParameters):
         description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched",
     )
     name: str = Field(default="", alias="name", description="of the set")
-    tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, in place of a file")
+    tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, instead of a file")
     cpu: int | None = Field(
         default=None,
         alias="cpu",
@@ -141,21 +141,21 @@ class TasksetParameters(ExplainParameters):
     pin: OnOff = Field(
         default=True,
         alias="pin",
-        description="hold each task on its CPU; off: for deadline tasks that may run on all",
+        description="pin each task to its CPU; off: for deadline tasks, which may run on all",
     )
     force: bool = Field(
-        default=False, alias="force", description="run a set that overloads its CPU, for 10 s at the most"
+        default=False, alias="force", description="run a set that overloads its CPU, for at most 10 s"
     )
     duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
         default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min"
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=500_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=500_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
-        description="keep CPUs out of C-states that take more us to leave; off: leave them alone",
+        description="limit the C-state exit latency to this many us; off: no limit",
     )
     memory_lock: OnOff = Field(
         default=True, alias="memory-lock", description="lock the memory of the measuring program"
@@ -170,15 +170,15 @@ class TasksetParameters(ExplainParameters):
     def _check(self) -> Self:
         task_set = task_set_of({"name": self.name, "tasks": self.tasks})
         if len(task_set.tasks) > MOST_TASKS:
-            raise ValueError(f"{len(task_set.tasks)} tasks are too many to be run; the most is {MOST_TASKS}")
+            raise ValueError(f"{len(task_set.tasks)} tasks are too many to run; the most is {MOST_TASKS}")
         for task in task_set.tasks:
             if (
                 not SHORTEST_NS <= task.period_ns <= LONGEST_NS
                 or max(task.deadline_ns, task.offset_ns) > LONGEST_NS
             ):
                 raise ValueError(
-                    f"task '{task.name}': to be run, a period is 1us to 1h, and deadline and offset "
-                    "are at most 1h"
+                    f"task '{task.name}': to run, it needs a period of 1us to 1h, and a deadline and an "
+                    f"offset of at most 1h"
                 )
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
                 raise ValueError(
@@ -186,7 +186,7 @@ class TasksetParameters(ExplainParameters):
                     f"({format_duration(task.deadline_ns)}) beyond the period"
                 )
         if not self.pin and self.policy != "deadline":
-            raise ValueError("pin = off is for policy deadline: tasks of other policies have their CPUs")
+            raise ValueError("pin = off is for policy deadline: tasks of other policies are pinned")
         self._check_load(task_set)
         self.check_explain()
         return self
@@ -277,9 +277,8 @@ PROBE = Taskset(
     about="""A set of periodic tasks, run for real: does it keep its deadlines,
 and what does the calculation say?
 
-Each task burns its execution time in each period. Shown are period, response, jitter, release latency,
-deadline misses and preemptions of each,
-beside the calculated response.""",
+Each task burns its execution time in each period. The output has the period, response, jitter,
+release latency, deadline misses and preemptions of each, next to the calculated response.""",
     examples=(
         "control.toml --duration 1min",
         "control.toml --execution cpu --load cpu",

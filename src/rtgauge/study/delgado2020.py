@@ -62,8 +62,8 @@ class Delgado2020:
 
     name = NAME
     description = (
-        "study: latency in every deployment, the selection of the best, and that one under load "
-        "(Delgado & Choi 2020); an hour and a quarter"
+        "study: latency in every deployment, the selection of the best, and the best under load ("
+        "Delgado & Choi 2020); an hour and a quarter"
     )
     chooses_deployment = True
 

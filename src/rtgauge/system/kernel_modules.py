@@ -272,10 +272,10 @@ def _build_for_guest(
             tree = headers_tree(architecture, say, fresh=True)
         if kernel.release not in tree.releases():
             raise NoModules(
-                f"Debian has no headers any more, or none at all, for the kernel {kernel.release} "
+                f"Debian no longer has headers, or never had any, for the kernel {kernel.release} "
                 f"of {target.name}",
                 f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; "
-                f"of a kernel of your own name the modules' folder: {OWN}=DIR",
+                f"for your own kernel, name the modules' folder: {OWN}=DIR",
             )
         tree.make(kernel.release, sources, folder)
     except NoModules:

@@ -64,7 +64,7 @@ def parse_address(text: str) -> SshAddress | None:
     shown = "".join(c if c.isprintable() else "?" for c in text[:100])
     if text.startswith(LAB):
         if GUEST.fullmatch(text.removeprefix(LAB)) is None:
-            raise InputError(f"target '{shown}' is no guest of the lab: rtgauge lab list says what there is")
+            raise InputError(f"target '{shown}' is not a guest of the lab: rtgauge lab list shows them")
         return SshAddress("", guest=text.removeprefix(LAB))
     if not text.startswith(SCHEME):
         raise InputError(f"unknown target '{shown}': write local, lab:NAME, or {HOW.removeprefix('write ')}")

@@ -465,7 +465,7 @@ class SshTarget:
         names = self.read([place]).get(place, {}).get("directory", [])
         if len(names) > MOST_FILES:
             raise MeasureError(
-                f"{self.name}: the target has {len(names)} files to be fetched, which no measurement makes"
+                f"{self.name}: the target has {len(names)} files to fetch, more than any measurement makes"
             )
         left = most_bytes
         for name in names:
@@ -491,8 +491,8 @@ class SshTarget:
                         size += len(piece)
                         if size > most_bytes:
                             raise MeasureError(
-                                f"{self.name}: {here.name} is larger than all that was measured: it "
-                                "is not fetched"
+                                f"{self.name}: {here.name} is larger than everything measured: it is not "
+                                f"fetched"
                             )
                         file.write(piece)
         except TimeoutError:

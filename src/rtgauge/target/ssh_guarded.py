@@ -178,12 +178,12 @@ class SshGuarded:
             raise explain_ssh(stderr, self._connection.address)
         if b'"code":"attached"' in answer:
             raise ConnectionBroken(
-                f"{name}: another rtgauge follows what runs there: is that run still going on?"
+                f"{name}: another rtgauge follows what runs there: is that run still in progress?"
             )
         if GONE in stderr:
             raise MeasureError(
-                f"{name}: what was measured there is gone: the machine was booted anew in the "
-                "middle, or its temporary folder was emptied"
+                f"{name}: what was measured there is gone: the machine was rebooted in the middle"
+                ", or its temporary folder was emptied"
             )
         lines = [line for line in stderr.splitlines() if line.strip()]
         raise MeasureError(

@@ -113,13 +113,13 @@ class TireParameters(CokernelParameters):
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min"
     )
     steps: int | None = Field(
-        default=None, alias="steps", ge=1, le=2**60, description="steps to measure, in place of a duration"
+        default=None, alias="steps", ge=1, le=2**60, description="steps to measure, instead of a duration"
     )
     warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted apart"
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
     without: Literal["none", "springs", "integration"] = Field(
-        default="none", alias="without", description="what a step leaves out, to know what it costs"
+        default="none", alias="without", description="the part that a step leaves out, to find its cost"
     )
     free_running: bool = Field(
         default=False,
@@ -136,12 +136,12 @@ class TireParameters(CokernelParameters):
     stiffness_n_m: Positive | None = Field(
         default=None,
         alias="stiffness",
-        description="of a spring, in N/m; where it is not given, by nodes and mass",
+        description="of a spring, in N/m; default: by nodes and mass",
     )
     damping_ns_m: Positive | None = Field(
         default=None,
         alias="damping",
-        description="of a spring, in N s/m; where it is not given, by nodes and mass",
+        description="of a spring, in N s/m; default: by nodes and mass",
     )
     floor: OnOff = Field(default=True, alias="floor", description="the floor")
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
@@ -202,8 +202,8 @@ class TireParameters(CokernelParameters):
             )
             raise ValueError(
                 f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} "
-                f"nodes of together {self.mass_kg:g} kg the damping "
-                f"must be at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the "
+                f"nodes of {self.mass_kg:g} kg together, the damping must be"
+                f" at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the "
                 f"stiffness is at most {most / STEP_S:.4g} N/m; "
                 "leave both out for values that fit"
             )
@@ -265,11 +265,10 @@ PROBE = Tire(
     help="a physical simulation on several threads, as fast as possible or a step a period",
     about="""Tire: a physical simulation on several threads, as fast as possible or one step each period.
 
-Point masses on a circle, joined by spring-dampers,
-fall on a floor. Real-fast tells how many steps of how many nodes the machine computes in a
-second; real-time tells whether each step is done at its deadline.
+Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast measures how many
+node-steps the machine computes in a second; real-time checks whether each step meets its deadline.
 --search looks for the largest tire that keeps every deadline; `rtgauge run tire-search`
-does so too and keeps a record.""",
+does the same and keeps a record.""",
     examples=(
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
         '--threads cores --period 10ms --require "response<=10ms"',

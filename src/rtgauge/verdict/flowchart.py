@@ -31,7 +31,7 @@ class Stage(Model):
 
     way: str
     name: str
-    margin: Margin | None = Field(description="None: nothing was measured of it")
+    margin: Margin | None = Field(description="None: it was not measured")
     why: str
     leads_to: str | None = Field(description="the next way; None: the walk ends here")
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
@@ -65,9 +65,7 @@ class Advice(Model):
     published: dict[str, list[int]] = Field(
         description="what the paper measured of that way: median, 95 %, 100 % (us)"
     )
-    also_measured: list[Stage] = Field(
-        description="ways that were measured and that the chart does not ask about here"
-    )
+    also_measured: list[Stage] = Field(description="measured ways that the chart does not ask about here")
     aside: list[Aside] = Field(description="steps that are no evidence")
     not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
     next: str = Field(description="the next measurement, as a command or what has to come before one")
@@ -113,7 +111,7 @@ def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
-        return "it is of a task set, whose tasks delay each other; see rtgauge sched"
+        return "it measured a task set, whose tasks delay each other; see rtgauge sched"
     if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
         return "it was measured without a real-time priority"
     return "the record does not say which kernel it was" if kernel_of(facts) is None else None
@@ -218,13 +216,13 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
         return f"Use {last.name}: {last.why}."
     if last.margin is None:
         return (
-            f"Try {last.name} next: nothing was measured of it, so this comes from the chart and not "
+            f"Try {last.name} next: it was not measured, so this comes from the chart and not "
             "from a measurement."
         )
     if last.margin is Margin.CANNOT_TELL:
         return f"It is not known yet whether {last.name} is good enough: {last.why}."
     skipped = " and ".join(stage.name for stage in walk if stage.margin is None)
-    before = f" The chart asks for {skipped} before it, of which nothing was measured." if skipped else ""
+    before = f" The chart asks for {skipped} first, which was not measured." if skipped else ""
     if not loaded:
         return (
             f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and "

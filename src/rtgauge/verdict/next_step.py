@@ -44,7 +44,7 @@ INVALID = {
 }
 DOUBTFUL = {
     "throttled": (
-        "take the limit away with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the "
+        "remove the limit with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the "
         "fair server), then measure again"
     ),
     "thermal-throttle": "cool the machine or lower its frequency, then measure again",

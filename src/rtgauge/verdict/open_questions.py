@@ -154,7 +154,7 @@ def questions(
     if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
         questions.append(
             OpenQuestion(
-                what="absolute lateness: a task that is always as late has no jitter",
+                what="absolute lateness: a task that is always equally late has no jitter",
                 changes="the edge may be regular and yet too late",
                 command=measure_command(replace(requirement, metric="jitter")),
             )

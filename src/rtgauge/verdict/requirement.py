@@ -139,7 +139,7 @@ def parse_requirement(text: str) -> Requirement:
         if key not in (*metrics, *SETTINGS):
             raise _wrong(text, f"unknown key '{key}'{nearest(key, (*metrics, *SETTINGS))}")
         if key in values:
-            raise _wrong(text, f"{key} is there twice")
+            raise _wrong(text, f"{key} is given twice")
         if key in metrics and sign not in {"<=", "≤"}:
             raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
         if key in SETTINGS and sign != "=":

@@ -211,7 +211,7 @@ def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
 def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None:
     record = Record.open(path)
     out = tmp_path / "trace.dat"
-    with pytest.raises(InputError, match="a trace is of one step: choose it with --step, one of"):
+    with pytest.raises(InputError, match="a trace covers one step: choose one with --step:"):
         export(record, "trace.dat", out)
     one = Record(record.path, record.run, record.steps[:1], record.systems)
     with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):

@@ -409,7 +409,7 @@ def test_rows_without_numbers_are_left_out_and_counted(tmp_path):
         ("$timescale 3 ns $end\n$enddefinitions $end\n", "time scale"),
         ("$timescale 1 ns $end\n$enddefinitions $end\n", "no signal"),
         ("$var wire 1 ! a $end $enddefinitions $end #10 1! #5 0!", "backwards"),
-        ("$var wire 1 ! a $end $enddefinitions $end #10 1! hello", "no change of a value"),
+        ("$var wire 1 ! a $end $enddefinitions $end #10 1! hello", "not a change of a value"),
         ("$var wire 1 ! a $end $enddefinitions $end #" + "9" * 400, "no time"),
     ],
 )

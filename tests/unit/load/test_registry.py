@@ -135,7 +135,7 @@ def test_words_that_a_load_does_not_take(name: str, said: str) -> None:
 
 
 def test_read_needs_something_that_can_be_read() -> None:
-    with pytest.raises(InputError, match="name what is to be read"):
+    with pytest.raises(InputError, match="name what to read"):
         registry.get("read").parts(context())
     with pytest.raises(MeasureError, match="cannot be read"):
         registry.get("read:/nowhere/at/all").parts(context())

@@ -72,7 +72,7 @@ def test_a_boot_for_it_is_told():
         "This kernel was built without nohz_full=2.",
         "CPU 2 was set aside for measuring.",
     ]
-    assert "without any words for it" in deployment_table(report(by="boot", boot_words="")).notes[0]
+    assert "without parameters for it" in deployment_table(report(by="boot", boot_words="")).notes[0]
 
 
 def page_with(folder: Path, deployment: DeploymentReport | None) -> str:

@@ -71,7 +71,7 @@ def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
         "try a kernel with PREEMPT_RT",
         "load network was left out",
         "the hypervisor took",
-        "Idle beside loaded",
+        "Idle and loaded",
     ]
     parts += ["Exceedance", "Course of maxima", "Latency histogram", "Per CPU", "The largest latencies"]
     parts += [
@@ -176,7 +176,7 @@ def test_a_cpu_that_could_not_be_measured_is_named_at_the_top(tmp_path: Path):
 def test_a_single_condition_has_no_figure_of_one_bar(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path, Shape(loads=("idle",)))))
     assert 'id="figure-spread"' not in page
-    assert "Idle beside loaded" not in page
+    assert "Idle and loaded" not in page
     assert 'id="figure-exceedance"' in page
 
 

@@ -160,4 +160,4 @@ def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more()
         )
         for number in range(16)
     ]
-    assert lines(THREAD, *costs)[-1].startswith("watching has no cost that can be seen (-")
+    assert lines(THREAD, *costs)[-1].startswith("watching has no measurable cost (-")

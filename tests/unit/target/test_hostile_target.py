@@ -196,7 +196,7 @@ class Fetching(SshTarget):
 @pytest.mark.parametrize(
     ("script", "error", "says"),
     [
-        ("exec cat /dev/zero", MeasureError, "larger than all"),
+        ("exec cat /dev/zero", MeasureError, "larger than everything"),
         ("exec sleep 1000", ConnectionBroken, "does not answer"),
     ],
 )
@@ -243,5 +243,5 @@ def test_a_stream_of_marks_without_end():
     line = MarkLine(type="mark", name="x", severity="note", detail="")
     result._lines = MOST_LINES - 1
     result.take(line)
-    with pytest.raises(RecordError, match="none of this engine"):
+    with pytest.raises(RecordError, match="not this engine's"):
         result.take(line)

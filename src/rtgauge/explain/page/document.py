@@ -36,12 +36,12 @@ class CulpritEntry(Model):
 class RankedEntry(CulpritEntry):
     """A culprit over all explained latencies of its step."""
 
-    outliers: int = Field(description="latencies of which it took the most")
+    outliers: int = Field(description="latencies in which it took the most time")
     outlier_share: float
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="of the audit, that this machine does not keep")
+    rules: list[str] = Field(description="audit rules that this machine does not follow")
 
 
 class PartEntry(CulpritEntry):

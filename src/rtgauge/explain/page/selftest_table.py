@@ -46,10 +46,11 @@ def selftest_grid(result: SelfTest) -> Table:
     """The matrix; what was answered instead is in the last column."""
     notes = [
         (
-            "Size off: how far the explained size is from the stall's own, of those named rightly; "
-            "right: within the larger of 5 us and 1 %."
+            "Size off: difference between the explained and the injected size, for correctly named stalls; "
+            "right:"
+            " within the larger of 5 us and 1 %."
         ),
-        "The goals are that all are found, 95 % named, and at most 5 us unattributed at the median.",
+        "All should be found and 95 % named; the median unattributed time should be at most 5 us.",
         *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
     ]
     return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)

@@ -84,8 +84,8 @@ def figures_grid(result: Comparison) -> Table:
             rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
     if any(side.missed for side in result.sides):
         notes.append(
-            "Missed activations are filled in with the latency they would have had, here in the "
-            "second line of a side and in all that follows."
+            "Missed activations are filled in with the latency they would have had, here in the second line "
+            "of a side and in everything below."
         )
     by_record: dict[tuple[str, str], list[str]] = {}
     for side in result.sides:
@@ -137,12 +137,12 @@ def emulated_note(result: Comparison) -> str | None:
         return None
     if all(side.traits.get("processor") == EMULATED for side in result.sides):
         return (
-            "Emulated: all of them. What differs may be the emulator's, and nothing follows for a real "
+            "All sides are emulated. Differences may come from the emulator and say nothing about a real "
             "processor."
         )
     return (
-        f"Emulated: {', '.join(emulated)}. The times of an emulated processor are not those of a real "
-        "one: beside the others they say nothing."
+        f"Emulated: {', '.join(emulated)}. The times of an emulated processor cannot be compared with a "
+        f"real one's."
     )
 
 
@@ -415,7 +415,7 @@ def folded_notes(result: Comparison) -> list[str]:
     settings = (
         f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
         if names
-        else "No setting differs but what the sides are named by."
+        else "No setting differs except those in the sides' names."
     )
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
     if len(chosen) == 1:
@@ -465,8 +465,8 @@ def effect_grid(result: Comparison) -> Table:
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
     if intervals:
         notes.append(
-            "The interval is over the runs. Cramer's V has none: it counts what runs of one system "
-            "differ by, too."
+            "The interval is over the runs. Cramer's V has none: it also counts differences between runs of "
+            "one system."
         )
     return Table(
         "Size of the difference",
@@ -533,14 +533,11 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         )
     if any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested):
         notes.append(
-            "In us, side minus baseline: a single run is taken to vary as the runs of the other "
-            "side do, which nobody has measured."
+            "In us, side minus baseline: a single run is assumed to vary like the runs of the other side, "
+            "which was not measured."
         )
     if any(row.low_ns is None or row.high_ns is None for row in tested):
-        notes.append(
-            "no limit: too few samples that are independent of each other lie beyond that "
-            "quantile; a longer run has more."
-        )
+        notes.append("no limit: too few independent samples lie beyond that quantile; a longer run has more.")
     return notes
 
 
@@ -652,8 +649,9 @@ def tail_grid(result: Comparison) -> Table:
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that supposes "
-            "that nothing changes. "
+            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that assumes that "
+            f"nothing changes."
+            " "
             "A burst of late activations counts once; in the second opinion, peaks over a "
             "threshold, each of them counts."
         )

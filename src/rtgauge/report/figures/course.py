@@ -176,8 +176,8 @@ def _notes(
     each = format_duration(round(timeline.bucket_s * 1e9))
     notes = [
         (
-            f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, "
-            "which is in no other figure."
+            f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, which "
+            f"no other figure includes."
         )
     ]
     if quantity == SEVERAL:

@@ -143,7 +143,7 @@ def _share(quantity: str) -> str:
 def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     notes = [
         "Read from the histogram (1 % or better); the dot is the exact largest value.",
-        "A curve ends at one in all that were measured: what is rarer was not measured.",
+        "A curve ends at one in the number of samples: anything rarer was not measured.",
     ]
     if any(kind == FILLED for kind, _ in curves):
         notes.append("Dashed: with the latencies filled in that missed activations would have had.")
@@ -155,5 +155,5 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
             "the curve is an upper bound."
         )
     if any(curve.lower_bound for _, curve in curves):
-        notes.append("A curve that ends at 10 s goes on beyond it.")
+        notes.append("A curve that ends at 10 s continues beyond it.")
     return notes

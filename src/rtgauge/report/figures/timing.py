@@ -197,7 +197,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     )
     spec = layered(layers, height=max(40, 30 * len(order)), description=text)
     return Figure(
-        _name(gathered, "log"), f"{table.title}: 95 % and 100 % beside known times", text, [spec], [], notes
+        _name(gathered, "log"), f"{table.title}: 95 % and 100 % and known times", text, [spec], [], notes
     )
 
 

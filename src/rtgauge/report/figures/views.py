@@ -36,8 +36,8 @@ def views_figure(record: Record, steps: Sequence[Step]) -> Figure | None:
     specs = [_chart(metric, curves) for metric, curves in charts.values()]
     notes = [
         (
-            "Read from the histograms (1 % or better). The two are of different clocks; a difference "
-            "between the curves is what the machine does not see."
+            "Read from the histograms (1 % or better). The two curves use different clocks; their "
+            "difference is what the machine does not see."
         )
     ]
     titles = list(charts) if len(charts) > 1 else []

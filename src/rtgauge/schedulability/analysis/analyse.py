@@ -132,7 +132,7 @@ def _answer(
     if response.reason == "diverges":
         return (
             Answer.NOT_SCHEDULABLE,
-            "it and the higher priorities need more than the whole CPU: the response grows without end",
+            "it and the higher priorities need more than the whole CPU: the response grows without bound",
         )
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Answer.SCHEDULABLE, ""

@@ -47,7 +47,7 @@ class TaskResult(BaseModel):
     at_least_ns: int
     worst_activation: int = Field(description="of the busy period, the first is 1")
     late_by_ns: int | None = Field(
-        description="response less deadline: negative where it is in time; None: no bound"
+        description="response minus deadline, negative if it is in time; None: no bound"
     )
     equation_1_ns: int | None = Field(
         description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only"

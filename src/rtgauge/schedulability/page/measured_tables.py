@@ -152,12 +152,11 @@ def words(measured: MeasuredSet) -> str:
         "Busy loops burnt CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
         else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one "
-        "of its loops of 1 ms counts as "
-        "execution, so that it runs a little less than it should."
+        "of its loops of 1 ms counts as execution, so it runs a little less than it should."
     )
     if measured.step.key.rt == "rtai":
         text += (
-            " RTAI counts no preemptions, and tells no CPU time of a running task: execution is the "
+            " RTAI counts no preemptions and does not report a running task's CPU time: execution is the "
             "time of the loop without gaps of more than 10 us."
         )
     return text

@@ -127,7 +127,7 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
     ]
     return Figure(
         f"tire-model{suffix}",
-        "The cost model: prediction beside measurement",
+        "The cost model: prediction and measurement",
         " ".join(titles),
         specs,
         titles,
@@ -227,7 +227,7 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
     ]
     return Figure(
         f"tire-frontier{suffix}",
-        "The real-time frontier: prediction beside measurement",
+        "The real-time frontier: prediction and measurement",
         " ".join(titles),
         specs,
         titles,

@@ -251,7 +251,8 @@ def cost_words(results: TireResults) -> list[str]:
         if name == "T_ipc":
             spring, mass = known.get(("T_spring", SERIAL, policy)), known.get(("T_mass", SERIAL, policy))
             beside = (
-                f", beside {figure(spring.value)} ns of a spring and {figure(mass.value)} ns of a mass"
+                f", compared with {figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a "
+                f"mass"
                 if spring is not None and mass is not None
                 else ""
             )

@@ -84,7 +84,7 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
             [
                 "steps",
                 f"{whole(values['steps'])} in {wall}"
-                + (f", rests of {format_time(values['rest_ns'])} not in it" if values["rest_ns"] else ""),
+                + (f", without rests of {format_time(values['rest_ns'])}" if values["rest_ns"] else ""),
             ]
         )
     if values["barrier_ns"] is not None:
