@@ -203,7 +203,9 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
     checked = step(cpu=None).model_copy(update={"tool": "xenomai-latency"})
     check(checked, context)
     halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
-    with pytest.raises(InputError, match=r"its period must be in whole us \(periodic under idle\); change that step"):
+    with pytest.raises(
+        InputError, match=r"its period must be in whole us \(periodic under idle\); change that step"
+    ):
         check(checked.model_copy(update={"probe": "periodic", "parameters": halves}), context)
 
 

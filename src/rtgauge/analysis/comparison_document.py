@@ -183,7 +183,8 @@ class Comparison(Model):
 
     schema_version: int = SCHEMA_VERSION
     quantity: str = Field(
-        default="latency", description="what is compared: latency, switch, ...; for a task set: response, ..."
+        default="latency",
+        description="the compared quantity: latency, switch, ...; for a task set: response, ...",
     )
     task: str | None = Field(default=None, description="for a task set: the task that is compared")
     title: str = Field(
@@ -193,7 +194,7 @@ class Comparison(Model):
     )
     alpha: float
     within_ns: int
-    conclusion: str = Field(default="", description="what is shown, in one sentence")
+    conclusion: str = Field(default="", description="the conclusion, in one sentence")
     worse: list[str] = Field(
         default_factory=list[str],
         description=("the sides that repeated runs show to be worse than their baselines at a quantile"),

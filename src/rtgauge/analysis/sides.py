@@ -433,7 +433,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
         raise InputError(
             f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of "
             f"'{others[0]}' is not, and the times of an emulated machine "
-            "are not those of a real one; --force compares them anyway"
+            "are not a real one's; --force compares them anyway"
         )
 
 
@@ -516,7 +516,7 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         if candidates:
             return candidates
     raise InputError(
-        f"--baseline {baseline} is none of the sides{nearest(baseline, [side.label for side in sides])}"
+        f"--baseline {baseline} is not one of the sides{nearest(baseline, [side.label for side in sides])}"
     )
 
 

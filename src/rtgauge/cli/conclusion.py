@@ -92,8 +92,8 @@ def _cut_off(record: Record) -> list[str]:
     from rtgauge.runner.context import STOPPED_EARLY
 
     return [
-        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it "
-        "is then measured again from its beginning, in place of that."
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it is then "
+        f"measured again from its beginning instead."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]

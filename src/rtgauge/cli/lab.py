@@ -26,7 +26,7 @@ Examples:
   rtgauge lab shell debian-rt
   rtgauge lab stop debian-rt
 
-Latencies of an emulated guest are not those of a real machine; they never lead to a verdict.
+Latencies of an emulated guest are not a real machine's; they never lead to a verdict.
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -168,11 +168,7 @@ def boot(
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
-    how = (
-        "emulated: its latencies are not those of a real machine"
-        if running.accelerator == "tcg"
-        else "with KVM"
-    )
+    how = "emulated: its latencies are not a real machine's" if running.accelerator == "tcg" else "with KVM"
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 
 

@@ -43,7 +43,7 @@ def audit(
         ),
     ] = None,
     rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own rules, instead of rtgauge's.")
+        Path | None, typer.Option(metavar="FILE", help="Use your own rules instead of the built-in ones.")
     ] = None,
     details: Annotated[
         bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")

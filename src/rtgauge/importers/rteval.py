@@ -181,7 +181,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             marks.append(
                 doubt(
                     "overflow-unknown",
-                    "rteval ignores what lies above rtla's bins: the maximum is at least what is shown",
+                    "rteval ignores what lies above rtla's bins: the maximum may be larger than shown",
                 )
             )
             for report in measured.iter("stoptrace_report"):

@@ -104,7 +104,7 @@ class MachineParameters(Parameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; default: all that this process may use",
+        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=0,

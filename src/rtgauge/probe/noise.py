@@ -53,7 +53,7 @@ a hypervisor.""",
     examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
     parameters=NoiseParameters,
     method=(
-        "On each CPU a task does nothing but read the clock, for a part of each round; a "
+        "On each CPU a task only reads the clock, for a part of each round; a "
         "difference between two readings that reaches the "
         "threshold is a gap. The kernel's counters say what each gap was: a switch to another "
         "task, an interrupt of this CPU, or neither: "

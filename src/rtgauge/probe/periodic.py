@@ -120,7 +120,8 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "half-period. Its handler, in hard-irq context also on "
         "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does "
         "(context thread). Each step is time-stamped in the kernel: "
-        "the handler's entry, the thread, the toggled line. Latency and jitter are those of the toggled line."
+        "the handler's entry, the thread, the toggled line. Latency and jitter are measured at the toggled "
+        "line."
     ),
     kernel_module="rtgauge_periodic",
     woken_by_others=False,

@@ -209,7 +209,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
         default=None,
         alias="wire-offset",
         description=(
-            "what `rtgauge instrument selftest --wire` found; shown beside the figures, never subtracted"
+            "what `rtgauge instrument selftest --wire` found; shown with the figures, never subtracted"
         ),
     )
     policy: Literal["fifo", "rr", "other"] = Field(

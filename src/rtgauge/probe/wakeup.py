@@ -51,7 +51,7 @@ class WakeupParameters(ExplainParameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; default: all that this process may use",
+        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
     )
     space: Space = SPACE
     rt: Runtime = RT

@@ -236,7 +236,7 @@ class MomentLine(Line):
         description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown"
     )
     pages: dict[str, list[str]] = Field(
-        description="CPU -> pages of its ring in Base64, without what is behind their events"
+        description="CPU -> pages of its ring in Base64, without the bytes after their events"
     )
     left_out: list[int] = Field(description="CPUs whose pages had no room in the line")
 

@@ -45,7 +45,7 @@ def sustained_sentence(curve: Curve) -> str:
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
-        return f"{curve.label}: no period is sustained: cycles were lost at all that were measured{where}"
+        return f"{curve.label}: no period is sustained: cycles were lost at every measured period{where}"
     least = "at least " if curve.no_end else ""
     spread = (
         f", {_spread(curve)}"

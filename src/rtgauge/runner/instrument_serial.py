@@ -143,7 +143,7 @@ class _Recorder:
     def _check(self, state: State) -> None:
         """Raises MeasureError where nobody is at the other end of the wires."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
-            heard = f"{state.edges} edges came, none of which fits" if state.edges else "no edge came"
+            heard = f"{state.edges} edges came, but none fits" if state.edges else "no edge came"
             raise MeasureError(
                 f"nothing answers the instrument: none of {state.stimuli} stimuli had an answer ({heard}); "
                 f"check the wires (GND, stimulus, answer), the levels and --path"

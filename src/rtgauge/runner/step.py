@@ -165,7 +165,7 @@ def _pick_up(key: StepKey, context: RunContext, folder: Path) -> StepInProgress 
     state, target = context.interrupted_step, context.target
     if state is None or state["key"] != key.model_dump_json():
         return None
-    context.progress.phase("resumes what is measured there")
+    context.progress.phase("resumes the measurement there")
     if state["files"] is not None:
         target.use_files_folder(folder, state["files"])
     program = target.attach(state["program"])

@@ -96,7 +96,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
             any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in _listed(files, folder)),
-            "Xenomai's libraries below --overlay, where they were configured to be",
+            "Xenomai's libraries below --overlay, in the folder they were configured for",
         ),
         Need(
             "cobalt",
@@ -119,7 +119,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             "cobalt",
             f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
             any("autotune" in _listed(files, folder) for folder in PROGRAMS),
-            "Xenomai's sbin below --overlay, where it was configured to be",
+            "Xenomai's sbin below --overlay, in the folder it was configured for",
             DRIVERS["autotune"],
         ),
         Need(

@@ -22,7 +22,7 @@ def answers_of(output: bytes) -> list[dict[str, Any]]:
     lines = [answer_of(line) for line in output.split(b"\n") if line]
     answers = [line for line in lines if line is not None]
     if len(answers) < len(lines):
-        raise ValueError("a line is no JSON object")
+        raise ValueError("a line is not a JSON object")
     return answers
 
 
@@ -34,7 +34,7 @@ def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
         raise ValueError("it has no time, or no files")
     for file in cast("dict[str, object]", files).values():
         if not isinstance(file, dict):
-            raise ValueError("a file is no object")
+            raise ValueError("a file is not an object")
         for name, value in cast("dict[str, object]", file).items():
             listed = isinstance(value, list) and all(
                 isinstance(entry, str) for entry in cast("list[object]", value)

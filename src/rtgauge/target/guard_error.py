@@ -81,5 +81,6 @@ def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
     return MeasureError(
         f"{where}the guard of this run has ended: it was killed, or it did not hear of rtgauge for "
         f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
-        f"run restores what is still set, or {restore} does"
+        f"run restores any setting that remains"
+        f", or {restore} does"
     )

@@ -170,7 +170,7 @@ class TireParameters(CokernelParameters):
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running is for the solver semaphore")
         if self.state and self.without != "none":
-            raise ValueError(f"without {self.without} is no simulation: it has no state to be kept")
+            raise ValueError(f"without {self.without} is not a simulation: it has no state to keep")
         self._check_threads()
         self._check_stability()
         return self

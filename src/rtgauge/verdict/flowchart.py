@@ -309,7 +309,7 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
     before = f"{way.get}, then: " if way.get else ""
     return OpenQuestion(
         what=way.name,
-        changes="the chart goes on from it, or ends there, by what is measured",
+        changes="the chart continues from it, or ends there, depending on the measurement",
         command=f"{before}{command}{about}",
     )
 

@@ -176,7 +176,7 @@ def questions(
         questions.append(
             OpenQuestion(
                 what="another boot and another day: all of it is one run",
-                changes="a low maximum in one run is no guarantee of the same in another",
+                changes="a low maximum in one run does not guarantee the same in another",
                 command=measure_command(requirement, longer=True),
             )
         )

@@ -162,5 +162,5 @@ def parse_requirement(text: str) -> Requirement:
             text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is named"
         )
     if period < 2:
-        raise _wrong(text, "half a period of 1ns is no bound: name one, like latency<=1ns")
+        raise _wrong(text, "half a period of 1ns is not a bound: name one, like latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

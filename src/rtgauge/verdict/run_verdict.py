@@ -45,7 +45,7 @@ def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
         VerdictWord.FAILS: "fails" if having == 1 else "fail",
         VerdictWord.HOLDS: "holds" if having == 1 else "hold",
         VerdictWord.MARGINAL: "is marginal" if having == 1 else "are marginal",
-        VerdictWord.CANNOT_TELL: "cannot be told",
+        VerdictWord.CANNOT_TELL: "cannot be decided",
     }[word]
     several = (
         f" ({sum(verdict.word == word for _, verdict in each)} of {len(each)} steps)"

@@ -60,13 +60,13 @@ def curve(*repeats: tuple[int | None, int | None]) -> Curve:
         (
             curve((None, 100), (84, 77)),
             (
-                "response, idle: no period is sustained: cycles were lost at all that were measured in "
+                "response, idle: no period is sustained: cycles were lost at every measured period in "
                 "1 of 2 repeats"
             ),
         ),
         (
             curve((None, 100)),
-            "response, idle: no period is sustained: cycles were lost at all that were measured",
+            "response, idle: no period is sustained: cycles were lost at every measured period",
         ),
     ],
 )

@@ -415,7 +415,7 @@ def folded_notes(result: Comparison) -> list[str]:
     settings = (
         f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
         if names
-        else "No setting differs except those in the sides' names."
+        else "Only the settings in the sides' names differ."
     )
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
     if len(chosen) == 1:
@@ -459,7 +459,7 @@ def effect_grid(result: Comparison) -> Table:
     notes = [
         (
             "Wasserstein: how far, on average, a value of one side is from its counterpart on the "
-            "other. Cramer's V: 0 is no association, 1 complete."
+            "other. Cramer's V: 0: not associated, 1: completely associated."
         )
     ]
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Idle beside loaded: median to largest of every condition on one line each."""
+"""Idle and loaded: median to largest of every condition on one line each."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def spread_figure(source: Source) -> Figure | None:
     if any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES):
         notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
     text = " ".join(str(spec["description"]) for spec in specs)
-    return Figure("spread", "Idle beside loaded", text, specs, titles if len(titles) > 1 else [], notes)
+    return Figure("spread", "Idle and loaded", text, specs, titles if len(titles) > 1 else [], notes)
 
 
 def _chart(

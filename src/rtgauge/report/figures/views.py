@@ -97,5 +97,5 @@ def _chart(metric: str, curves: dict[str, Curve]) -> dict[str, Any]:
     return layered(
         [lines],
         height=260,
-        description=f"Share of samples of which the {metric} is longer than x, log-log. {text}.",
+        description=f"Share of samples whose {metric} is longer than x, log-log. {text}.",
     )

@@ -80,7 +80,7 @@ def _conclusion(result: SetResult) -> str:
     unknown = [task for task in tasks if task.answer is Answer.CANNOT_TELL]
     if unknown:
         return (
-            f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be told; {unknown[0].name}: "
+            f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be decided; {unknown[0].name}: "
             f"{_why(unknown[0])}"
         )
     kept = (

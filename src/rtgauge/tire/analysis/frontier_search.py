@@ -118,7 +118,7 @@ class Frontier(Model):
     nodes: int | None = Field(
         description="the largest n that held in every run of it, the confirming ones too"
     )
-    runs: int = Field(description="runs of `nodes`, none of which missed")
+    runs: int = Field(description="runs of `nodes`, all without a miss")
     deadlines: int = Field(description="deadlines of those runs")
     share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")
     misses: int | None = Field(

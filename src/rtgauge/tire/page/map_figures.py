@@ -228,7 +228,7 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     titles = [map_title(plot) for plot in results.maps]
     specs = [_chart(plot, results, hard=False) for plot in results.maps]
     notes = [
-        "Share of the deadlines that were missed; in the cells their number, where there is room.",
+        "Share of the deadlines that were missed; cells show their number if there is room.",
         FRONTIER_NOTE,
     ]
     return Figure(

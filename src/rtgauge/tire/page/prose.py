@@ -27,8 +27,7 @@ MODEL = (
 SOLVERS = {
     SERIAL: "serial: one thread and no lock.",
     SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at "
-    "them; a binary semaphore a node guards what is "
-    "read and written.",
+    "them; a binary semaphore per node guards reads and writes.",
     HALO: (
         "halo: each thread has an arc and the arc opposite, so that spokes stay with it and only four "
         "borders are shared; one barrier a step."

@@ -147,7 +147,7 @@ def cost_grid(results: TireResults) -> Table | None:
             "brackets: 95 % interval from the scatter about that line."
         ),
         (
-            "T_rest: a node's cost besides springs and integration (memory access), less what the "
+            "T_rest: a node's cost without springs and integration (memory access), less what the "
             "processor overlaps."
         ),
         (
