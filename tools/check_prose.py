@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Finds phrases that read as translated: in pages, and in texts and docstrings of the Python sources.
 
-CONTRIBUTING.md, section English, has the rules. Run from the root of the tree; `--all` also checks docstrings.
+CONTRIBUTING.md, section English, has the rules. Run from the root of the tree.
+`--all` also checks docstrings.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PHRASES = {
     r"\b(?:is|are) said\b(?! to\b)": "say who says it",
     r"\ball that\b|\ball which\b": "everything that",
     r"\bof (?!(?:its|their|your) own[ .,;:])\w+'s(?=[.,;:)])": "no double genitive: 'Cobalt's queue'",
-    r"\bof a (?:step|run|record|task|series|window) the (?:first|last|largest|smallest)\b": "the first ... of",
+    r"\bof a (?:step|run|record|task|series) the (?:first|last|largest|smallest)\b": "the first ... of",
     r"\b(?:only|or|and|except|but|even|also) where (?:it|they|there|the|a|no|none|one)\b": "if",
     r"[,;:] where (?:it|they|there|none|nothing|no|one|nobody|neither|both) ": "if",
     r"(?:^|(?<=[.:] ))Where (?!things\b|is\b|are\b|to\b|do\b|does\b|it says\b)": "If",
@@ -45,8 +46,10 @@ PHRASES = {
 
 def prose_of_page(text: str) -> str:
     """The page without code, the rest on the same lines."""
-    text = re.sub(r"^( *)```.*?^\1```", lambda m: "\n" * m[0].count("\n"), text, flags=re.M | re.S)
-    text = re.sub(r"^(?: {4}|\t)(?! *[-*0-9]).*$", "", text, flags=re.M)
+    text = re.sub(
+        r"^( *)```.*?^\1```", lambda m: "\n" * m[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL
+    )
+    text = re.sub(r"^(?: {4}|\t)(?! *[-*0-9]).*$", "", text, flags=re.MULTILINE)
     return re.sub(r"`[^`\n]*`", "`X`", text)
 
 
@@ -59,15 +62,16 @@ def texts_of_source(source: str, *, docstrings: bool) -> Iterator[tuple[int, str
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            if docstrings or id(node) not in expressions:
-                yield node.lineno, node.value
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value):
+            continue
+        if docstrings or id(node) not in expressions:
+            yield node.lineno, node.value
 
 
 def faults(text: str) -> Iterator[tuple[int, str, str]]:
     """(line from 0, phrase, what to write) of each phrase in a text."""
     for pattern, instead in PHRASES.items():
-        for match in re.finditer(pattern, text, re.M):
+        for match in re.finditer(pattern, text, re.MULTILINE):
             line = text.count("\n", 0, match.start())
             yield (
                 line,

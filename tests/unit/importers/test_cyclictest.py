@@ -115,7 +115,7 @@ def test_ns_resolution_in_json(tmp_path):
 
 
 def test_ns_in_text_must_be_said(tmp_path):
-    with pytest.raises(InputError, match=r"in us would be 12\.2 ms.*--ns, or --us"):
+    with pytest.raises(InputError, match=r"in us would be 12\.2 ms.*--ns or --us"):
         imported(DATA / "ns.txt", tmp_path)
     assert total(imported(DATA / "ns.txt", tmp_path, unit_ns=1000)).max_ns == 5_025_357_000
     record = imported(DATA / "ns.txt", tmp_path, unit_ns=1)

@@ -237,7 +237,7 @@ def test_the_widths_of_a_line_tell_the_unit(tmp_path):
     assert (series.max_ns, marks(step).get("unit-assumed")) == (38_000, None)
     copied = "T: 0 (5123) P:80 I:1000 C: 200 Min: 12 Act: 15 Avg: 16 Max: 38\n"
     assert "unit-assumed" in marks(only(imported(tmp_path, copied))[0])
-    with pytest.raises(InputError, match="--ns, or --us"):
+    with pytest.raises(InputError, match="--ns or --us"):
         imported(tmp_path, "T: 0 (5123) P:80 I:1000 C: 200 Min: 1204 Act: 2015 Avg: 3016 Max: 663000\n")
 
 

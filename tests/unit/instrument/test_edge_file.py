@@ -410,7 +410,7 @@ def test_rows_without_numbers_are_left_out_and_counted(tmp_path):
         ("$timescale 1 ns $end\n$enddefinitions $end\n", "no signal"),
         ("$var wire 1 ! a $end $enddefinitions $end #10 1! #5 0!", "backwards"),
         ("$var wire 1 ! a $end $enddefinitions $end #10 1! hello", "not a change of a value"),
-        ("$var wire 1 ! a $end $enddefinitions $end #" + "9" * 400, "no time"),
+        ("$var wire 1 ! a $end $enddefinitions $end #" + "9" * 400, "not a time"),
     ],
 )
 def test_what_is_no_such_file_is_refused_with_the_cause(tmp_path, text, why):

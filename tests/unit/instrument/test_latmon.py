@@ -91,7 +91,7 @@ def test_bulks_without_end_after_the_stop():
     with here, there:
         session = LatmonSession(here, 1_000, 10)
         there.sendall(struct.pack(">6I", 0, 1_000, 1_000, 1_000, 0, 1) * 500)
-        with pytest.raises(MeasureError, match="it is none"):
+        with pytest.raises(MeasureError, match="it is not a latmon"):
             session.stop()
 
 
