@@ -18,7 +18,7 @@ QUOTES_PHRASES = {"CONTRIBUTING.md"}
 
 PHRASES = {
     r"\bthose (?:of|in|on|for|at|with|by) ": "name the things: 'the tasks of', not 'those of'",
-    r"\b(?:un)?told\b": "reported, known, distinguished, said",
+    r"(?<![-\w])told\b": "reported, known, distinguished, said",
     r"\bbesides?\b": "next to, with, compared with, except",
     r"\bin place of\b": "instead of",
     r"\bwhat is (?!new\b)(?![^.?\n]*\?)": "name it, or 'that which' becomes a noun",

@@ -177,7 +177,7 @@ def flash_firmware(
         typer.Option(
             "--drive",
             metavar="DIR",
-            help="Where the board's drive RPI-RP2 is mounted. [default: found automatically]",
+            help="Folder where the board's drive RPI-RP2 is mounted. [default: found automatically]",
         ),
     ] = None,
 ) -> None:
