@@ -84,9 +84,9 @@ def _left(step: Step) -> str:
         if line.startswith(GRAVITY)
     ]
     return (
-        f"the gravity of before could not be put back ({failed[0]})"
+        f"the previous gravity could not be restored ({failed[0]})"
         if failed
-        else "the gravity of before was put back"
+        else "the previous gravity was restored"
     )
 
 
@@ -129,7 +129,7 @@ def _latency_grid(record: Record, steps: Sequence[Step]) -> Table:
         for step in _tuned(steps)
         for series in step.series
     ]  # fmt: skip
-    notes = ["Below 0: woken before the release, as with a gravity that is too large."]
+    notes = ["Below 0: woken before the release, because the gravity is too large."]
     return Table(
         "Latency with it (us)",
         [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")],

@@ -61,7 +61,7 @@ def sustained_sentence(curve: Curve) -> str:
         if failing != NONE
         else ""
     )
-    doubt = "; the search is not over" if any(not result.complete for result in curve.found) else ""
+    doubt = "; the search is not finished" if any(not result.complete for result in curve.found) else ""
     return (
         f"{curve.label}: {least}{format_hz(curve.sustained_hz)} sustained (every "
         f"{format_time(curve.sustained_ns)}){among}{ends}{doubt}"
@@ -111,7 +111,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
         if any(result.by_master for result in curve.found):
             notes.append(
                 f"{curve.label}: below, the master was late and the slave lost nothing: its limit "
-                "may be higher; a master on another machine tells."
+                "may be higher; measure with a master on another machine."
             )
         if curve.no_end:
             notes.append(
@@ -120,7 +120,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
             )
         unfinished = [str(result.repeat) for result in curve.found if not result.complete]
         if unfinished:
-            notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not over.")
+            notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not finished.")
     return Table(
         "Highest sustained frequency",
         [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")],
