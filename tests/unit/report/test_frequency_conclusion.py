@@ -54,7 +54,7 @@ def curve(*repeats: tuple[int | None, int | None]) -> Curve:
             curve((200, 100)),
             (
                 "response, idle: 5.00 kHz sustained (every 200 us); lost cycles at 100 us; the search "
-                "is not over"
+                "is not finished"
             ),
         ),
         (
