@@ -27,6 +27,9 @@ PYTHONPATH=src lint-imports --no-cache >/dev/null || PYTHONPATH=src lint-imports
 echo "probes"
 python tools/check_probes.py
 
+echo "prose"
+python tools/check_prose.py
+
 echo "files of records"
 python tools/check_record_access.py
 

@@ -50,7 +50,7 @@ class ChiSquare:
     `bins`: how many cells it was computed from; `empty`: empty bins of the baseline that were merged into a
     neighbour.
 
-    `p_value` is None where the statistic has no chi-square distribution (percent).
+    `p_value` is None if the statistic has no chi-square distribution (percent).
     """
 
     convention: Convention
@@ -182,7 +182,7 @@ def textbook_test(
     """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of
     freedom: cells - 1.
 
-    It takes samples as independent, which latencies are not. Raises CannotTestError where a side is empty or
+    It takes samples as independent, which latencies are not. Raises CannotTestError if a side is empty or
     one cell remains.
     chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
     """

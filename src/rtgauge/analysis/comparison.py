@@ -162,7 +162,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
-    """Why there can be no interval; None where there can be one. `alone`: there is one run a side."""
+    """Why there can be no interval; None if there can be one. `alone`: there is one run a side."""
     name, share = _field(quantile), QUANTILES[quantile]
     if any(name in run.figures.lower_bounds for run in side.runs):
         return "it overflows its histogram"
@@ -178,7 +178,7 @@ def _runs_ns(side: Side, quantile: str) -> list[int]:
 
 
 def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """The mean of the quantile over the runs of a side; where one of these is a lower bound, the quantile of
+    """The mean of the quantile over the runs of a side; if one of these is a lower bound, the quantile of
     all samples together.
     """
     name = _field(quantile)

@@ -67,7 +67,7 @@ def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
 
 
 def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
-    """Those of the sides of which no interval over repeated runs says anything."""
+    """The sides without a conclusive interval over repeated runs."""
     told = {row.side for row in rows if row.repeated and row.p_different is not None}
     return [side for side in sides if side not in told]
 
@@ -104,7 +104,7 @@ def _interval(row: QuantileDifference) -> str:
 
 
 def _of_runs(row: QuantileDifference) -> str:
-    """What a sentence about single runs begins with; empty where both sides have several."""
+    """What a sentence about single runs begins with; empty if both sides have several."""
     runs, of_baseline = len(row.side_runs_ns), len(row.baseline_runs_ns)
     if row.repeated:
         return ""

@@ -35,7 +35,7 @@ class SideFigures(Model):
 
 
 class Test(Model):
-    """One chi-square test; where it does not exist, `cannot` says why and the rest is None."""
+    """One chi-square test; if it does not exist, `cannot` says why and the rest is None."""
 
     convention: chi_square.Convention
     scale: chi_square.Scale
@@ -87,7 +87,7 @@ class QuantileDifference(Model):
 
     The p-values are corrected for all comparisons of this document (Holm); the interval is not.
 
-    Where both sides have several runs these are the units, and a figure is the mean over the runs. Else
+    If both sides have several runs these are the units, and a figure is the mean over the runs. Else
     nothing follows for other runs.
     """
 

@@ -73,7 +73,7 @@ EVERYTHING = Scope()
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     """A scope for each probe, quantity and role that is compared with a period, in the papers' order; empty
-    where the records have none.
+    if the records have none.
     """
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
@@ -107,7 +107,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     """What is compared with what: one scope for everything where all steps have one quantity, else one a
     task, an operation, a probe and quantity.
 
-    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or where there
+    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or if there
     are no tasks.
     """
     steps = [step for record in records for step in record.steps]

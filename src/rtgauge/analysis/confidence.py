@@ -37,7 +37,7 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
     binomial,
     Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at 95 % (the
     rule of three).
-    1 where nothing was counted. Raises ValueError for counts that cannot be.
+    1 if nothing was counted. Raises ValueError for counts that cannot be.
     """
     _check(violations, count, confidence)
     if violations == count:

@@ -28,7 +28,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ComparedDeployments:
-    """The deployments of a record beside each other (`comparison` is None with only one), and the choice."""
+    """The deployments of a record together (`comparison` is None with only one), and the choice."""
 
     sides: list[Side]
     pairs: list[tuple[Side, Side]]
@@ -48,8 +48,8 @@ def _least(tested: list[Pair]) -> Pair | None:
 def choose(comparison: Comparison) -> Choice:
     """Of the deployments that are not rejected against Single, the one with the least statistic (sec. IV).
 
-    Where all are rejected it is the one with the least statistic all the same, and the reason says so. Raises
-    MeasureError where none could be tested.
+    If all are rejected it is the one with the least statistic all the same, and the reason says so. Raises
+    MeasureError if none could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
     paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)
@@ -73,7 +73,7 @@ def choose(comparison: Comparison) -> Choice:
 def choose_deployment(record: Record) -> ComparedDeployments:
     """Compare the deployments of a record, idle, and choose one.
 
-    Raises MeasureError where none can be chosen.
+    Raises MeasureError if none can be chosen.
     """
     idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
     if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:

@@ -24,7 +24,7 @@ def wasserstein(
     """The mean distance by which the samples of one side must be moved to become the other: the area between
     the two distribution functions.
 
-    In the unit of the values; every value counts with its weight. Raises ValueError where a side is empty.
+    In the unit of the values; every value counts with its weight. Raises ValueError if a side is empty.
     wasserstein_distance of scipy.stats
     gives the same, and takes 0.5 s longer to import, near half of what a comparison of six records takes.
     """
@@ -78,7 +78,7 @@ def wasserstein_interval(
 def cramers_v(statistic: float, count: int, rows: int, columns: int) -> float | None:
     """Cramer's V of a table of counts, from its chi-square statistic: 0 (no association) to 1 (complete).
 
-    None where the table has one row or column.
+    None if the table has one row or column.
 
     Cramer, Mathematical Methods of Statistics (1946), sec. 21.9: sqrt(chi2 / (n min(rows - 1, columns - 1))).
     Raises ValueError for no counts.

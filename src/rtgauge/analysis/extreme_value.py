@@ -187,14 +187,14 @@ def level_interval(
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """The loss of log-likelihood at this level, less the loss that the confidence allows; infinite where
+        """The loss of log-likelihood at this level, less the loss that the confidence allows; infinite if
         nothing fits.
         """
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Start from the fit to the previous level; where that is impossible, from the best of some shapes.
+        # Start from the fit to the previous level; if that is impossible, from the best of some shapes.
         start = np.array(previous)
         if not math.isfinite(negative(start)[0]):
             start = min(
@@ -239,7 +239,7 @@ def level_interval(
 
 @dataclass(frozen=True)
 class Assumption:
-    """A test of what the estimate rests on. `holds` is false where it is rejected."""
+    """A test of what the estimate rests on. `holds` is false if it is rejected."""
 
     name: str
     statistic: float
@@ -265,7 +265,7 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
     parametric bootstrap gives the p-value.
 
     scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood: 63 ms each, a minute
-    in place of 0.02 s.
+    instead of 0.02 s.
     """
     ordered = np.sort(np.asarray(maxima, dtype=np.float64))
     statistic = float(_anderson_darling(ordered))
@@ -358,7 +358,7 @@ class Tail:
 
     `not_estimated`: numbers of activations too far beyond the sample, or below a block.
 
-    `peaks` and `peak_levels`: the second opinion, None and empty where the sample gives none; `disagree`: the
+    `peaks` and `peak_levels`: the second opinion, None and empty if the sample gives none; `disagree`: the
     numbers of activations where either
     estimate is outside of the interval of the other.
     """
@@ -390,7 +390,7 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level]) -> str | None:
     """What the sample itself says against the levels: windows exceeded one more often than it allows.
 
-    None where it does not contradict them.
+    None if it does not contradict them.
 
     `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in
     the levels. So many windows above a level
@@ -453,10 +453,10 @@ def estimate(
     """The levels exceeded once in `activations`, from the largest latency (ns) and the count of each stretch
     of time.
 
-    A burst of late activations counts once: a level tells how often lateness begins. Where an assumption does
+    A burst of late activations counts once: a level tells how often lateness begins. If an assumption does
     not hold, the sample is too small, or
     contradicts what would be extrapolated from it, there is no estimate and `cannot` says why. `runs`: the
-    run of each stretch; where there are several they
+    run of each stretch; if there are several they
     must be alike, as a level of all together says nothing of any other run. `histogram`: values (ns, rising)
     and counts of all
     activations, for the second opinion.

@@ -236,7 +236,7 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
 
 
 def line_of(side: Side, options: Options) -> Line | None:
-    """The line of one side; None where it has no samples."""
+    """The line of one side; None if it has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
     if not values.count:
         return None
@@ -264,7 +264,7 @@ def line_of(side: Side, options: Options) -> Line | None:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """One quantity with its sides, those of every role, and its table."""
+    """One quantity with the sides of every role, and its table."""
 
     title: str
     probe: str
@@ -274,7 +274,7 @@ class Gathered:
 
 
 def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
-    """The sides of one quantity, role by role; their labels name the role where there is more than one."""
+    """The sides of one quantity, role by role; their labels name the role if there is more than one."""
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
@@ -290,7 +290,7 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every quantity that is compared with a period, without the steps of searches; empty where there is
+    """Every quantity that is compared with a period, without the steps of searches; empty if there is
     none.
 
     Raises RecordError for a damaged record.

@@ -90,7 +90,7 @@ class NoiseAnswer(Model):
     worst_mark: Severity | None
 
     def share(self, taken_ns: int) -> float | None:
-        """`taken_ns` as a share of the observed time; None where nothing was observed."""
+        """`taken_ns` as a share of the observed time; None if nothing was observed."""
         return taken_ns / self.observed_ns if self.observed_ns else None
 
 
@@ -264,7 +264,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; empty where they have none of these probes.
+    """The microbenchmarks of these records; empty if they have none of these probes.
 
     Raises RecordError for a damaged step.
     """

@@ -61,9 +61,7 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
         return at, value
     for _ in range(MOST_STEPS):
         values, vectors = np.linalg.eigh(_curvature(function, at, gradient))
-        bent = np.maximum(
-            np.abs(values), 1e-8
-        )  # down along every axis, also where the function is not convex
+        bent = np.maximum(np.abs(values), 1e-8)  # down along every axis, also if the function is not convex
         along = vectors.T @ gradient
         if (
             float((along**2 / bent).sum()) / 2 < tolerance / 10

@@ -115,8 +115,8 @@ class Ranked:
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
-    """The samples of merged windows with the missed activations filled in; what is missed and has no latency
-    (a lost answer) has no end.
+    """The samples of merged windows with the missed activations filled in; a missed one without a latency (a
+    lost answer) has no end.
 
     `resolution_ns`: a figure v of the record means v ... v + resolution - 1; it is read as v, as everywhere.
     `absolute`: without their signs.

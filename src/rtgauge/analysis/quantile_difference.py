@@ -5,7 +5,7 @@ The run is the unit: runs of one and the same system differ by more than the sam
 two runs or more of a side, the
 interval is Welch's on the quantiles of the runs (The generalization of 'Student's' problem when several
 different population variances are
-involved, 1947). Where one side has a single run, that run is taken to vary as the runs of the other side do.
+involved, 1947). If one side has a single run, that run is taken to vary as the runs of the other side do.
 With one run a side, the interval holds
 between these two runs only: each quantile has bounds of its own, and those of the difference follow from them
 by the squares of their distances

@@ -7,7 +7,7 @@ transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR inference: r
 2018). Dependence over several windows is
 in these. The quantiles at the bounds of the share are the bounds of the quantile (Woodruff, Confidence
 intervals for medians and other position
-measures, 1952). Where the run has too little independent information beyond a quantile, the bound is endless.
+measures, 1952). If the run has too little independent information beyond a quantile, the bound is endless.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class WindowCounts:
 
 
 def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
-    """Why there can be no interval for this quantile of this run; None where there can be one."""
+    """Why there can be no interval for this quantile of this run; None if there can be one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
         return f"only {plural(number, 'window')} of time, at least {LEAST_WINDOWS} are needed"

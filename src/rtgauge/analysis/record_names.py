@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What records are called beside each other, and the systems that they were measured on."""
+"""The names of several records together, and the systems that they were measured on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _made(record: Record) -> tuple[str, str] | None:
-    """Day and time at which the record was begun; None where it does not say."""
+    """Day and time at which the record was begun; None if it does not say."""
     try:
         moment = datetime.fromisoformat(record.run.created)
     except ValueError:
@@ -69,7 +69,7 @@ def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
     """For each record what the system of each of its steps (by its id) is called: what the user called the
     record, else `system_name`.
 
-    Where the name of a system is that of several records, each has the record's name too.
+    If the name of a system is that of several records, each has the record's name too.
     """
     short = record_names(records)
     named = any(record.label for record in records)

@@ -35,7 +35,7 @@ def _words(record: Record) -> list[str]:
 
 
 def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
-    """What to run so that every side has several runs; None where each has, or where no command is known.
+    """What to run so that every side has several runs; None if each has, or if no command is known.
 
     The repeats of one record are measured by turns. Several records are made again by turns, and get one
     label a side.

@@ -284,7 +284,7 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame:
     """The windows of the steps, one after another.
 
-    The run is what is repeated as a whole: the record where there are several, else the step.
+    The run is what is repeated as a whole: the record if there are several, else the step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     frames: list[pl.DataFrame] = []
@@ -382,7 +382,7 @@ def sides_of(
 
     `force`: also emulated machines beside others. `alike` False: also steps that were measured at different
     intervals, for tables that compare
-    nothing. Raises InputError where two cannot be compared, RecordError for a damaged record.
+    nothing. Raises InputError if two cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
@@ -426,7 +426,7 @@ def sides_of(
 
 
 def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
-    """Raises InputError where one machine is emulated and another is not."""
+    """Raises InputError if one machine is emulated and another is not."""
     emulated = [label for label, traits in sides.items() if traits["processor"] == EMULATED]
     others = [label for label in sides if label not in emulated]
     if emulated and others:
@@ -471,10 +471,10 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     """(side, its baseline) for every side that is not a baseline itself.
 
     `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel).
-    Without one: the deployment Single where there
+    Without one: the deployment Single if there
     is one, else the first record, in one record the first machine, of one machine user space, else the first
-    side. Where it names several sides, each
-    other side is compared with the one under the same load, deployment and so on. Raises InputError where
+    side. If it names several sides, each
+    other side is compared with the one under the same load, deployment and so on. Raises InputError if
     that is none or more than one.
     """
     if not sides:

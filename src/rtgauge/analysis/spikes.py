@@ -65,7 +65,7 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events"; None where there is nothing to join: one CPU, or no two at one
+    """ "19 outliers on 16 CPUs are 2 events"; None if there is nothing to join: one CPU, or no two at one
     time.
 
     `who`: what has the numbers.

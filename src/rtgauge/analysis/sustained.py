@@ -117,7 +117,7 @@ class Curve(Model):
 
 
 def period_of(step: Step) -> int | None:
-    """From one activation to the next (ns); None where that is drawn at random, or is of another probe."""
+    """From one activation to the next (ns); None if that is drawn at random, or is of another probe."""
     pace = probe_of(step).pace
     if pace is None:
         return None
@@ -128,14 +128,14 @@ def period_of(step: Step) -> int | None:
 def not_made(step: Step) -> int:
     """The stimuli that a late master did not make; 0 for other probes.
 
-    Records from before it was told apart have them in what was missed.
+    Older records count them as missed.
     """
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 
 
 def point_of(record: Record, step: Step) -> Point | None:
-    """The point of one step; None where it has no period, no samples, or is invalid."""
+    """The point of one step; None if it has no period, no samples, or is invalid."""
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
@@ -228,7 +228,7 @@ def without_searches(record: Record) -> Record:
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of these steps, which differ only in period and repeat; None where none of them has a
+    """The curve of these steps, which differ only in period and repeat; None if none of them has a
     point.
     """
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]

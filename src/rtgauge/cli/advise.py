@@ -42,10 +42,9 @@ def advise(
 ) -> None:
     """Recommend how to implement a real-time task.
 
-    In user space, with PREEMPT_RT, as a kernel module, with Xenomai or in hardware. Follows the flowchart of
-    Brown & Martin (2010) with measured
-    values: each decision with its evidence, missing measurements that could change the answer, what the
-    choice costs, what has changed since 2010,
+    In user space, with PREEMPT_RT, as a kernel module, with Xenomai or in hardware. The answer follows the
+    flowchart of Brown & Martin (2010) with your measured values. It shows the evidence for each decision,
+    missing measurements that could change the answer, the costs of the choice, what has changed since 2010,
     and the next measurement as a command. Not for safety-critical systems.
 
     \b

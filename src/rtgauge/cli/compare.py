@@ -173,12 +173,10 @@ def compare(
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    The first line says what is shown. The run is the unit: a repeat of a step, or each record of one label.
-    Single runs show what they measured, and
-    nothing of others. Then quantile differences with confidence intervals, statistics and tails; with
-    --details the papers'
-    selection and the settings that differ. What has no common scale is compared separately: each probe, each
-    operation of microbenchmarks, each task.
+    The first line is the conclusion. The run is the unit: a repeat of a step, or a record of one label.
+    Single runs say nothing about other runs. The differences of quantiles with confidence intervals,
+    statistics and tails follow; --details adds the papers' selection and the settings that differ. Probes,
+    operations of microbenchmarks and tasks, which have no common scale, are compared separately.
 
     \b
     Examples:
@@ -311,7 +309,7 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 
 
 def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
-    """The exit status: that of the worst verdict, 0 where nothing was required.
+    """The exit status: that of the worst verdict, 0 if nothing was required.
 
     `comparisons`: none of them may show a side that is worse.
     """

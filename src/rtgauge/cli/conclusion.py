@@ -45,7 +45,7 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
     """The record with the verdicts on another requirement, or as it is without one.
 
-    Raises InputError for what is no requirement.
+    Raises InputError for an invalid requirement.
 
     `allow_left_out`: by `require`, or the record's own requirement, although something was left out.
     """
@@ -66,7 +66,7 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
 
 
 def check_requirement(require: str | None) -> None:
-    """Raises InputError for what is no requirement, before anything is done."""
+    """Raises InputError for an invalid requirement, before anything is done."""
     if require is not None:
         from rtgauge.verdict.requirement import parse_requirement
 
@@ -74,7 +74,7 @@ def check_requirement(require: str | None) -> None:
 
 
 def with_requirement(run: Run, require: str | None) -> Run:
-    """The run with a requirement for `finish` to judge, where there is one."""
+    """The run with a requirement for `finish` to judge, if there is one."""
     if require is None:
         return run
     from rtgauge.verdict.requirement import parse_requirement

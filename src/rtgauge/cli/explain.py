@@ -19,7 +19,7 @@ def explain(
 ) -> None:
     """Say what each of the largest latencies was spent on: one sentence and its sum, the largest first.
 
-    The record has to be measured with --explain. rtgauge show has the culprits and the worst latency alone.
+    The record must be measured with --explain. rtgauge show has only the culprits and the worst latency.
 
     \b
     Examples:

@@ -45,13 +45,11 @@ def export(
 ) -> None:
     """Export the statistics of a record for other tools.
 
-    csv, parquet: one row per step and CPU, with what was measured, how, and all statistics. json: the whole
-    document. hdr: an HdrHistogram log. junit,
-    tap: a test case a step. openmetrics: for node_exporter's textfile collector. markdown, latex: tables.
-    kcidb, lava: results for a test lab.
-    cyclictest: the histogram that its scripts read. trace.dat, perfetto: the kernel's events around the
-    largest latencies of one explained step, for
-    trace-cmd and KernelShark, or ui.perfetto.dev.
+    csv, parquet: one row per step and CPU, with its conditions and all statistics. json: the whole document.
+    hdr: an HdrHistogram log. junit, tap: a test case per step. openmetrics: for node_exporter's textfile
+    collector. markdown, latex: tables. kcidb, lava: results for a test lab. cyclictest: the histogram that
+    existing scripts read. trace.dat, perfetto: the kernel's events around the largest latencies of one
+    explained step, for trace-cmd and KernelShark, or ui.perfetto.dev.
 
     \b
     Examples:

@@ -35,9 +35,9 @@ def frequency(
 ) -> None:
     """Compute the highest frequency at which a task can run.
 
-    The frequency at which the measured latency stays within a fraction of the period, for 95 % and for 100 %
-    of the samples: the tables and
-    figures of Brown & Martin (2010), for wakeup, response and periodic steps of any records.
+    At that frequency the measured latency stays within a fraction of the period, for 95 % and for 100 % of
+    the samples. These are the tables and figures of Brown & Martin (2010), for wakeup, response and periodic
+    steps of any records.
 
     \b
     Examples:

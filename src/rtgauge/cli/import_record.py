@@ -75,8 +75,8 @@ def files(
     """Import results of other tools; their format is recognised.
 
     cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's
-    latency, EVL's latmus, stress-ng --cyclic, LAVA.
-    What a tool leaves out or mixes up becomes a mark of the record.
+    latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark of the record names what a tool leaves out or
+    mixes up.
 
     \b
     Examples:
@@ -207,7 +207,7 @@ def edges(
 ) -> None:
     """Import edges that an oscilloscope recorded.
 
-    CSV as Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView write it, and VCD; of any size.
+    CSV from Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView, and VCD, of any size.
 
     \b
     Examples:

@@ -94,10 +94,10 @@ def selftest(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Let the instrument measure itself: its resolution, and its offset or that of the wires.
+    """Let the instrument measure itself: its resolution, and its own offset or the wires' offset.
 
-    Takes a second. With --wire put a wire, or the wires of your set-up, between GP2 and GP3; what it finds is
-    for --wire-offset.
+    Takes a second. With --wire, put a wire, or the wires of your set-up, between GP2 and GP3, and give the
+    result to --wire-offset.
 
     \b
     Examples:
@@ -183,8 +183,8 @@ def flash_firmware(
 ) -> None:
     """Load firmware onto a board.
 
-    A board is ready for it when it was plugged in with BOOTSEL held; one that has rtgauge's firmware is
-    restarted with --instrument.
+    Hold BOOTSEL while you plug the board in. A board that already has rtgauge's firmware is restarted with
+    --instrument.
 
     \b
     Examples:

@@ -143,9 +143,8 @@ def boot(
 ) -> None:
     """Boot a guest and wait until ssh answers.
 
-    Builds the image first if necessary. With --icount the guest's time goes on with its instructions, not
-    with the host's clock,
-    so that a busy host does not show in its latencies.
+    Builds the image first if necessary. With --icount the guest's clock counts its instructions instead of
+    following the host's clock, so a busy host does not show in its latencies.
 
     \b
     Examples:
@@ -190,7 +189,7 @@ def _options(
 def shell(context: typer.Context, name: Name) -> None:
     """Log in to a running guest, or run a command there.
 
-    One argument is a line for the guest's shell, several are a program and its arguments.
+    One argument is a line for the guest's shell; several are a program and its arguments.
 
     \b
     Examples:
@@ -277,9 +276,9 @@ def add(
 ) -> None:
     """Add a guest with your own kernel.
 
-    The kernel needs, built in or as modules: virtio PCI, block and network drivers, ext4, devtmpfs, an
-    initial RAM disk and a serial console.
-    With --serial: devtmpfs, an initial RAM disk, pseudo terminals and two 8250 serial lines, all built in.
+    The kernel needs virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial
+    console, built in or as modules.
+    With --serial it needs, built in: devtmpfs, an initial RAM disk, pseudo terminals and two 8250 lines.
 
     \b
     Examples:
@@ -310,10 +309,9 @@ def add(
 
 @app.command()
 def doctor(name: Name, json: Json = False) -> None:
-    """Say whether a guest has what measuring on a co-kernel needs, and what is missing.
+    """Show what a guest has and lacks for measuring on a co-kernel.
 
-    The guest is booted if it does not run. Exit status 0: all is there for one of the co-kernels, 1
-    otherwise.
+    Boots the guest if it does not run. Exit status 0: it can measure on a co-kernel; otherwise 1.
 
     \b
     Examples:

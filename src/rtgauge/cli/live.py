@@ -129,7 +129,7 @@ def listening(display: Display, live_at: str | None) -> Generator[Progress]:
     """What the runner tells its progress to: the display, and with an address (empty: the default one) the
     live page too, while this is entered.
 
-    Raises InputError where the address is wrong or taken.
+    Raises InputError if the address is wrong or taken.
     """
     if live_at is None:
         yield display

@@ -22,7 +22,7 @@ from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 from rtgauge.escape import one_line
 
-# At its end the interpreter would look through all that was imported for cycles: 0.15 s of a command's 1.8.
+# At its end the interpreter would look through all imports for cycles: 0.15 s of a command's 1.8.
 atexit.register(gc.freeze)
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -135,7 +135,7 @@ def _usage(error: Any) -> str:
 
 
 def _instead(command: str, message: str) -> str:
-    """Where the unknown command or option of the message is to be found; empty where nowhere."""
+    """Where the unknown command or option of the message is to be found; empty if nowhere."""
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
@@ -161,7 +161,7 @@ def main() -> None:
     """Entry point: every error is one line that begins with `rtgauge: `, and an exit status."""
     make_patient()
     try:
-        # As a library typer returns the status in place of ending the process, and lets errors through.
+        # As a library typer returns the status instead of ending the process, and lets errors through.
         status: int | None = app(
             with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
         )

@@ -88,7 +88,7 @@ def wait_s(text: str) -> float:
 def duration_option(option: str, text: str) -> int:
     """A duration such as `2us` in ns.
 
-    Raises InputError, which names the option, if it is no duration or negative.
+    Raises InputError, which names the option, if it is not a duration or is negative.
     """
     try:
         value_ns = parse_duration_ns(text)

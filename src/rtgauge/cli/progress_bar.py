@@ -81,7 +81,7 @@ class LiveDisplay(Display):
         self.done_s += self.expected_s[self.number]
 
     def phase(self, text: str) -> None:
-        """Show the phase beside the bar until the first latency."""
+        """Show the phase next to the bar until the first latency."""
         self.phase_text = text
         self._update()
 

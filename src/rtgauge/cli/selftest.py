@@ -75,18 +75,16 @@ def selftest(
         bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
     ] = False,
 ) -> None:
-    """Stall a CPU in known ways, measure beside it, and compare the explanations with what was done.
+    """Stall a CPU in known ways, measure, and compare the explanations with the stalls.
 
     hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU
     has one too. catch-up: a late loop's own work.
     softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler
-    gives lower tasks their share. fault: a program's
-    loop touches memory that it has not got yet. idle: a deep idle state is left, where there is one.
-    irqs-off, preempt-off: a kernel module does what its name says, where it is loaded (kmod/test/stall). What
-    is not possible is said and left out.
+    gives lower tasks their share. fault: a program touches new memory in its loop. idle: a CPU leaves a deep
+    idle state. irqs-off, preempt-off: a kernel module keeps interrupts or preemption off (kmod/test/stall).
     stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
-    Nothing of the machine's settings is changed; for about three quarters of a minute one of its CPUs is
-    busy.
+    The table lists the kinds that this machine cannot do. No setting of the machine changes, but one of its
+    CPUs is busy for about 45 seconds.
 
     \b
     Examples:

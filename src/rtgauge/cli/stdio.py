@@ -58,7 +58,7 @@ def _patient(stream: TextIO) -> TextIO:
 
 
 def make_patient() -> None:
-    """Replace sys.stdout and sys.stderr; all that is printed is escaped from then on.
+    """Replace sys.stdout and sys.stderr; everything that is printed is escaped from then on.
 
     Descriptors 0 to 2 that are closed become /dev/null, so that no file opened later gets their number.
     """

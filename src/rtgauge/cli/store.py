@@ -103,7 +103,7 @@ def add(
         list[str] | None,
         typer.Option(
             metavar="NAME[@TARGET]",
-            help="What to call the machine, instead of its serial number; with several targets, of which.",
+            help="Name of the machine, instead of its serial number; with several targets, add @TARGET.",
         ),
     ] = None,
     json: Json = False,

@@ -43,7 +43,7 @@ COMPARISON_PAGE = "compare.html"
 
 
 class StudyDocument(BaseModel):
-    """The one document that `--json` prints: the record; the comparison and the choice are None where the
+    """The one document that `--json` prints: the record; the comparison and the choice are None if the
     study was stopped before.
     """
 

@@ -141,11 +141,11 @@ def watch(
     details: Details = False,
     json: Json = False,
 ) -> None:
-    """Watch the threads of a program of your own.
+    """Watch the threads of your own program.
 
-    How late each thread runs after it is woken, how long until it sleeps again, its period, who wakes it and
-    who preempts it; and what delayed it most.
-    Nothing is linked into the program. It needs root and a kernel with tracefs.
+    Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes
+    and preempts it, and what delayed it most. Nothing is linked into the program. It needs root and a kernel
+    with tracefs.
 
     \b
     Examples:

@@ -31,7 +31,7 @@ LIMIT_US = 10_000
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
     """The steps that measured what cyclictest measures, with the series of their threads.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     steps = [
         (step, step.main_series)
@@ -61,7 +61,7 @@ def _counts(windows: pl.DataFrame, series: int | None) -> npt.NDArray[np.int64]:
 def cyclictest(record: Record) -> bytes:
     """The histogram of the record's one step with latencies.
 
-    Raises InputError where it has none or several.
+    Raises InputError if it has none or several.
     """
     steps = _wakeups(record)
     if len(steps) > 1:

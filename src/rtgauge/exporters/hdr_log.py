@@ -31,7 +31,7 @@ def _tag(step_id: str, series: int | None, *, early: bool) -> str:
 
 
 def _line(tag: str, start_s: float, length_s: float, values: Iterable[tuple[int, int]]) -> str | None:
-    """A line of the log; None where there is no value."""
+    """A line of the log; None if there is no value."""
     from hdrh.histogram import HdrHistogram
 
     known = [(value, count) for value, count in values if count]

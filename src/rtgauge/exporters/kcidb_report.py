@@ -2,7 +2,7 @@
 """A report for KCIDB (kernel CI's database): a test for each figure of each step, with its number in seconds,
 and one for each verdict and what was left out.
 
-The origin is `rtgauge`, the build the kernel's release: who submits it puts their own in place of them."""
+The origin is `rtgauge`, the build the kernel's release: who submits it puts their own there."""
 
 from __future__ import annotations
 

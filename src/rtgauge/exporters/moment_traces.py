@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def trace_dat(record: Record) -> bytes:
     """trace.dat of trace-cmd.
 
-    Raises InputError where not exactly one step has a trace, RecordError for a damaged record.
+    Raises InputError if not exactly one step has a trace, RecordError for a damaged record.
     """
     file = _one(record)
     return trace_dat_file.trace_dat(
@@ -30,7 +30,7 @@ def trace_dat(record: Record) -> bytes:
 def perfetto(record: Record) -> bytes:
     """The trace event format of Perfetto.
 
-    Raises InputError where not exactly one step has a trace, RecordError for a damaged record.
+    Raises InputError if not exactly one step has a trace, RecordError for a damaged record.
     """
     file = _one(record)
     formats = TraceFormats.read(file.formats)

@@ -35,12 +35,12 @@ def series_name(series: SeriesSummary) -> str:
 
 
 def shown_series(step: Step) -> list[SeriesSummary]:
-    """Each series, and the total where there is more than one."""
+    """Each series, and the total if there is more than one."""
     return [*step.series, *([step.total] if step.total is not None and len(step.series) > 1 else [])]
 
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
-    """Missed activations of a series; None where its tool did not count them."""
+    """Missed activations of a series; None if its tool did not count them."""
     return (
         None
         if series.missed == 0 and any(mark.name == "missed-unknown" for mark in step.marks)
@@ -55,12 +55,12 @@ def missed_text(step: Step, series: SeriesSummary) -> str:
 
 
 def verdict_of(record: Record, step: Step) -> Verdict | None:
-    """The verdict on a step; None where there is none."""
+    """The verdict on a step; None if there is none."""
     return next((verdict for verdict in record.run.verdicts if verdict.step == step.id), None)
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None where it
+    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None if it
     passes, or was not judged.
     """
     verdict = verdict_of(record, step)
@@ -71,7 +71,7 @@ def failure_of(record: Record, step: Step) -> str | None:
 
 
 def not_judged(record: Record, step: Step) -> str | None:
-    """Why nothing is said of a step although there is a requirement: it is about something else; None where
+    """Why nothing is said of a step although there is a requirement: it is about something else; None if
     the step was judged, or nothing was required.
     """
     if (
@@ -87,7 +87,7 @@ def not_judged(record: Record, step: Step) -> str | None:
 class RunCheck:
     """What a whole run has to pass beside its steps.
 
-    `failure`: why it does not; `skipped`: why it was not done, where nothing was required.
+    `failure`: why it does not; `skipped`: why it was not done, if nothing was required.
     """
 
     name: str
@@ -99,8 +99,8 @@ def run_checks(record: Record) -> list[RunCheck]:
     """The requirement on the whole run, what was left out, and whether the run came to its end: with the
     steps they all pass where the run exits with 0.
 
-    What was left out fails where there is a requirement that does not allow it: else it is skipped. None
-    where only some of the run's steps are exported.
+    What was left out fails if there is a requirement that does not allow it: else it is skipped. None
+    if only some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):
@@ -125,5 +125,5 @@ def run_checks(record: Record) -> list[RunCheck]:
 
 
 def microseconds(ns: float | None) -> str:
-    """A time in us, to the ns; empty where it is unknown."""
+    """A time in us, to the ns; empty if it is unknown."""
     return "" if ns is None else f"{ns / 1000:.3f}"

@@ -124,7 +124,7 @@ class _Samples:
 
 
 def _unit_of(field: str) -> int | None:
-    """The unit (ns) in which %5ld or %8ld wrote this field; None where it may be either."""
+    """The unit (ns) in which %5ld or %8ld wrote this field; None if it may be either."""
     padded = field.startswith(" ")
     if len(field) == 5 or (len(field) in {6, 7} and not padded):
         return 1000

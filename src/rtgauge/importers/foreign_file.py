@@ -55,7 +55,7 @@ def head(path: Path) -> bytes:
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number, line) of a text, from 1, without line ends; what clears or moves on a screen ends a line.
 
-    Raises InputError where it is no text.
+    Raises InputError if it is not a text.
     """
     number = 0
     with open_file(path) as file:
@@ -113,7 +113,7 @@ def json_document(path: Path) -> dict[str, Any]:
 
 
 def utc(text: str | None) -> str | None:
-    """An RFC 5322 date as UTC, ISO 8601; None where it is none."""
+    """An RFC 5322 date as UTC, ISO 8601; None if it is none."""
     try:
         return None if text is None else f"{parsedate_to_datetime(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, TypeError, IndexError):

@@ -42,7 +42,7 @@ _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
 
 
 def _fields(text: str) -> dict[str, int] | None:
-    """inner, outer, cpu and count of a sample in words or in columns; None where it is none."""
+    """inner, outer, cpu and count of a sample in words or in columns; None if it is none."""
     if columns := _COLUMNS.fullmatch(text):
         return {"inner": int(columns[3]), "outer": int(columns[4])}
     if not text.startswith("ts:"):

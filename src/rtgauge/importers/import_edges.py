@@ -126,7 +126,7 @@ class _Measured:
             self.table.add(window)
 
     def end(self, name: str) -> WindowBuilder:
-        """The samples, of which there are some. Raises InputError where there are none."""
+        """The samples, of which there are some. Raises InputError if there are none."""
         builder = self._builder
         if builder is None:
             raise InputError(

@@ -6,7 +6,7 @@ us. The record has
 `resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict
 assumes that a
 value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no bin
-(docs/formats/record.md). Where a tool waits for absolute
+(docs/formats/record.md). If a tool waits for absolute
 release times and reports no missed activations, they are derived from its latencies and its interval, if that
 is known.
 """

@@ -3,7 +3,7 @@
 (figures), RTS (the whole); us.
 
 Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
-so far. Where lines are missing, the whole
+so far. If lines are missing, the whole
 is what RTS says, or else the last line's extremes. HSD lines are histograms (-h), of values without their
 sign; everything above its last cell is counted
 in that one. latency begins with lines `==`, which have the period and the task too."""
@@ -147,7 +147,7 @@ def with_unfinished_second(
     seconds only.
 
     The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is
-    all that is known.
+    everything that is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     # The histogram has no signs.
@@ -168,7 +168,7 @@ def with_unfinished_second(
 
 
 def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int, list[Mark]]:
-    """The series, its resolution (ns) and the marks. Raises InputError where there are no figures."""
+    """The series, its resolution (ns) and the marks. Raises InputError if there are no figures."""
     tool = table.tool[1]
     labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
     interval = None if table.period_us is None else table.period_us * 1000
@@ -303,7 +303,7 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
 
 
 def _count(table: LatencyTable, source: str) -> int:
-    """The samples of the whole. Raises InputError where nothing says how many."""
+    """The samples of the whole. Raises InputError if nothing says how many."""
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)

@@ -39,7 +39,7 @@ _NAMES = ("min", "avg", "max")
 
 
 def _cases(line: str) -> tuple[int, str, str, float, str] | None:
-    """(thread, which, result, value, unit) of a line; None where it is none."""
+    """(thread, which, result, value, unit) of a line; None if it is none."""
     if match := (_LINE.fullmatch(line) or _SIGNAL_TURNED.search(line)):
         return int(match[1]), match[2], match[3], float(match[4]), match[5]
     if match := _SIGNAL.search(line):
@@ -48,7 +48,7 @@ def _cases(line: str) -> tuple[int, str, str, float, str] | None:
 
 
 def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The results in these lines. Raises InputError where there are none, or where two contradict."""
+    """The results in these lines. Raises InputError if there are none, or where two contradict."""
     threads: dict[int, dict[str, float]] = {}
     units: set[str] = set()
     failed = 0

@@ -48,7 +48,7 @@ class ImportedSeries:
     average_ns: Fraction | None = None
     std_ns: float | None = None
     finer_average: bool = False
-    """The tool's own mean (and deviation, where it has one) is of finer values than its histogram has."""
+    """The tool's own mean (and deviation, if it has one) is of finer values than its histogram has."""
     minimum_is_bound: bool = False
     """No value is below `minimum_ns`; the least one is not known."""
     interval_ns: int | None = None

@@ -37,7 +37,7 @@ BY_NAME: dict[str, Importer] = {
 
 
 def importer_of(path: Path, name: str | None = None) -> Importer:
-    """The importer of a file: by its beginning, or by `name`. Raises InputError where there is none."""
+    """The importer of a file: by its beginning, or by `name`. Raises InputError if there is none."""
     if name is not None:
         if name not in BY_NAME:
             raise InputError(f"unknown format '{name}'{nearest(name, BY_NAME)}")

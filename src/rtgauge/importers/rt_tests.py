@@ -349,7 +349,7 @@ TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
     """The program: by its command line, else by the fields that only it writes.
 
-    Raises InputError where that is none of them.
+    Raises InputError if that is none of them.
     """
     words = command.split()
     program = re.split(r"[/\\]", words[0])[-1] if words else ""

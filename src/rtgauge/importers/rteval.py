@@ -59,7 +59,7 @@ def _number(element: ET.Element | None, name: str) -> Fraction | None:
 
 
 def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> ImportedSeries | None:
-    """The series of a core; None where it has no samples."""
+    """The series of a core; None if it has no samples."""
     statistics = part.find("statistics")
     samples = _number(statistics, "samples")
     buckets: dict[int, int] = {}
@@ -103,7 +103,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
 
 
 def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
-    """A series a core; the one of the whole system repeats them and counts where there is no core."""
+    """A series a core; the one of the whole system repeats them and counts if there is no core."""
     series: list[ImportedSeries] = []
     for core in measured.iterfind("core"):
         identity = core.get("id", "")

@@ -5,7 +5,7 @@ A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CP
 out, then `over:`, `count:`, `min:`, `avg:`,
 `max:`, and in newer versions a block `ALL:`. The width of its bins is not printed: it is taken from the rows.
 A top has a row for each CPU and is printed
-again and again; the last one counts. Where a threshold stopped it, the automatic analysis follows as text."""
+again and again; the last one counts. If a threshold stopped it, the automatic analysis follows as text."""
 
 from __future__ import annotations
 

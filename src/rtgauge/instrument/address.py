@@ -37,7 +37,7 @@ def latmon_address(address: str) -> tuple[str, int]:
 def check_address(address: str) -> str:
     """The address as it is.
 
-    Raises InputError where it names no instrument; whether it is there is not looked at.
+    Raises InputError if it names no instrument; whether it is there is not looked at.
     """
     if not address.isprintable():
         raise InputError("an instrument's address is plain text")

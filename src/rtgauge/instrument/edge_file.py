@@ -32,7 +32,7 @@ _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|
 
 
 def _number_in(name: str) -> int | None:
-    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None where it has none, or is
+    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None if it has none, or is
     one.
     """
     digits = name[len(name.rstrip("0123456789")) :]

@@ -17,7 +17,7 @@ BY_LABEL = Path("/dev/disk/by-label") / DRIVE_LABEL
 
 
 def check_uf2(path: Path) -> None:
-    """Raises InputError where the file is not a UF2 file for the RP2040."""
+    """Raises InputError if the file is not a UF2 file for the RP2040."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -38,7 +38,7 @@ def cobs_encode(raw: bytes) -> bytes:
 
 
 def cobs_decode(encoded: bytes) -> bytes | None:
-    """What `cobs_encode` was given; None where it cannot be."""
+    """What `cobs_encode` was given; None if it cannot be."""
     parts: list[bytes] = []
     at = 0
     while at < len(encoded):

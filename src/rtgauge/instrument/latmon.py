@@ -68,12 +68,12 @@ class Cells:
 
 
 class LatmonSession:
-    """A monitor that measures for us. Raises MeasureError where it is gone or sends what none can send."""
+    """A monitor that measures for us. Raises MeasureError if it is gone or sends what none can send."""
 
     def __init__(
         self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
     ) -> None:
-        """Asks for it. Raises InputError where the numbers are none that a latmon takes."""
+        """Asks for it. Raises InputError if the numbers are none that a latmon takes."""
         if not 1 <= period_us <= MAX_PERIOD_US:
             raise InputError(f"a latmon takes periods of 1 us to 1 s, not {period_us} us")
         if not 0 <= cells <= MAX_CELLS:
@@ -117,7 +117,7 @@ class LatmonSession:
             yield bulk
 
     def stop(self) -> tuple[list[Bulk], Cells]:
-        """Ends it: the bulks that were under way, and the cells of all that was counted."""
+        """Ends it: the bulks that were under way, and the cells of everything that was counted."""
         bulks: list[Bulk] = []
         if not self._stopped:
             self._send(REQUEST.pack(0, 0))

@@ -68,7 +68,7 @@ def resolve(address: str) -> str:
 class SerialLink:
     """Bytes to and from a port that nobody else has open; also a pseudo-terminal.
 
-    Raises MeasureError where the port goes away.
+    Raises MeasureError if the port goes away.
     """
 
     def __init__(self, path: str) -> None:

@@ -98,7 +98,7 @@ class Configuration:
     loopback_inside: bool = False
 
     def encode(self, ticks_per_second: int) -> bytes:
-        """As CONFIGURE has it. Raises MeasureError where a number does not fit."""
+        """As CONFIGURE has it. Raises MeasureError if a number does not fit."""
 
         def ticks(time_ns: int, what: str) -> int:
             value = time_ns * ticks_per_second // 10**9
@@ -149,7 +149,7 @@ class Identity:
 
     @classmethod
     def decode(cls, body: bytes) -> Identity:
-        """Raises MeasureError where it is no instrument that this program knows."""
+        """Raises MeasureError if it is no instrument that this program knows."""
         if len(body) < 16:
             raise MeasureError("what answers at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
@@ -284,7 +284,7 @@ class Histogram:
     """All values that the instrument measured, in ticks: latencies, or in PERIODIC deviations from the
     nominal distance.
 
-    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None where
+    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None if
     nothing was measured.
     """
 

@@ -16,7 +16,7 @@ COUNT = 10_000
 class Loopback:
     """`resolution_ns`: the tick.
 
-    `offset_ns`: least and largest latency over the loop; None where no stimulus came back (no wire).
+    `offset_ns`: least and largest latency over the loop; None if no stimulus came back (no wire).
     """
 
     resolution_ns: float
@@ -30,7 +30,7 @@ def self_test(
 ) -> Loopback:
     """`count` stimuli, 20 to 40 us apart, each due back within 10 us; takes a second.
 
-    Raises MeasureError where edges were lost on the way.
+    Raises MeasureError if edges were lost on the way.
     """
     session.configure(
         Configuration(

@@ -70,7 +70,7 @@ class Session:
 
     @classmethod
     def open(cls, address: str, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Session:
-        """`serial:PATH` or `serial:ID`. Raises InputError where there is no such instrument."""
+        """`serial:PATH` or `serial:ID`. Raises InputError if there is no such instrument."""
         link = SerialLink(resolve(address))
         try:
             return cls(link, answer_timeout_s)
@@ -85,7 +85,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Stops it, where it still answers, and gives the port back."""
+        """Stops it, if it still answers, and gives the port back."""
         try:
             if self.state is not None and self.state.run is RunState.RUNNING:
                 self.stop()
@@ -153,7 +153,7 @@ class Session:
         return histogram
 
     def bootloader(self) -> None:
-        """Sends it into the boot ROM, where it is a drive for UF2 files; the session is over.
+        """Sends it into the boot ROM, if it is a drive for UF2 files; the session is over.
 
         Nothing answers.
         """

@@ -34,9 +34,9 @@ class Thresholds:
     def of_levels(
         cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None
     ) -> Thresholds:
-        """Halfway between the least and the largest level where none is given.
+        """Halfway between the least and the largest level if none is given.
 
-        Raises InputError where the line hardly moves.
+        Raises InputError if the line hardly moves.
         """
         if threshold is None:
             if high - low < LEAST_SWING:

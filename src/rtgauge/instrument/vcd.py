@@ -67,7 +67,7 @@ def _declarations(head: bytes) -> Iterator[tuple[bytes, list[bytes], int]]:
 
 
 def read_header(path: Path) -> VcdHeader:
-    """Raises InputError where there is none, or one without wires."""
+    """Raises InputError if there is none, or one without wires."""
     with open_edges(path) as file:
         head = file.read(HEADER_LIMIT)
     step_ns = Fraction(1)

@@ -232,7 +232,7 @@ def headers_tree(
 def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
     """The tree for the kernels of the lab's own guests, which are built if they are missing.
 
-    Where one's kernel is older than the tree or newer, both become Debian's newest. Raises MeasureError.
+    If one's kernel is older than the tree or newer, both become Debian's newest. Raises MeasureError.
     """
     guests = [guest for guest in built_in().values() if guest.architecture == architecture]
     tree = headers_tree(architecture, say)

@@ -142,7 +142,7 @@ def with_engines(guest: Guest, options: BootOptions) -> bool:
 def cpus(guest: Guest, options: BootOptions) -> str:
     """The guest's CPUs as for -smp.
 
-    Those whose clock counts instructions take turns: one, where nothing is said.
+    Those whose clock counts instructions take turns: one, if nothing is said.
     """
     return options.smp or ("1" if options.icount else TOPOLOGY[guest.architecture])
 

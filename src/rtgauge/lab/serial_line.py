@@ -28,7 +28,7 @@ PATIENCE_S = 60.0
 def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
     """Return when the guest's server begins with this client; nothing of what it sends is read.
 
-    Raises OSError, TimeoutError where nobody answers.
+    Raises OSError, TimeoutError if nobody answers.
     """
     word = secrets.token_hex(8)
     deadline = time.monotonic() + patience_s

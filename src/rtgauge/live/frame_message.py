@@ -17,7 +17,7 @@ def frame_message(number: int, frame: Frame) -> bytes:
     """Nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin (m); then
     x and y of each node from there, float32 (m).
 
-    `number` counts the frames that came, from 1. Little-endian. Raises RecordError where the positions are
+    `number` counts the frames that came, from 1. Little-endian. Raises RecordError if the positions are
     none.
     """
     units, _ = decode([frame.positions])

@@ -105,7 +105,7 @@ def _listen_on(address: Address) -> socket.socket:
 class LiveServer:
     """Has the page served while it is entered.
 
-    Raises InputError where the address is none of this machine's, or taken; MeasureError.
+    Raises InputError if the address is none of this machine's, or taken; MeasureError.
 
     `request_s`: how long a connection may take to ask for something.
     """

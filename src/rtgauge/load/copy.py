@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`copy`: a file is copied again and again, with scp over the loopback, or with dd where there is no SSH
+"""`copy`: a file is copied again and again, with scp over the loopback, or with dd if there is no SSH
 server (Brown & Martin 2010, sec.
 
 3.8).

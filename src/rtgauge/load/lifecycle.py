@@ -79,7 +79,7 @@ class RunningLoad:
         `expected_s`: how long the load will be needed, warm-up included; a safety limit well above it is
         given to each program.
         `peer`: HOST:PORT of an iperf3 server for the network load.
-        Raises InputError or MeasureError where it cannot be started; nothing is left running then.
+        Raises InputError or MeasureError if it cannot be started; nothing is left running then.
         """
         context = make_context(target, expected_s, peer)
         running = cls(target, load, context, log_path)
@@ -134,7 +134,7 @@ class RunningLoad:
         return running
 
     def state(self) -> KeptLoad | None:
-        """For `pick_up`, once it has begun; None where the load ends with this process."""
+        """For `pick_up`, once it has begun; None if the load ends with this process."""
         parts: list[KeptPart] = []
         for part in self._parts:
             kept = part.handle.kept
@@ -167,7 +167,7 @@ class RunningLoad:
         """Wait until the programs really run, then `warm_up_s` seconds more; then begin to measure what the
         load reaches.
 
-        Raises MeasureError where a program ends meanwhile or is not ready within `ready_s` seconds.
+        Raises MeasureError if a program ends meanwhile or is not ready within `ready_s` seconds.
         """
         deadline = time.monotonic() + ready_s
         waiting = list(
@@ -192,7 +192,7 @@ class RunningLoad:
         self.begin()
 
     def begin(self) -> None:
-        """What the load reaches is measured from now on (again from now on, where it was already).
+        """What the load reaches is measured from now on (again from now on, if it was already).
 
         `wait_warm` calls it.
         """
@@ -208,7 +208,7 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """One line a part that died while it was needed, with why; empty where all live.
+        """One line a part that died while it was needed, with why; empty if all live.
 
         Cheap; to be called about once a second.
         """
@@ -269,7 +269,7 @@ class RunningLoad:
             raise MeasureError("; ".join(died))
 
     def _read_memory(self) -> None:
-        """Resident memory of the processes that were there when measuring began; only where the load is about
+        """Resident memory of the processes that were there when measuring began; only if the load is about
         memory.
         """
         self._memory_read_at = time.monotonic()

@@ -29,7 +29,7 @@ class Handle(Protocol):
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """What `LoadTarget.attach` of another process takes; None where it ends with this one."""
+        """What `LoadTarget.attach` of another process takes; None if it ends with this one."""
         ...
 
     def poll(self) -> int | None:
@@ -38,7 +38,7 @@ class Handle(Protocol):
 
     def stop(self, grace_s: float) -> int | None:
         """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status,
-        None where it is not known.
+        None if it is not known.
         """
         ...
 
@@ -63,7 +63,7 @@ class LoadTarget(Protocol):
         ...
 
     def which(self, program: str) -> str | None:
-        """The program's path on the target, None where it has none."""
+        """The program's path on the target, None if it has none."""
         ...
 
     def monotonic_ns(self) -> int:
@@ -140,7 +140,7 @@ class Load(ABC):
     """What may follow its name and a colon, for a message; empty: nothing. The constructor takes it then."""
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Why the load cannot run on this target and what to do, None where it can.
+        """Why the load cannot run on this target and what to do, None if it can.
 
         This one: the target lacks a program.
         """
@@ -157,7 +157,7 @@ class Load(ABC):
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """The programs to start, in order.
 
-        Raises InputError or MeasureError where the target or the parameters do not allow it.
+        Raises InputError or MeasureError if the target or the parameters do not allow it.
         """
 
 

@@ -43,7 +43,7 @@ class Memory(Load):
     packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Raises MeasureError where the size of the target's memory cannot be read."""
+        """Raises MeasureError if the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
             raise MeasureError(
                 "load memory: /proc/meminfo of the target does not say how much memory it has; "

@@ -99,7 +99,7 @@ def parse_peer(text: str) -> tuple[str, int]:
 
 def traffic(log: str) -> dict[str, Any]:
     """From iperf3's JSON: bits a second and seconds over the whole life of the load, and how many streams
-    there were; None where it did not say.
+    there were; None if it did not say.
     """
     nothing: dict[str, Any] = {"bits_per_second": None, "network_s": None, "streams": None}
     start = log.find("{")
@@ -238,7 +238,7 @@ class Network(Load):
 
     @staticmethod
     def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:
-        """The command that makes a network namespace here and the paths of TOOLS, None where no namespace
+        """The command that makes a network namespace here and the paths of TOOLS, None if no namespace
         with a veth pair can be had.
         """
         tools = [path for tool in TOOLS if (path := context.target.which(tool)) is not None]

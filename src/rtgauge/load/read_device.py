@@ -54,7 +54,7 @@ class Read(Load):
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """One shell that starts dd again and again.
 
-        Raises InputError where nothing is named, MeasureError where it cannot be read.
+        Raises InputError if nothing is named, MeasureError where it cannot be read.
         """
         if self._source is None:
             raise InputError(

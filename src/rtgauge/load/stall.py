@@ -51,7 +51,7 @@ done
 """For guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE; the stalls have 60 to 140 % of the length.
 
 The CPU is never idle: leaving an idle state
-delays too, and where a guest's clock counts its instructions it sleeps by the host's clock.
+delays too, and if a guest's clock counts its instructions it sleeps by the host's clock.
 """
 
 

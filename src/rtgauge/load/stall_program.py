@@ -326,9 +326,7 @@ def fault() -> None:
 
 
 def idle() -> None:
-    """Deep idle states are forbidden, but for a while now and then: a timer that is due then finds the CPU in
-    one.
-    """
+    """Forbid deep idle states, except now and then: a timer that is due then finds the CPU in one."""
     name_self("rtgauge-idle")
     allowed = dict.fromkeys(range(os.cpu_count() or 1)).keys() - {CPU}
     os.sched_setaffinity(0, allowed or [CPU])

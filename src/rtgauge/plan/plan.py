@@ -142,7 +142,7 @@ def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """What is said above replaces what is said below, also where it says the same in another way (a count for
+    """What is said above replaces what is said below, also if it says the same in another way (a count for
     a duration).
     """
     probe = probes.PROBES.get(str(above.get("probe", below.get("probe", probes.DEFAULT))))
@@ -202,7 +202,7 @@ def _fitting(parameters: dict[str, Any], entry: dict[str, Any], known: set[str])
 
 
 def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
-    """Every combination of the lists of a matrix; a value that is no list is the same in all."""
+    """Every combination of the lists of a matrix; a value that is not a list is the same in all."""
     if not matrix:
         return []
     axes = [cast("list[Any]", value) if isinstance(value, list) else [value] for value in matrix.values()]
@@ -279,7 +279,7 @@ def _check_bootable(targets: list[str], place: str) -> None:
 def _ordered(
     keys: list[StepKey], target: str, repeats: int, generator: random.Random | None
 ) -> list[StepKey]:
-    """The steps of one target: each repeat in an order of its own, or as written where there is no
+    """The steps of one target: each repeat in an order of its own, or as written if there is no
     generator.
     """
     ordered: list[StepKey] = []
@@ -295,7 +295,7 @@ def _ordered(
 
 
 def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
-    """Raises InputError where a target would be its own peer."""
+    """Raises InputError if a target would be its own peer."""
     for key in keys:
         if key.peer is not None and key.peer[1] in targets:
             raise InputError(

@@ -32,7 +32,7 @@ def with_study(plan: Plan, study: StudyState) -> Plan:
 
 
 def study_of(run: Run) -> StudyState | None:
-    """The study of a record; None for the record of another run. Raises RecordError where it is damaged."""
+    """The study of a record; None for the record of another run. Raises RecordError if it is damaged."""
     written = run.plan.get(KEY)
     if written is None:
         return None
@@ -47,7 +47,7 @@ def study_of(run: Run) -> StudyState | None:
 def newest_record(out: Path, name: str) -> Path:
     """The newest record in the folder `out` of the study `name`; what cannot be read is no such record.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     for path in sorted((path.parent for path in out.glob("*/run.json")), reverse=True):
         try:

@@ -20,7 +20,7 @@ GRAVITY = "/proc/xenomai/clock/coreclk"
 BEFORE, AFTER = "before-autotune", "after-autotune"
 """Roles of the series: the latency with the gravity of before and with that which autotune found."""
 AUTOTUNE_NS = 60_000_000_000
-"""About how long autotune takes: 40 rounds of half a second for each of the three, where none ends it early
+"""About how long autotune takes: 40 rounds of half a second for each of the three, if none ends it early
 (drivers/xenomai/autotune).
 """
 OF_COBALT = frozenset({"keep", "cpu", "interval_ns", "priority", "duration_ns"})

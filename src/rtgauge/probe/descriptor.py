@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The descriptor of a probe: all that the rest of rtgauge needs to know of it.
+"""The descriptor of a probe: everything that the rest of rtgauge needs to know of it.
 
 Few other modules name a probe; a new probe must not need one that does.
 
@@ -42,7 +42,7 @@ class Bound:
     example: str
     """A requirement in full, such as `response<=500us hardness=99.9%`."""
     preset: str | None
-    """The preset that measures the metric, idle and loaded; None where there is none."""
+    """The preset that measures the metric, idle and loaded; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Metric:
     signed: bool
     """Whether a value may be negative, as of what came too early."""
     bound: Bound | None
-    """None where a requirement says nothing about it."""
+    """None if a requirement says nothing about it."""
     is_delay: bool = True
     """Whether its maximum is a latency: one that the kernel's limits on real-time threads may have caused."""
     space: Literal["user", "kernel"] | None = None
@@ -120,9 +120,9 @@ class Probe(ABC):
     method: str
     """The paragraph of the page that says how it measures."""
     metrics: tuple[Metric, ...]
-    """What it measures, in the order of its tables; empty where it has no series."""
+    """What it measures, in the order of its tables; empty if it has no series."""
     missed: str | None
-    """What it counts as missed, which breaks any bound; None where nothing can be missed: it samples, and
+    """What it counts as missed, which breaks any bound; None if nothing can be missed: it samples, and
     nothing is released.
     """
     pooled: bool
@@ -130,7 +130,7 @@ class Probe(ABC):
     loads and in the figures.
     """
     pace: Pace | None
-    """None where nothing is repeated at a period that can be set."""
+    """None if nothing is repeated at a period that can be set."""
     frequency: tuple[str, ...]
     """The metrics that are judged against a period, in the order of the papers' tables."""
     roles: Mapping[str, str]
@@ -141,7 +141,7 @@ class Probe(ABC):
     kernel_method: str | None = None
     """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""
     cokernel_method: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Co-kernel (parameter `rt`) -> the paragraph in place of `method`, where it measures something else
+    """Co-kernel (parameter `rt`) -> the paragraph instead of `method`, if it measures something else
     there.
     """
     cost: Cost | None = None
@@ -149,10 +149,10 @@ class Probe(ABC):
     folded_above: int | None = None
     """The page has its steps in its own chapter only.
 
-    The terminal has so many one by one, and in place of more of them the presenter's tables.
+    The terminal has so many one by one, and instead of more of them the presenter's tables.
     """
     prints_alone: bool = False
-    """Whether its command prints only the presenter's tables, not the summary of a run, where nothing has a
+    """Whether its command prints only the presenter's tables, not the summary of a run, if nothing has a
     distribution.
     """
     cross_checked: frozenset[str] = frozenset()
@@ -196,7 +196,7 @@ class Probe(ABC):
         )
 
     def interval_ns(self, parameters: Mapping[str, Any]) -> int | None:
-        """Between two releases of a step with these parameters; None where nothing is released."""
+        """Between two releases of a step with these parameters; None if nothing is released."""
         return None if self.pace is None else parameters[self.pace.period] // self.pace.activations
 
     @property
@@ -205,7 +205,7 @@ class Probe(ABC):
         return next((metric.name for metric in self.metrics if metric.bound is not None), "latency")
 
     def metric(self, name: str) -> Metric | None:
-        """The metric of that name; None where it has no such."""
+        """The metric of that name; None if it has no such."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
@@ -238,7 +238,7 @@ class Probe(ABC):
 
     @abstractmethod
     def expected_ns(self, parameters: dict[str, Any]) -> int | None:
-        """How long it takes with its warm-up; None where it runs until it is stopped."""
+        """How long it takes with its warm-up; None if it runs until it is stopped."""
 
 
 def runtime_of(tool: str) -> str:

@@ -151,7 +151,7 @@ def clock_probe() -> Probe:
 
 
 def preset_of(metric: str) -> tuple[Probe, str] | None:
-    """A probe that measures a metric which a requirement can bound, and the preset that has it; None where no
+    """A probe that measures a metric which a requirement can bound, and the preset that has it; None if no
     preset measures it.
     """
     for probe in PROBES.values():

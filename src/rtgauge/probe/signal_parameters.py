@@ -86,7 +86,7 @@ def check_path(text: str) -> str:
 
 
 def resolved(path: str) -> str:
-    """The path with an address in place of a host's name: the engine asks nobody for names.
+    """The path with an address instead of a host's name: the engine asks nobody for names.
 
     Raises MeasureError.
     """
@@ -148,7 +148,7 @@ def other_role(role: str) -> Role:
 
 
 def path_in_kernel(written: Mapping[str, Any]) -> str:
-    """The path in kernel space where none is written: the wire, or, of a co-kernel that has or may have none,
+    """The path in kernel space if none is written: the wire, or, of a co-kernel that has or may have none,
     no line.
     """
     return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
@@ -160,7 +160,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     measured_role: ClassVar[Role]
     """Of the task that the probe is about: the role of the target where its peer plays the other one."""
     of_user_space: ClassVar[frozenset[str]]
-    """Keys that mean nothing in kernel space, where they are not looked at."""
+    """Keys that mean nothing in kernel space: they are ignored there."""
 
     cpu: CpuList | None = Field(
         default=None, alias="cpu", description="CPU of the master, or of the slave if it is alone"

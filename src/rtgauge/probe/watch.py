@@ -117,7 +117,7 @@ class Watch(Probe):
         return {**parameters, "explain": False, "traced": False}
 
     def expected_ns(self, parameters: dict[str, Any]) -> int | None:
-        """Warm-up and measured phase; None where only the program's end ends it."""
+        """Warm-up and measured phase; None if only the program's end ends it."""
         if parameters["duration_ns"] == parse_duration_ns(LONGEST):
             return None
         cost_ns = explain_cost_ns(parameters["duration_ns"]) if is_explained(parameters) else 0

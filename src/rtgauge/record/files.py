@@ -112,7 +112,7 @@ def check_own(folder: int) -> None:
 
 
 def _check_replaceable(folder: int, name: str) -> None:
-    """Refuse to put a file in place of a folder, a device or a pipe. Raises OSError."""
+    """Refuse to put a file instead of a folder, a device or a pipe. Raises OSError."""
     try:
         kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:

@@ -10,7 +10,7 @@ from rtgauge.errors import RecordError
 from rtgauge.record.reader import read_run
 
 RECORDS = Path("rtgauge-runs")
-"""Where records are kept where no other folder is named."""
+"""Where records are kept if no other folder is named."""
 LATEST = "latest"
 PARTIAL = ".partial"
 
@@ -35,7 +35,7 @@ def find_record(named: Path) -> Path:
 
     `latest` is the record in rtgauge-runs that was begun last, finished or not, DIR/latest that in DIR;
     another name without a folder is looked for
-    in rtgauge-runs, with or without its `.partial`. Raises RecordError for `latest` where there is no record.
+    in rtgauge-runs, with or without its `.partial`. Raises RecordError for `latest` if there is no record.
     """
     if named.exists():
         return named

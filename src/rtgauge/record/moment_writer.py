@@ -39,7 +39,7 @@ class MomentWriter:
         self._file = gzip.GzipFile(fileobj=self._part, mode="wb", compresslevel=6)
 
     def add(self, text: bytes) -> None:
-        """Add a line `moment`. Raises OSError, RecordError where they are too many."""
+        """Add a line `moment`. Raises OSError, RecordError if they are too many."""
         self._bytes += len(text)
         if self._bytes > MOST_BYTES:
             raise RecordError(

@@ -157,7 +157,7 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
 def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
     """Check a Parquet file of these columns; gives the number of its rows.
 
-    Raises ValueError where its parts do not fit together, or where it would decode to far more than its size;
+    Raises ValueError if its parts do not fit together, or if it would decode to far more than its size;
     OSError.
     """
     size = file.seek(0, 2)

@@ -105,7 +105,7 @@ class RecordFolder:
         return True
 
     def names(self, name: str | None = None) -> list[str]:
-        """What is in it, or in a folder in it, sorted; nothing where there is no such folder."""
+        """What is in it, or in a folder in it, sorted; nothing if there is no such folder."""
         try:
             descriptor = (
                 os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)
@@ -161,7 +161,7 @@ class RecordFolder:
             os.rename(last, name, src_dir_fd=parent, dst_dir_fd=same)
 
     def remove(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a file or link, or a folder with all that is in it."""
+        """Remove a file or link, or a folder with everything that is in it."""
         try:
             with parent_of(self.descriptor, name) as (parent, last):
                 if stat.S_ISDIR(os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode):

@@ -386,7 +386,7 @@ class StreamResult:
         self.marks += later.marks
 
     def take(self, line: AnyLine) -> None:
-        """Add one line. Raises RecordError where there are more than any probe prints."""
+        """Add one line. Raises RecordError if there are more than any probe prints."""
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(

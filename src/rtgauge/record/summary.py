@@ -223,7 +223,7 @@ def summarise(
     `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the
     measurement;
     `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records); `merged`: its
-    windows, where they are merged already.
+    windows, if they are merged already.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
     engine = engine or {}
@@ -316,9 +316,8 @@ def summarise_step(
     metric, unit, labels).
     `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
     disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series
-    without
-    summary while others have one is marked `summary-missing` (doubtful), but for those of which none is to be
-    had (`without_summary`).
+    without a summary, while others have one, is marked `summary-missing` (doubtful), except series that
+    cannot have one (`without_summary`).
     """
     by_series = {line["series"]: line for line in summaries}
     marks: list[Mark] = []

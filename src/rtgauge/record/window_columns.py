@@ -61,7 +61,7 @@ class WindowColumns:
 
     @classmethod
     def of(cls, windows: Sequence[Window]) -> WindowColumns:
-        """Raises RecordError where the bins are none or a number has more than 64 bits."""
+        """Raises RecordError if the bins are none or a number has more than 64 bits."""
         try:
             integers = {
                 name: np.array([getattr(window, name) for window in windows], dtype=np.int64)

@@ -53,7 +53,7 @@ def list_column(name: str, values: pl.Series, lengths: npt.NDArray[np.int64]) ->
 
 
 def frame_of_columns(columns: WindowColumns) -> pl.DataFrame:
-    """One row per window. Raises RecordError where a number is not one of its column."""
+    """One row per window. Raises RecordError if a number is not one of its column."""
     plain: dict[str, Any] = {
         **columns.integers,
         "phase": columns.phase.tolist(),
@@ -70,12 +70,12 @@ def frame_of_columns(columns: WindowColumns) -> pl.DataFrame:
 
 
 def as_frame(windows: pl.DataFrame | WindowColumns) -> pl.DataFrame:
-    """The windows as a table of polars. Raises RecordError where a number is not one of its column."""
+    """The windows as a table of polars. Raises RecordError if a number is not one of its column."""
     return frame_of_columns(windows) if isinstance(windows, WindowColumns) else windows
 
 
 def windows_frame(windows: Sequence[Window]) -> pl.DataFrame:
-    """One row per window, in the given order. Raises RecordError where the bins are none."""
+    """One row per window, in the given order. Raises RecordError if the bins are none."""
     return frame_of_columns(WindowColumns.of(windows))
 
 

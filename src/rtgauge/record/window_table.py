@@ -61,7 +61,7 @@ class WindowTable:
     def add(self, window: Window) -> None:
         """Add a window.
 
-        Raises RecordError where its bins are none, OSError where a part cannot be written.
+        Raises RecordError if its bins are none, OSError where a part cannot be written.
         """
         self._unpacked.append(window)
         self.count += 1
@@ -94,7 +94,7 @@ class WindowTable:
         )
 
     def windows(self) -> WindowColumns | pl.DataFrame:
-        """As `frame`; where there are few, as columns, which need no polars."""
+        """As `frame`; if there are few, as columns, which need no polars."""
         from rtgauge.record.window_columns import WindowColumns
 
         few = len(self._unpacked) == self.count and not (self._first_series or self._added_ns)

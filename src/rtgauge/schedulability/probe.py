@@ -50,7 +50,7 @@ DRAWN = 400
 
 
 def _checked(written: Any) -> Any:
-    """`file`, or `task` as in the file, becomes the checked tasks with all that was left out."""
+    """`file`, or `task` as in the file, becomes the checked tasks with the defaults filled in."""
     if not isinstance(written, dict):
         return written
     given = cast("dict[str, Any]", written)
@@ -91,7 +91,7 @@ def _tasks_schema() -> TypeAdapter[tuple[Task, ...]]:
 def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
     """The task set in a step's normalised parameters.
 
-    Raises KeyError or ValueError where they are not those of a task set.
+    Raises KeyError or ValueError if they are not those of a task set.
     """
     tasks = _tasks_schema().validate_python(parameters["tasks"])
     for task in tasks:

@@ -89,7 +89,7 @@ class Adam2021:
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between where nothing is lost and where something is, in each repeat that is not near
+        """Halfway between if nothing is lost and where something is, in each repeat that is not near
         enough.
         """
         return next_keys(record)

@@ -79,7 +79,7 @@ class Delgado2020:
         return idle_plan(overrides)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """The chosen deployment under load; nothing where none can be chosen."""
+        """The chosen deployment under load; nothing if none can be chosen."""
         try:
             choice = choose_deployment(record).choice
         except MeasureError:

@@ -24,7 +24,7 @@ STUDIES: dict[str, str] = {
 
 
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
-    """The study of that name. Raises InputError where there is none."""
+    """The study of that name. Raises InputError if there is none."""
     if name not in STUDIES:
         raise InputError(
             f"this rtgauge has no study {name}{nearest(name, STUDIES)}; it has {', '.join(STUDIES)}"

@@ -34,7 +34,7 @@ PROBE = "response"
 
 
 def probe_of(overrides: Overrides) -> str:
-    """The probe that is searched with. Raises InputError where it has no period."""
+    """The probe that is searched with. Raises InputError if it has no period."""
     name = str(overrides.parameters.get("probe", PROBE))
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
     if name not in paced:
@@ -71,7 +71,7 @@ def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> l
 
 
 def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more: Any) -> Plan:
-    """A plan of these steps; `overrides` but for the loads, which the steps have already, apply to all of
+    """A plan of these steps; `overrides` except for the loads, which the steps have already, apply to all of
     them.
     """
     repeats = {} if overrides.repeats is not None else {"repeats": REPEATS}
@@ -139,7 +139,7 @@ class Sustained:
         )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between where nothing is lost and where something is, in each repeat that is not near
+        """Halfway between if nothing is lost and where something is, in each repeat that is not near
         enough.
         """
         return next_keys(record)

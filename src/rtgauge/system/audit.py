@@ -243,7 +243,7 @@ def summarise(document: AuditDocument) -> AuditSummary:
 
 
 def audit_summary_of(facts: Mapping[str, Any]) -> AuditSummary | None:
-    """The audit in a target's facts; None where there is none that can be read."""
+    """The audit in a target's facts; None if there is none that can be read."""
     try:
         return AuditSummary.model_validate(facts.get(AUDIT))
     except ValidationError:

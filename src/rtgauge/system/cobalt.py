@@ -71,7 +71,7 @@ def facts(files: Files) -> dict[str, Any]:
 
 
 def gravity_of(clock: str) -> dict[str, int] | None:
-    """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None where it has none."""
+    """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None if it has none."""
     match = GRAVITY.search(clock)
     return (
         None

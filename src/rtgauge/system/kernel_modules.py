@@ -75,7 +75,7 @@ class Kernel:
 
     @classmethod
     def of(cls, target: Target) -> Kernel:
-        """Raises NoModules where it takes none whatever they are."""
+        """Raises NoModules if it takes none whatever they are."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if "error" in files[LIST]:
             raise NoModules(
@@ -107,7 +107,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     installed there (DKMS), those that were built before, or built now: with the headers on the target, or for
     a guest of the lab with Debian's.
 
-    Raises NoModules where there are none, with the reason and the way out.
+    Raises NoModules if there are none, with the reason and the way out.
     """
     kernel = Kernel.of(target)
     given = os.environ.get(OWN)

@@ -75,7 +75,7 @@ def facts(files: Files) -> dict[str, Any]:
 
 
 def version(files: Files) -> str:
-    """Version of the installation; unknown where there is none, or more than one, in the usual places."""
+    """Version of the installation; unknown if there is none, or more than one, in the usual places."""
     versions = {match[1] for match, _ in files.matching(INSTALLED)}
     return versions.pop() if len(versions) == 1 else UNKNOWN
 

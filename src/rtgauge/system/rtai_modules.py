@@ -42,10 +42,10 @@ PIPELINE = "/proc/ipipe/version"
 def rtai_modules(
     target: Target, calibration: tuple[int, int] | None, more: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
-    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing where all is loaded.
+    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing if all is loaded.
 
     `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates
-    itself. `more`: further modules, where they are
+    itself. `more`: further modules, if they are
     apart from the scheduler -> their parameters. Raises NoModules.
     """
     listed = target.read([LIST])[LIST]

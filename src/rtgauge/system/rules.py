@@ -124,7 +124,7 @@ class Rule(Strict):
     commands: list[Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{3,300}$")]] = []
     """The mend as shell commands, as far as it can be made on the running machine."""
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
-    """The mend as parameters of the kernel, where there is no command for it."""
+    """The mend as parameters of the kernel, if there is no command for it."""
 
 
 CHECK_KEYS = [_dashed(name) for name in Check.model_fields]

@@ -56,7 +56,7 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     )
     of_groups = fact(facts, "kernel", "rt_group_sched")
     grouped = of_groups is not False and (of_groups is True or group_runtime is not None)
-    # since 6.12 the kernel throttles only where it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
+    # since 6.12 the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         mechanisms.append(

@@ -31,7 +31,7 @@ priority.
 class Thread:
     """A thread as /proc shows it.
 
-    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None where it is not
+    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None if it is not
     real-time.
     """
 
@@ -82,7 +82,7 @@ def facts(files: Files) -> dict[str, Any]:
     (`migration/3`) are listed as `migration/*`.
 
     `rcu_offloaded`: the CPUs whose RCU callbacks have a thread of their own (rcu_nocbs in effect). Unknown
-    where no thread can be seen.
+    if no thread can be seen.
     """
     seen = list(threads(files))
     if not seen:

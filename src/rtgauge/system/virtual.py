@@ -47,7 +47,7 @@ CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v
 def facts(files: Files) -> dict[str, Any]:
     """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: for it.
 
-    `instruction_ns`: what an emulated processor's clock counts for each instruction, 0 where it shows time.
+    `instruction_ns`: what an emulated processor's clock counts for each instruction, 0 if it shows time.
     """
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)

@@ -9,7 +9,7 @@ from rtgauge.input_file import parse_json
 
 
 def answer_of(text: bytes) -> dict[str, Any] | None:
-    """A line as a JSON object; None where it is none."""
+    """A line as a JSON object; None if it is none."""
     try:
         line = parse_json(text)
     except ValueError:
@@ -18,7 +18,7 @@ def answer_of(text: bytes) -> dict[str, Any] | None:
 
 
 def answers_of(output: bytes) -> list[dict[str, Any]]:
-    """Every line as a JSON object. Raises ValueError where one is none."""
+    """Every line as a JSON object. Raises ValueError if one is none."""
     lines = [answer_of(line) for line in output.split(b"\n") if line]
     answers = [line for line in lines if line is not None]
     if len(answers) < len(lines):
@@ -27,7 +27,7 @@ def answers_of(output: bytes) -> list[dict[str, Any]]:
 
 
 def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
-    """(CLOCK_MONOTONIC, path -> file) of an answer of the verb `read`. Raises ValueError where it is none."""
+    """(CLOCK_MONOTONIC, path -> file) of an answer of the verb `read`. Raises ValueError if it is none."""
     answer = answer_of(output) or {}
     time_ns, files = answer.get("time_ns"), answer.get("files")
     if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):

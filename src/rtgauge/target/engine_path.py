@@ -94,7 +94,7 @@ def engine_for(machine: str) -> Path:
 
     This machine's own, the one that the package holds, or the one that was built on first need into the
     user's cache.
-    Raises MeasureError where the architecture has none, or where it cannot be built here.
+    Raises MeasureError if the architecture has none, or if it cannot be built here.
     """
     architecture = MACHINES.get(machine)
     if architecture is None:
@@ -129,7 +129,7 @@ def _source(architecture: str) -> Path:
 
 
 def _fingerprint(source: Path) -> str:
-    """Of all that the engine is made from: a changed source is built again."""
+    """Of everything that the engine is made from: a changed source is built again."""
     digest = hashlib.sha256()
     files = [
         source / "meson.build",

@@ -39,7 +39,7 @@ def open_target(
     `Target.session` of the process was that is gone on
     from. `wait_s`: how long to wait for a target that another run holds, after those who came before.
     `at_held`: its target can `read` and `try_engine`.
-    Raises InputError for a name that is none, MeasureError where it cannot be opened.
+    Raises InputError for an invalid name, MeasureError where it cannot be opened.
     """
     address = parse_address(name)
     if address is None:
@@ -82,7 +82,7 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """The end of what a guest of the lab wrote on its console; None for a target that is none, and where it
+    """The end of what a guest of the lab wrote on its console; None for a target that is none, and if it
     cannot be read.
     """
     address = parse_address(name)

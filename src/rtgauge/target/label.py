@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the guard of a run is told: what the run is called, for whoever is told that the machine is held, and
+"""The label that a guard gets: the run's name, shown to those who find the machine held, and
 how long it takes.
 """
 

@@ -21,7 +21,7 @@ LEASE_NS = 10_000_000_000
 RENEW_EVERY_S = 2.5
 LOOK_EVERY_S = 1.0
 STOP_S = 5.0
-"""How long a program that was told to stop may take, once the guard of its run is gone."""
+"""How long a stopped program may take to end, once the guard of its run is gone."""
 
 
 class LeaseKeeper:

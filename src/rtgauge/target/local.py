@@ -209,7 +209,7 @@ class LocalTarget:
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raises MeasureError where this machine is ours no longer: the guard was killed, or heard nothing of
+        """Raises MeasureError if this machine is ours no longer: the guard was killed, or heard nothing of
         us for the time of its lease.
         """
         if self._session.poll() is not None:
@@ -338,7 +338,7 @@ class LocalTarget:
 def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run a verb that answers at once, with `send` as its standard input.
 
-    Raises MeasureError where it cannot be started or does not end.
+    Raises MeasureError if it cannot be started or does not end.
     """
     try:
         return subprocess.run(

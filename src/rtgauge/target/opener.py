@@ -37,7 +37,7 @@ class TargetOpener:
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
         """As `open_target`.
 
-        Raises LockedError where the machine is still held when the time is over, InputError where this run
+        Raises LockedError if the machine is still held when the time is over, InputError where this run
         holds it by another name.
         """
         told = False

@@ -77,10 +77,10 @@ OTHERS_END_S = 20.0
 
 
 def session_name(written: Any) -> str | None:
-    """The name of a session's folder on a target, as a record has it; None where it is none.
+    """The name of a session's folder on a target, as a record has it; None if it is none.
 
-    It is all that is taken from a record: the rest is in the folder, which is looked for where we make them,
-    and checked (`find_again`).
+    Nothing else comes from the record. The rest is in the folder, which must be where we make such folders,
+    and is checked (`find_again`).
     """
     name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
     return name if isinstance(name, str) and NAME.fullmatch(name) else None
@@ -98,7 +98,7 @@ class Session:
 
     @classmethod
     def from_json(cls, written: bytes) -> Session | None:
-        """None where it is none."""
+        """None if it is none."""
         try:
             return TypeAdapter(cls).validate_json(written, strict=True)
         except ValidationError:
@@ -237,7 +237,7 @@ class SshTarget:
     def _pick_up(self, name: str) -> bool:
         """Go on with an earlier session; False: it has ended there.
 
-        Raises MeasureError where another process follows it.
+        Raises MeasureError if another process follows it.
         """
         here = find_again(self._connection, name)
         if here is None:
@@ -289,7 +289,7 @@ class SshTarget:
             self._guard.say(expect_word(seconds).decode().strip())
 
     def check(self) -> None:
-        """Raises MeasureError where the target is ours no longer."""
+        """Raises MeasureError if the target is ours no longer."""
         with self._checking:
             if self._guard is None or not self._guard.followed():
                 raise guard_gone(self._lease_ns, self.name)
@@ -379,7 +379,7 @@ class SshTarget:
 
         The session's guard owns what is set.
 
-        Raises MeasureError where it did nothing.
+        Raises MeasureError if it did nothing.
         """
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
@@ -402,7 +402,7 @@ class SshTarget:
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a session that was picked up, from the beginning of its output.
 
-        Raises MeasureError where it is gone.
+        Raises MeasureError if it is gone.
         """
         program = attach(
             self._connection,
@@ -457,7 +457,7 @@ class SshTarget:
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
         """Bring what programs wrote into `files_folder(folder)` here.
 
-        Raises MeasureError, also where that has more than `most_bytes`.
+        Raises MeasureError, also if that has more than `most_bytes`.
         """
         place = self._folders.get(folder)
         if place is None:
@@ -480,7 +480,7 @@ class SshTarget:
     def _fetch_file(self, there: str, here: Path, most_bytes: int) -> int:
         """Bring one file; gives its size.
 
-        Raises MeasureError where it has more than `most_bytes`, ConnectionBroken where it does not come.
+        Raises MeasureError if it has more than `most_bytes`, ConnectionBroken where it does not come.
         """
         size = 0
         channel = self._connection.channel(GIVE, [there])
@@ -518,9 +518,7 @@ class SshTarget:
             )
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what an earlier process had started in this session, but for the programs whose folders' names
-        are in `kept`.
-        """
+        """End what an earlier process started in this session, except the programs in the folders `kept`."""
         folder = self._here.folder
         names = self.read([folder]).get(folder, {}).get("directory", [])
         places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and name not in kept]
@@ -567,7 +565,7 @@ class SshTarget:
         for program in self._running:
             program.stop()
         if self._guard is not None:
-            # At its end the target removes the folder. Where it cannot be told, the end of its lease tells
+            # At its end the target removes the folder. If it cannot be told, the end of its lease tells
             # it.
             with contextlib.suppress(MeasureError):
                 if self._guard.followed():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONNECT_S = 15
 ALIVE_S = 5
 PERSIST_S = 60
-"""The shared connection ends by itself so long after its last use, also where this process was killed."""
+"""The shared connection ends by itself so long after its last use, also if this process was killed."""
 PATIENCE_S = 60.0
 LONGEST_CONTROL_PATH = 64
 """A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
@@ -170,7 +170,7 @@ class Channel:
     def _more(self, deadline: float | None) -> bytes:
         """What has come on standard output; empty at its end.
 
-        Raises TimeoutError where nothing does until then.
+        Raises TimeoutError if nothing does until then.
         """
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
         try:
@@ -188,7 +188,7 @@ class Channel:
         """The next line of standard output with its newline, or what of it has come at its end or when it has
         `most` bytes; empty at the end.
 
-        Raises TimeoutError where it does not come in time; what has come of it by then is kept.
+        Raises TimeoutError if it does not come in time; what has come of it by then is kept.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         looked = 0
@@ -214,7 +214,7 @@ class Channel:
     def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
         """Read standard output up to where the command's own begins; False: it ended before.
 
-        Raises ConnectionBroken where that does not come in time.
+        Raises ConnectionBroken if that does not come in time.
         """
         mark, skipped, deadline = self.mark.encode() + b"\n", 0, time.monotonic() + timeout_s
         try:
@@ -235,7 +235,7 @@ class Channel:
     def read_all(self, timeout_s: float | None = None) -> bytes:
         """The rest of standard output.
 
-        Raises MeasureError where it is more than any answer, TimeoutError where it does not end in time.
+        Raises MeasureError if it is more than any answer, TimeoutError where it does not end in time.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         output = bytearray(self._take(len(self._arrived)))
@@ -328,7 +328,7 @@ def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
 class SshConnection:
     """Commands on a target.
 
-    One connection is shared by all; where it breaks, the next command makes a new one.
+    One connection is shared by all; if it breaks, the next command makes a new one.
     """
 
     def __init__(self, address: SshAddress) -> None:
@@ -382,7 +382,7 @@ class SshConnection:
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
     ) -> Answer:
-        """Run a command to its end. Raises ConnectionBroken where it could not be."""
+        """Run a command to its end. Raises ConnectionBroken if it could not be."""
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:

@@ -16,7 +16,7 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - reads as what it is
     """The connection to a target ended before its time."""
 
     target: str | None = None
-    """The target's name, where it is known."""
+    """The target's name, if it is known."""
 
     @classmethod
     def to(cls, target: str, message: str) -> Self:

@@ -115,10 +115,10 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
-    """The folder of a session that an earlier process began, by its name; None where there is none that is
+    """The folder of a session that an earlier process began, by its name; None if there is none that is
     ours alone.
 
-    Raises MeasureError, ConnectionBroken where nobody answers.
+    Raises MeasureError, ConnectionBroken if nobody answers.
     """
     machine, path = _engine_of(connection)
     with path.open("rb") as engine:
@@ -142,8 +142,8 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
 def install(connection: SshConnection) -> Installed:
     """Copy the engine that fits the target into a new folder there.
 
-    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError where none will do,
-    ConnectionBroken where nobody answers.
+    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none will do,
+    ConnectionBroken if nobody answers.
     """
     name = connection.address.name
     machine, path = _engine_of(connection)

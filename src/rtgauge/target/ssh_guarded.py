@@ -122,7 +122,7 @@ class SshGuarded:
         keeper: LeaseKeeper,
         log: BinaryIO | None,
     ) -> None:
-        """Follow what `channel` has started or attached to. Raises MeasureError where that failed."""
+        """Follow what `channel` has started or attached to. Raises MeasureError if that failed."""
         self._connection = connection
         self._engine = engine
         self._keeper = keeper
@@ -160,7 +160,7 @@ class SshGuarded:
     def _begin(self, channel: Channel) -> int:
         """Read what a channel says first; gives the guard's process id.
 
-        Raises MeasureError, ConnectionBroken where trying again may help.
+        Raises MeasureError, ConnectionBroken if trying again may help.
         """
         name = self._connection.address.name
         assert channel.process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
@@ -301,7 +301,7 @@ class SshGuarded:
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Standard output, line by line, until it ends.
 
-        Raises ConnectionBroken where the target cannot be reached for `RECONNECT_S`, or says nothing.
+        Raises ConnectionBroken if the target cannot be reached for `RECONNECT_S`, or says nothing.
         """
         try:
             yield from self._pieces(silence_s)
@@ -337,7 +337,7 @@ class SshGuarded:
                 os.write(stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
-        """Exit status, None while it runs. Raises ConnectionBroken where the target cannot be reached."""
+        """Exit status, None while it runs. Raises ConnectionBroken if the target cannot be reached."""
         if self._status is None and self._error is not None and self._ended.is_set():
             raise self._error
         return self._status
@@ -357,7 +357,7 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with all its children and wait; None where the target cannot be reached: its lease ends it
+        """End it with all its children and wait; None if the target cannot be reached: its lease ends it
         then.
         """
         self._ending = True

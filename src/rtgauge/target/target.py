@@ -17,7 +17,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 MOST_FETCHED = 1 << 30
-"""Bytes of files that are brought from a target, where it is not known how many they can have."""
+"""Bytes of files that are brought from a target, if it is not known how many they can have."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Guarded(Protocol):
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """What `Target.attach` of another process takes; None where it does not outlive this one."""
+        """What `Target.attach` of another process takes; None if it does not outlive this one."""
         ...
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Standard output, line by line, until it ends.
 
-        `silence_s`: of a program on another machine, how long it may say nothing (None: for ever).
+        `silence_s`: of a program on another machine, how long it may say nothing (None: forever).
 
-        Raises ConnectionBroken where it says nothing for longer.
+        Raises ConnectionBroken if it says nothing for longer.
         """
         ...
 
@@ -106,7 +106,7 @@ class Target(Protocol):
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """What `open_target` of another process needs to go on where this one is cut off; None where
+        """What `open_target` of another process needs to go on where this one is cut off; None if
         everything ends with it.
         """
         ...
@@ -127,7 +127,7 @@ class Target(Protocol):
         ...
 
     def which(self, program: str) -> str | None:
-        """Path of a program on the target, None where it is missing."""
+        """Path of a program on the target, None if it is missing."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -151,7 +151,7 @@ class Target(Protocol):
         """`set`, `gather` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by
         line.
 
-        Raises MeasureError where it did nothing.
+        Raises MeasureError if it did nothing.
         """
         ...
 
@@ -174,7 +174,7 @@ class Target(Protocol):
     def put(self, file: Path) -> str:
         """Where a file of the host is on the target, under the same name; it goes with the session.
 
-        Raises MeasureError where it cannot be copied.
+        Raises MeasureError if it cannot be copied.
         """
         ...
 
@@ -189,12 +189,12 @@ class Target(Protocol):
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
         """Bring the files that programs wrote into `files_folder(folder)` to the host.
 
-        Raises MeasureError, also where they have more than `most_bytes`.
+        Raises MeasureError, also if they have more than `most_bytes`.
         """
         ...
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what the process that is gone on from had started, but for the programs whose folders are in
+        """End what the process that is gone on from had started, except for the programs whose folders are in
         `kept`.
         """
         ...
@@ -204,7 +204,7 @@ class Target(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises MeasureError where the target is no longer held by this run."""
+        """Raises MeasureError if the target is no longer held by this run."""
         ...
 
     def __enter__(self) -> Self:
@@ -214,7 +214,7 @@ class Target(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """`close`; but where the connection broke, what outlives it is left to be gone on with."""
+        """`close`; but if the connection broke, what outlives it is left to be gone on with."""
         ...
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ def search_keys(
 
 
 class TireSearch:
-    """`rtgauge probe tire --search`: nothing but the frontier."""
+    """`rtgauge probe tire --search`: only the frontier."""
 
     name = TIRE_SEARCH
     description = "study: the largest tire that holds hard real time, for each number of threads"

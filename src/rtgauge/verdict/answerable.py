@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
-    """Raises InputError, which names a command that can, where no step of the plan measures what the
+    """Raises InputError, which names a command that can, if no step of the plan measures what the
     requirement bounds.
 
     `plan`: what the user called it, such as `quick` or `probe wakeup`.

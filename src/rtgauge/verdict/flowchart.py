@@ -38,7 +38,7 @@ class Stage(Model):
 
 
 class Aside(Model):
-    """A step that is no evidence, and why."""
+    """A step that does not count as evidence, and why."""
 
     record: str
     step: str
@@ -46,7 +46,7 @@ class Aside(Model):
 
 
 class Advice(Model):
-    """The answer, and all that it rests on."""
+    """The answer, and everything that it rests on."""
 
     requirement: str
     hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
@@ -92,7 +92,7 @@ class _Case:
     by_way: dict[str, list[Evidence]]
 
     def worst(self, way: str) -> Evidence | None:
-        """What decides about a way; None where nothing was measured."""
+        """What decides about a way; None if nothing was measured."""
         return max(
             self.by_way.get(way, []),
             key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0),
@@ -101,13 +101,13 @@ class _Case:
 
 
 def kernel_of(facts: dict[str, Any]) -> str | None:
-    """stock or preempt-rt; None where the record does not say."""
+    """stock or preempt-rt; None if the record does not say."""
     model = brief(facts)["preemption"]
     return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
 
 
 def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str | None:
-    """Why a step is no evidence; None where it is."""
+    """Why a step does not count as evidence; None if it does."""
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
@@ -315,7 +315,7 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Where the paper's own chart ends with the same evidence; None where this is the paper's, or there is
+    """Where the paper's own chart ends with the same evidence; None if this is the paper's, or there is
     none.
     """
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)

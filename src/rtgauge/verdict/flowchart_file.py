@@ -161,7 +161,7 @@ class Flowchart(Strict):
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError where the chart leads back to a way that it has left.
+    """Raises ValueError if the chart leads back to a way that it has left.
 
     `done`: ways from where it is known to end.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Margin(StrEnum):
-    """From good to bad; what is not known is none of them."""
+    """From good to bad; an unknown margin is not among them."""
 
     BLACK = "clearly in the black"
     MARGINAL = "marginal"

@@ -77,7 +77,7 @@ def round_up_duration(ns: int) -> str:
 MOST = 0.5
 """A culprit with this share of the time is a surer cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
-"""Durations that are proposed where none is known: the first that is clearly longer than what was measured.
+"""Durations that are proposed if none is known: the first that is clearly longer than what was measured.
 """
 
 
@@ -140,7 +140,7 @@ def quoted(argument: str) -> str:
 
 
 def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
-    """The command without these options, also where they are written `--name=value` or `--set name=value`."""
+    """The command without these options, also if they are written `--name=value` or `--set name=value`."""
     kept: list[str] = []
     rest = list(words)
     while rest:
@@ -157,7 +157,7 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
 def _again(
     done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = ""
 ) -> str:
-    """The command that was given, with `options` in place of what it said of them: parameters of the probe,
+    """The command that was given, with `options` instead of what it said of them: parameters of the probe,
     `load` or `deployment`; `flag`: one more.
     """
     probe = probe_of(step)
@@ -192,12 +192,12 @@ def _measured_ns(step: Step) -> int:
 
 
 def _longer(step: Step) -> str | None:
-    """A duration clearly longer than the step's; None where it was as long as anyone waits."""
+    """A duration clearly longer than the step's; None if it was as long as anyone waits."""
     return next((format_duration(ns) for ns in LONGER_NS if ns > 2 * _measured_ns(step)), None)
 
 
 def next_with_more(done: Done, step: Step, requirement: Requirement, duration_ns: int | None) -> str:
-    """Measure longer; `duration_ns` is what it takes, None where that is not known."""
+    """Measure longer; `duration_ns` is what it takes, None if that is not known."""
     if duration_ns is None:
         longer = _longer(step) or format_duration(LONGER_NS[-1])
         return f"measure longer, like: {_again(done, step, requirement, {'duration': longer})}"

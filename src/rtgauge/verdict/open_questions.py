@@ -29,7 +29,7 @@ class OpenQuestion(Model):
 
 
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
-    """The command that measures what is required, idle and loaded, and judges it."""
+    """The command that measures the requirement, idle and loaded, and judges it."""
     known = preset_of(requirement.metric)
     words = [
         "rtgauge run",

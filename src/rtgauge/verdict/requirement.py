@@ -35,7 +35,7 @@ class Requirement:
 
     `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must
     be.
-    `period_ns` is None where the requirement names none.
+    `period_ns` is None if the requirement names none.
     """
 
     metric: str

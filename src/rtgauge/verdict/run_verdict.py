@@ -162,7 +162,7 @@ def judge_run(
     (`allow_left_out`).
     `names`: step id -> what to call the step. `blame_of`: what took most of a step's latencies, for the
     advice.
-    Steps of other metrics are left aside; where none is left, the run cannot tell.
+    Steps of other metrics are left aside; if none is left, the run cannot tell.
     Raises RecordError for a damaged record.
     """
     measured = [
@@ -210,7 +210,7 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
     """The verdict on a run with what of the plan was left out: nobody knows how that would have been, so that
     the rest alone does not hold.
 
-    Where it is allowed to be left out, it is said only.
+    If it is allowed to be left out, it is said only.
     """
     missing = left_out_of(run)
     if not missing:

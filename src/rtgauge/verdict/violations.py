@@ -29,7 +29,7 @@ class Violations:
 
     They differ where the bound lies inside a bin, where a foreign histogram does not say how late its
     overflow was, or
-    where the figures are coarser than 1 ns. `missed` ones are in both: a missed activation breaks any bound.
+    if the figures are coarser than 1 ns. `missed` ones are in both: a missed activation breaks any bound.
     """
 
     activations: int
@@ -43,7 +43,7 @@ class Violations:
 
 
 def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
-    """A window as of its values without their signs; its least is known only where none was negative."""
+    """A window as of its values without their signs; its least is known only if none was negative."""
     low, high = row["min_ns"], row["max_ns"]
     if low is None or low >= 0:
         return row

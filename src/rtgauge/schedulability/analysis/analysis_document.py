@@ -17,7 +17,7 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None where it does
+    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None if it does
     not apply.
     """
 
@@ -57,7 +57,7 @@ class TaskResult(BaseModel):
 
 
 class GrowthResult(BaseModel):
-    """The largest factor for all execution times of a CPU together; None where it could not be found."""
+    """The largest factor for all execution times of a CPU together; None if it could not be found."""
 
     factor: float | None
     limited_by: str | None
@@ -74,7 +74,7 @@ class Segment(BaseModel):
 
 
 class ActivationResult(BaseModel):
-    """One activation; `finish_ns` is None where it is not done at the end."""
+    """One activation; `finish_ns` is None if it is not done at the end."""
 
     task: str
     activation: int

@@ -30,7 +30,7 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
     """Give every task whose jitter the file does not state the largest latency that any step measured on its
     CPU.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a
     CPU was not measured.
     """
     largest: dict[int, tuple[int, str]] = {}
@@ -77,7 +77,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
     """Give every task the largest execution time that any step of the record measured for the task of its
     name.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError where a
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a
     task was not measured.
     """
     largest: dict[str, tuple[int, str]] = {}

@@ -45,7 +45,7 @@ class MeasuredSet:
 def measured_set(step: Step) -> MeasuredSet:
     """The measured set of a step of the probe taskset.
 
-    Raises RecordError where its parameters are those of no task set.
+    Raises RecordError if its parameters are those of no task set.
     """
     with reading(step):
         task_set = task_set_of(step.key.parameters)
@@ -64,7 +64,7 @@ def measured_set(step: Step) -> MeasuredSet:
 
 
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The first hyperperiods of one CPU as they were measured; None where none were.
+    """The first hyperperiods of one CPU as they were measured; None if none were.
 
     Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
     shown: a task counts as running.
@@ -114,7 +114,7 @@ def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
 
 
 def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The calculated schedule of one CPU, as long as the measured one; None where it is too long to
+    """The calculated schedule of one CPU, as long as the measured one; None if it is too long to
     simulate.
     """
     task_set = task_set_of(measured.step.key.parameters)

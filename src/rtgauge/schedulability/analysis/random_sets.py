@@ -37,7 +37,7 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
     (2005); sets with a task above 1 are
     discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from the same distribution, but the sets of
     a seed would change.
-    Raises ValueError where nearly all would be discarded.
+    Raises ValueError if nearly all would be discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
         raise ValueError(f"a utilisation of {utilisation} is not in 0 ... {max(1.0, tasks / 2)}")

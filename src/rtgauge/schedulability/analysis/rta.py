@@ -141,7 +141,7 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
     """Whether no activation of the busy period is later than the deadline.
 
-    Raises TooLong where that was not found out.
+    Raises TooLong if that was not found out.
     """
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:

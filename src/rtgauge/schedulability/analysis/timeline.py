@@ -23,7 +23,7 @@ MAX_ACTIVATIONS = 10_000
 
 @dataclass
 class Activation:
-    """One activation; `finish_ns` is None where it is not done at the timeline's end."""
+    """One activation; `finish_ns` is None if it is not done at the timeline's end."""
 
     task: str
     activation: int
@@ -62,7 +62,7 @@ def hyperperiod_ns(tasks: Sequence[Task]) -> int:
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
     """The last first release plus so many hyperperiods.
 
-    Raises InputError where that is too long or has too many activations to draw.
+    Raises InputError if that is too long or has too many activations to draw.
     """
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"

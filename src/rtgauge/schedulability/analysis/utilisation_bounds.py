@@ -43,7 +43,7 @@ def within_hyperbolic(tasks: Sequence[Task]) -> bool:
 
 
 def why_not_applicable(ordered: Sequence[Task]) -> str | None:
-    """Why the bounds do not apply to these tasks (the highest priority first); None where they do."""
+    """Why the bounds do not apply to these tasks (the highest priority first); None if they do."""
     if any(task.deadline_ns < task.period_ns for task in ordered):
         return "a deadline is before the end of its period"
     if not is_rate_monotonic(ordered):

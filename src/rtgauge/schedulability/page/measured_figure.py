@@ -22,7 +22,7 @@ COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "
 def measured_figure(step: Step) -> Figure | None:
     """A chart a CPU, a row a task: what was measured, over what was calculated.
 
-    None where the step has no timeline or too long a one.
+    None if the step has no timeline or too long a one.
     """
     measured = measured_set(step)
     charts: list[dict[str, Any]] = []

@@ -178,7 +178,7 @@ def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequen
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """The measured schedule of one CPU over the calculated one, on one axis; nothing where none was
+    """The measured schedule of one CPU over the calculated one, on one axis; nothing if none was
     measured.
     """
     from rtgauge.schedulability.page.timeline_text import timeline_lines

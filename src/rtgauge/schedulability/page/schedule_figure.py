@@ -28,7 +28,7 @@ def time_unit(end_ns: int) -> tuple[int, str]:
 
 
 def timeline_figure(result: SetResult) -> Figure:
-    """A chart a CPU: a row a task. Raises InputError where a CPU has no timeline or too long a one."""
+    """A chart a CPU: a row a task. Raises InputError if a CPU has no timeline or too long a one."""
     charts = [_chart(cpu) for cpu in result.cpus]
     titles = [f"CPU {cpu.cpu}, utilisation {cpu.utilisation:.2%}" for cpu in result.cpus]
     title = f"One hyperperiod of {result.name}"

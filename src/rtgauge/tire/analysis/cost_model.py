@@ -58,7 +58,7 @@ class SolverLine(Model):
 
 
 class Term(Model):
-    """One term of the model (ns); None where the runs that it needs are not there, with the reason."""
+    """One term of the model (ns); None if the runs that it needs are not there, with the reason."""
 
     name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step, T_switch")
     solver: str
@@ -264,7 +264,7 @@ def cost_model(
     switch_ns: dict[str, Estimate],
     springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE,
 ) -> CostModel | None:
-    """The terms of eq. 2, from real-fast runs. None where no line can be fitted.
+    """The terms of eq. 2, from real-fast runs. None if no line can be fitted.
 
     `switch_ns`: policy -> cost of a task switch by the microbenchmark; `springs_per_node`: solver -> spring
     forces that it computes for each node.

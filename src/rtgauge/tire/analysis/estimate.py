@@ -27,7 +27,7 @@ class Estimate(Model):
 
     @property
     def differs_from_zero(self) -> bool:
-        """Whether zero lies outside of the interval; false where there is none."""
+        """Whether zero lies outside of the interval; false if there is none."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
@@ -39,7 +39,7 @@ def student(dof: float) -> float:
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """An estimate from its variance with `dof` degrees of freedom; without an interval where there are
+    """An estimate from its variance with `dof` degrees of freedom; without an interval if there are
     none.
     """
     if dof <= 0:
@@ -100,7 +100,7 @@ class Uncertain:
 
 
 def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """above / below with its interval by Fieller's theorem (1954); None where either is not above zero, no
+    """above / below with its interval by Fieller's theorem (1954); None if either is not above zero, no
     interval where `below` may be zero.
     """
     if above.value <= 0 or below.value <= 0:

@@ -45,7 +45,7 @@ class Searched(Model):
 
 class FrontierRow(Model):
     """The largest tire in hard real time on so many threads: by the model, by the map, by the search; None
-    where one of them says nothing.
+    if one of them says nothing.
     """
 
     solver: str
@@ -101,7 +101,7 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 def frontier_rows(
     predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
 ) -> list[FrontierRow]:
-    """Prediction, map and search of each solver, policy, period and number of threads beside each other."""
+    """Prediction, map and search together, for each solver, policy, period and number of threads."""
     model = {
         (frontier.solver, frontier.policy, frontier.period_ns, frontier.threads): frontier
         for frontier in predicted

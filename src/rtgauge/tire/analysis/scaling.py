@@ -93,7 +93,7 @@ def against_serial(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun]
 ) -> dict[tuple[str, str, int, int], Estimate]:
     """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy,
-    where that was measured.
+    if that was measured.
     """
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:

@@ -47,7 +47,7 @@ def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One search: of which solver under which policy."""
+    """One search: its solver and policy."""
 
     solver: str
     policy: str
@@ -147,7 +147,7 @@ def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """The finished searches of a record, for each target, load and deployment; empty where it is no record of
+    """The finished searches of a record, for each target, load and deployment; empty if it is not a record of
     a study of the tire.
     """
     study = study_of(record.run)

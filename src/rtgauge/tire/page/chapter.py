@@ -45,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One system. `title`: what tells it from the record's other ones, empty where it is alone."""
+    """One system. `title`: what tells it from the record's other ones, empty if it is alone."""
 
     title: str
     results: TireResults

@@ -96,7 +96,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """For each solver and policy: step time over n, predicted and measured, and the residuals; None where
+    """For each solver and policy: step time over n, predicted and measured, and the residuals; None if
     nothing could be predicted.
     """
     specs: list[dict[str, Any]] = []

@@ -35,7 +35,7 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", where it is known what that number means on this machine; of two meanings
+    """ "2 threads (one a core)", if it is known what that number means on this machine; of two meanings
     the first.
     """
     meant = next(

@@ -205,7 +205,7 @@ FRONTIER_NOTE = (
 
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Hard real time: was any deadline missed? A chart a map; None where no map was measured."""
+    """Hard real time: was any deadline missed? A chart a map; None if no map was measured."""
     if not results.maps:
         return None
     titles = [map_title(plot) for plot in results.maps]
@@ -222,7 +222,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Soft real time: how many deadlines were missed? A chart a map; None where no map was measured."""
+    """Soft real time: how many deadlines were missed? A chart a map; None if no map was measured."""
     if not results.maps:
         return None
     titles = [map_title(plot) for plot in results.maps]

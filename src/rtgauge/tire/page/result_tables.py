@@ -46,7 +46,7 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """ "8.1 (7.9 ... 8.3)"; without brackets where there is no interval; a dash for None."""
+    """ "8.1 (7.9 ... 8.3)"; without brackets if there is no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
@@ -138,7 +138,7 @@ def _term_row(term: Term, estimate: Estimate) -> list[str]:
 
 
 def cost_grid(results: TireResults) -> Table | None:
-    """The terms of eq. 2 with their intervals; None where nothing was fitted."""
+    """The terms of eq. 2 with their intervals; None if nothing was fitted."""
     if results.cost is None:
         return None
     notes = [
@@ -172,7 +172,7 @@ def cost_grid(results: TireResults) -> Table | None:
 
 
 def lines_grid(results: TireResults) -> Table | None:
-    """The lines behind the terms: slope, intercept, scatter; None where there are none."""
+    """The lines behind the terms: slope, intercept, scatter; None if there are none."""
     if results.cost is None:
         return None
     rows = [
@@ -209,7 +209,7 @@ def lines_grid(results: TireResults) -> Table | None:
 
 
 def synchronisation_grid(results: TireResults) -> Table | None:
-    """The time that several threads add to each step; None where only one was measured."""
+    """The time that several threads add to each step; None if only one was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
     rows = [
@@ -282,7 +282,7 @@ UNSEARCHED = 5
 
 
 def frontier_grid(results: TireResults) -> Table | None:
-    """The largest n in hard real time, predicted and measured; None where no step was paced."""
+    """The largest n in hard real time, predicted and measured; None if no step was paced."""
     if not results.frontiers:
         return None
     sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)

@@ -234,7 +234,7 @@ def _efficiency(point: SpeedPoint) -> Estimate | None:
 
 
 def threads_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Speed-up and efficiency over n for each policy; None where no solver was measured on one thread and on
+    """Speed-up and efficiency over n for each policy; None if no solver was measured on one thread and on
     several.
     """
     specs: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ PROBE = "tire"
 
 
 def tire_values(step: Step) -> dict[str, Any] | None:
-    """The values of the step's result; None where it is not a step of tire, or has computed nothing."""
+    """The values of the step's result; None if it is not a step of tire, or has computed nothing."""
     values = (
         next((dict(result.values) for result in step.results if result.name == PROBE), None)
         if step.key.probe == PROBE
