@@ -16,6 +16,7 @@ from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.reader import PAGE
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
+from rtgauge.report.calibrations import clock_table
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, repeat_lines
 from rtgauge.report.conditions import (
@@ -241,7 +242,7 @@ def _method(record: Record, few: Record) -> MethodSection:
         command=shlex.join(record.run.command),
         parameters=method.parameter_rows(few) + method.cpu_rows(record),
         clocks=[(names[step.id], method.clock_rows(step)) for step in ordered_steps(few) if step.clock],
-        calibrations=method.calibrations(few),
+        calibrations=clock_table(method.calibrations(few)),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Calibration, LeftOut, Mark, Run, Step
+    from rtgauge.record.model import LeftOut, Mark, Run, Step
     from rtgauge.report.changes import Changes
     from rtgauge.report.conclusion import Conclusion, Outcome
     from rtgauge.report.deployment_table import DeploymentTable
@@ -183,14 +183,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class MethodSection:
-    """How it was measured. `clocks` and `calibrations`: (step, ...) each."""
+    """How it was measured. `clocks`: (step, ...) each."""
 
     paragraphs: list[str]
     tools: list[str]
     command: str
     parameters: Pairs
     clocks: list[tuple[str, Pairs]]
-    calibrations: list[tuple[str, Calibration]]
+    calibrations: Table
 
 
 @dataclass(frozen=True)
