@@ -33,7 +33,7 @@ LEAST_SHAPE, LARGEST_SHAPE = -0.95, 3.0
 
 @dataclass(frozen=True)
 class Pareto:
-    """Excesses over `threshold`, of which `rate` is the share of activations; `spread`: (scales, shapes,
+    """Excesses over `threshold`; `rate`: their share of all activations; `spread`: (scales, shapes,
     log-likelihood less the largest one).
     """
 

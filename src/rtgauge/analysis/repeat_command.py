@@ -51,6 +51,6 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (
-        f"on each, {REPEATS} times by turns: {again}; then, with one NAME for all records of a side: "
+        f"on each, {REPEATS} times, alternately:  {again}; then, with one NAME for all records of a side: "
         "rtgauge compare --label NAME=RECORD ..."
     )

@@ -41,7 +41,7 @@ class Display:
         """Steps of the earlier rounds of a study."""
         self.began_s = time.monotonic()
         self.late_s: dict[bool, list[float]] = {False: [], True: []}
-        """By how much each finished step took longer than expected: those without a load, and those with one.
+        """The extra time of each finished step over the expected one: without a load, and with one.
         """
 
     def __enter__(self) -> Self:

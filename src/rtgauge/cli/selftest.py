@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Run
 
 SECONDS_A_STALL = 0.1
-"""What a stall takes of its step: about 60 ms to the next one, and what is lost at the ends."""
+"""The time that a stall takes of its step: about 60 ms to the next one, and the loss at the ends."""
 ABOVE_SHARE = 0.3
 """Of a stall's length: latencies above it are explained."""
 LEAST_LENGTH_NS = 100_000

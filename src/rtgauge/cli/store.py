@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.store.document import Course, RecordPoint, RecordRow
     from rtgauge.store.store import Store
 
-HELP = """Keep what many records hold in one store, and ask it.
+HELP = """Keep the figures of many records in one store, and query them.
 
 The records stay files: the store is made of them, and can be made anew.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`rtgauge run delgado2020`: shows the choice of a deployment before it is measured under load, and keeps the
-comparison beside the page.
+comparison next to the page.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The formats that a record can be exported to, beside CSV, Parquet and JSON (record_export.py)."""
+"""The formats that a record can be exported to, besides CSV, Parquet and JSON (record_export.py)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rtgauge.importers.measurement import ImportedSeries, Measurement
 
 RELEASED = {"wakeup", "periodic", "response"}
-"""Probes of which missed activations are shown."""
+"""Probes whose missed activations are shown."""
 MAX_MISSED = 10**7
 MAX_SUM_NS = 2**62
 

@@ -51,7 +51,7 @@ def self_test(
     state = session.current_state()
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
         raise MeasureError(
-            f"the instrument lost edges of its own: {state.edges_lost} of {state.stimuli} stimuli"
+            f"the instrument lost its own edges: {state.edges_lost} of {state.stimuli} stimuli"
         )
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns

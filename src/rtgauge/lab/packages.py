@@ -50,7 +50,7 @@ def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]
         )
     if not Path(KEYRING).is_file():
         raise MeasureError(
-            f"Debian's keyring {KEYRING} is missing, so that its packages cannot be verified: "
+            f"Debian's keyring {KEYRING} is missing, so its packages cannot be verified: "
             "apt-get install debian-archive-keyring"
         )
     return [

@@ -54,7 +54,7 @@ def clock_offset_ns(running: Running) -> int:
             round(float(line.split()[0]) * NS_PER_S) - time.monotonic_ns() for line in process.stdout or ()
         ]
     if not offsets:
-        raise MeasureError(f"lab:{running.name} does not tell its time")
+        raise MeasureError(f"lab:{running.name} does not report its time")
     return max(offsets)
 
 

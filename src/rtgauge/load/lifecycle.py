@@ -192,7 +192,7 @@ class RunningLoad:
         self.begin()
 
     def begin(self) -> None:
-        """What the load reaches is measured from now on (again from now on, if it was already).
+        """Begin to measure what the load achieves, or begin again.
 
         `wait_warm` calls it.
         """

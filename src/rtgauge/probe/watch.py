@@ -127,10 +127,8 @@ class Watch(Probe):
 PROBE = Watch(
     name="watch",
     order=95,
-    help=(
-        "the threads of a program of your own: wake-ups, latency, response, execution time, who preempts them"
-    ),
-    about="""A program of your own: how late do its threads run, and why?
+    help=("the threads of your own program: wake-ups, latency, response, execution time, who preempts them"),
+    about="""Your own program: how late do its threads run, and why?
 
 Nothing is linked into it. The kernel reports when each thread is woken, when it runs,
 when another one takes its CPU and when it sleeps again.""",

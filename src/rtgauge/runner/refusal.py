@@ -109,7 +109,7 @@ def _deadline(facts: _Deadline, message: str, read: Read) -> str:
     if facts.errno == "EPERM" and facts.cpu is not None:
         return (
             f"SCHED_DEADLINE is refused for a thread that is pinned to CPU {facts.cpu} (EPERM): "
-            "start it in an exclusive cpuset of that CPU alone (cpuset.cpus.partition = root), or "
+            "start it in an exclusive cpuset with only that CPU (cpuset.cpus.partition = root), or "
             "use --policy fifo"
         )
     if facts.errno == "EPERM":

@@ -130,7 +130,7 @@ def _measure(
         except Abandoned:
             break
         except LoadFailed as error:
-            how = f"try it alone: rtgauge probe {key.probe} --load {key.load} --duration 2s"
+            how = f"try it by itself: rtgauge probe {key.probe} --load {key.load} --duration 2s"
             _leave_out(
                 writer,
                 on_target(

@@ -91,7 +91,7 @@ def _tasks_schema() -> TypeAdapter[tuple[Task, ...]]:
 def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
     """The task set in a step's normalised parameters.
 
-    Raises KeyError or ValueError if they are not those of a task set.
+    Raises KeyError or ValueError if they are not a task set's.
     """
     tasks = _tasks_schema().validate_python(parameters["tasks"])
     for task in tasks:

@@ -26,7 +26,7 @@ RAISED = 99
 IRQ_ACTIONS = "/sys/kernel/irq/[0-9]*/actions"
 CONTROLLER_PATHS = [*THREAD_PATHS, IRQ_ACTIONS]
 SETTABLE = ("fifo", "rr")
-"""Policies of which only the priority is changed; deadline threads are left alone."""
+"""Policies whose priority is changed; deadline threads are left alone."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
 
 @contextmanager
 def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]]:
-    """A connection and the engine on the target, which goes again. Raises InputError or MeasureError."""
+    """A connection, and the engine on the target; it is removed again. Raises InputError or MeasureError."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install
 

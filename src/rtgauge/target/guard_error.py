@@ -52,7 +52,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
             else "its lease is over, and its guard is stopped or hangs; end it"
         )
         tail = (
-            f"nothing was heard of its host for {silent}, {lease}: rtgauge restore "
+            f"its host has been silent for {silent}, {lease}: rtgauge restore "
             f"--release{f' --target {shlex.quote(name)}' if name is not None else ''}"
         )
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keeps the log of a program small that prints without end: its last part is what is looked at."""
+"""Keeps the log of a program that prints without end small: only its last part is read."""
 
 from __future__ import annotations
 

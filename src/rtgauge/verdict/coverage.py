@@ -21,7 +21,7 @@ FORBIDDEN = {
 }
 """The engine's reasons for a CPU that should have been measured (docs/formats/stream.md).
 
-An offline one, or one that was not named, is no gap.
+An offline CPU, or one that was not named, is not a gap.
 """
 
 

@@ -120,7 +120,7 @@ class Done:
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
-        """For a step of which the run is not known."""
+        """For a step whose run is not known."""
         target = step.key.targets.get("self", LOCAL)
         verb = ("run",) if step.key.probe == DEFAULT else ("probe", step.key.probe)
         return cls(
@@ -259,7 +259,7 @@ other kernel need mend.
 
 
 def _is_one_event(step: Step) -> bool:
-    """Whether the largest value is far above all others but those of the same time."""
+    """Whether the largest value is far above all others, except simultaneous ones."""
     total = step.total
     if (
         total is None

@@ -111,7 +111,7 @@ def parse_requirement(text: str) -> Requirement:
     A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin
     judge (2010, tables 4 to 9). Without
     `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is `latency<=TIME hardness=99.9%`.
-    Raises InputError that says what is wrong and, for an unknown key, the nearest one.
+    Raises InputError with the fault and, for an unknown key, the nearest one.
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")

@@ -98,7 +98,7 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
         (
             {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
             (
-                "nothing was heard of its host for 42 s, and its lease ends in 1 min 20 s; wait for "
+                "its host has been silent for 42 s, and its lease ends in 1 min 20 s; wait for "
                 "that, or end it: "
             ),
         ),

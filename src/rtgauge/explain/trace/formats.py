@@ -182,9 +182,9 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
         or (stamp.offset, stamp.size) != (0, 8)
         or commit.size not in {4, 8}
     ):
-        raise RecordError("the trace's header_page is none that this program reads")
+        raise RecordError("the trace's header_page has an unknown form")
     if known is None or numbers != ["29", "30", "31", "28"]:
-        raise RecordError("the trace's header_event is none that this program reads")
+        raise RecordError("the trace's header_event has an unknown form")
     if not data.offset < page_bytes <= MOST_RECORD * 8 or not 8 <= commit.offset <= data.offset - commit.size:
         raise RecordError("the trace's header_page does not fit its page_bytes")
     return PageLayout(

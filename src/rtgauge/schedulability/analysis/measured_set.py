@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A measured task set beside the calculated one."""
+"""A measured task set and the calculated one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MeasuredSet:
 def measured_set(step: Step) -> MeasuredSet:
     """The measured set of a step of the probe taskset.
 
-    Raises RecordError if its parameters are those of no task set.
+    Raises RecordError if its parameters are not a task set's.
     """
     with reading(step):
         task_set = task_set_of(step.key.parameters)

@@ -130,7 +130,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
 def _check_together(entries: list[TaskEntry], what: str) -> None:
     name, times = Counter(entry.name for entry in entries).most_common(1)[0]
     if times > 1:
-        raise InputError(f"{what}: {times} tasks are called '{name}'; give each a name of its own")
+        raise InputError(f"{what}: {times} tasks are called '{name}'; give each its own name")
     crowded, count = Counter(entry.cpu for entry in entries).most_common(1)[0]
     if count > HIGHEST_PRIORITY:
         raise InputError(

@@ -69,7 +69,7 @@ def _family(step: Step) -> str:
 
 
 def drop_of(record: Record) -> Drop | None:
-    """The fall of which there are most pictures; None if there are not enough for a film.
+    """The fall with the most pictures; None if there are not enough for a film.
 
     Raises RecordError for a damaged state.
     """

@@ -102,7 +102,7 @@ def _frontier(results: TireResults) -> Table | None:
     sure = (
         f"between their ends is their median with {frontier.coverage * 100:.0f} % confidence"
         if frontier.coverage
-        else "a single one has no interval"
+        else "a single bisection has no interval"
     )
     notes = [
         "In nodes. holds: no run of it missed a deadline; missed at most: upper bound of the share at 95 %.",
