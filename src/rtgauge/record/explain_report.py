@@ -117,7 +117,7 @@ def explain_marks(report: ExplainReport | None) -> list[Mark]:
     marks: list[Mark] = []
     if report.cost is not None and not report.cost.is_equivalent:
         bound = f"{report.cost.bound_ns / 1000:g} us"
-        detail = f"recording the kernel's events {report.cost.words}; it may not be less than {bound}"
+        detail = f"recording the kernel's events {report.cost.words}; it may be more than {bound}"
         marks.append(Mark(name="explain-cost", severity=Severity.NOTE, detail=detail))
     if report.not_captured:
         why = ", ".join(

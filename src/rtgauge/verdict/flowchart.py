@@ -186,7 +186,10 @@ def _walk(case: _Case) -> list[Stage]:
         if stages and stage.margin is None and _reached_from(case, at):
             after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
             stage = stage.model_copy(
-                update={"why": f"{NOT_MEASURED}; a way after it was, and is good enough", "leads_to": after}
+                update={
+                    "why": f"{NOT_MEASURED}; a later way was, and is good enough",
+                    "leads_to": after,
+                }
             )
         stages.append(stage)
         at = stage.leads_to

@@ -250,7 +250,9 @@ def _ratio_conclusion(result: RatioResult) -> str:
         else "not every set is schedulable at any of these utilisations"
     ]
     parts.append(
-        f"fewer than half are from {fewer:.3g} on" if fewer is not None else "at least half are at each"
+        f"fewer than half are from {fewer:.3g} on"
+        if fewer is not None
+        else "at least half are at each of these"
     )
     return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:]
 

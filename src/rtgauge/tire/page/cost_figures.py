@@ -117,7 +117,7 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
         return None
     notes = [
         (
-            "Dashed: predicted, from the slope on one thread and the intercept on so many threads. "
+            "Dashed: predicted, from the slope on one thread and the intercept for that number of threads. "
             "Points: measured."
         ),
         (
