@@ -31,6 +31,11 @@ STEADY_CLOCK = "tsc=nowatchdog"
 """On a busy host the kernel would find the emulated TSC unstable and change the clock source during a
 measurement; it is as good as the
 other emulated clocks."""
+SAME_ADDRESSES = "norandmaps"
+"""With random addresses, QEMU translates a program again each time it starts, and keeps every translation
+with the page of memory that holds the program. QEMU 7.2 searches all of them at each write to such a page:
+after some 20 minutes of tests the kernel could not unpack itself over that memory after a power cut.
+"""
 ICOUNT_SHIFT = 2
 """With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG
 Instruction Counting").
@@ -166,6 +171,7 @@ def command(
         "loglevel=5",
         "panic=-1",
         *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else []),
+        *([SAME_ADDRESSES] if accelerator == "tcg" else []),
     ]
     if options.icount:
         defaults.append(f"{ICOUNT_PARAMETER}={ICOUNT_SHIFT}")

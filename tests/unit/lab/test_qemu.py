@@ -12,14 +12,20 @@ import pytest
 
 from rtgauge.lab.guest import Guest, built_in
 from rtgauge.lab.image import Image, write_initrd_with
-from rtgauge.lab.qemu import BootOptions, command
+from rtgauge.lab.qemu import Accelerator, BootOptions, command
 
 SERIAL = Guest(name="own", architecture="x86_64", about="", kernel=Path("/k"), serial=True)
 
 
-def line(guest: Guest, options: BootOptions, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def line(
+    guest: Guest,
+    options: BootOptions,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accelerator: Accelerator = "tcg",
+) -> list[str]:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    return command(guest, Image(folder, "6.12"), options, folder=folder, port=2222, accelerator="tcg")
+    return command(guest, Image(folder, "6.12"), options, folder=folder, port=2222, accelerator=accelerator)
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-arm64"])
@@ -33,6 +39,15 @@ def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_
     words = line(built_in()[name], BootOptions(icount=True, smp="2"), tmp_path, monkeypatch)
     assert dict(itertools.pairwise(words))["-smp"] == "2"
     assert not any("icount" in word for word in line(built_in()[name], BootOptions(), tmp_path, monkeypatch))
+
+
+@pytest.mark.parametrize("name", ["debian", "debian-arm64"])
+def test_only_an_emulated_guest_keeps_the_addresses_of_its_programs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for accelerator, same in (("tcg", True), ("kvm", False)):
+        words = line(built_in()[name], BootOptions(), tmp_path, monkeypatch, accelerator)
+        assert ("norandmaps" in words[words.index("-append") + 1].split()) == same
 
 
 def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memory(
