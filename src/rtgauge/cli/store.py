@@ -146,9 +146,9 @@ def add(
         _print_json(StoreAdded(store=str(store), added=added))
     if problem is not None:
         failed = sum(each.error is not None for each in added)
+        rest = "; the others are" if failed < len(folders) else ""
         raise InputError(
-            f"{failed} of {len(folders)} records could not be added, see above; the others are",
-            problem.status,
+            f"{failed} of {len(folders)} records could not be added, see above{rest}", problem.status
         )
 
 

@@ -70,8 +70,6 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _can_write(path: Path) -> bool:
     """Whether SQLite can make its files next to the store, which readers need too."""
-    if path.with_name(f"{path.name}-wal").exists():
-        return True
     return os.access(path.parent, os.W_OK) and not os.statvfs(path.parent).f_flag & os.ST_RDONLY
 
 
@@ -174,8 +172,14 @@ def open_database(path: Path, *, make: bool = False, write: bool = False) -> Eng
     Raises InputError, DamagedError or MeasureError.
     """
     _check_place(path, make=make)
+    if (make or write) and not _can_write(path):
+        raise InputError(f"{path} is read-only: name another --store, or change its permissions")
     with clear_problems(path):
         if make:
+            # Nothing of another program's database is changed.
+            if _kind(path) is not None:
+                with _engine(path, "read").begin() as connection:
+                    _check_tables(connection, path)
             _into_wal_mode(path)
         engine = _engine(path, "make" if make else "write" if write else "read")
         with engine.begin() as connection:

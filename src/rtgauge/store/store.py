@@ -96,7 +96,7 @@ class Store:
             if known is Outcome.UNCHANGED and not again:
                 return known
             had = connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount
-            _insert(connection, digest, self._shown(folder))
+            _insert(connection, digest, self._shown(folder), again=again)
             return known or (Outcome.UPDATED if had else Outcome.ADDED)
 
     def remove(self, names: list[str]) -> None:
@@ -120,40 +120,48 @@ def _new(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
     return number
 
 
-def _shared(connection: Connection, table: Table, row: Mapping[str, Any], seen: dict[str, int]) -> int:
-    """The id of the row with this key, which is inserted if there is none."""
-    key = str(row["key"])
-    if key not in seen:
-        found = connection.scalar(select(table.c.id).where(table.c.key == key))
-        seen[key] = found if found is not None else _new(connection, table, row)
-    return seen[key]
+class _Shared:
+    """Rows that several records refer to, by their key."""
+
+    def __init__(self, connection: Connection, *, again: bool) -> None:
+        self._connection, self._again = connection, again
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def id_of(self, table: Table, row: Mapping[str, Any]) -> int:
+        """The id of the row with this key, which is inserted if there is none; a machine's is written anew, as
+        is every one with `again`.
+        """
+        seen = table.name, str(row["key"])
+        if seen not in self._seen:
+            found = self._connection.scalar(select(table.c.id).where(table.c.key == row["key"]))
+            if found is None:
+                found = _new(self._connection, table, row)
+            elif self._again or table is MACHINE:
+                self._connection.execute(update(table).where(table.c.id == found).values(**row))
+            self._seen[seen] = found
+        return self._seen[seen]
+
+    def machine(self, of: Machine) -> int:
+        """The id of a machine."""
+        return self.id_of(MACHINE, {"key": of.key, "source": of.source, "shared": of.shared, "host": of.host})
 
 
-def _insert(connection: Connection, digest: Digest, path: str) -> None:
+def _insert(connection: Connection, digest: Digest, path: str, *, again: bool) -> None:
     record = _new(connection, RECORD, {**digest.row, "path": path})
     for table, rows in (
         (LABEL, [{"key": key, "value": value} for key, value in digest.labels.items()]),
         (MARK, digest.marks),
     ):
         _insert_all(connection, table, [{"record_id": record, **row} for row in rows])
-    seen: dict[str, dict[str, int]] = {table.name: {} for table in (MACHINE, CONFIGURATION, SERIES)}
-
-    def machine(of: Machine) -> int:
-        row = {"key": of.key, "source": of.source, "shared": of.shared, "host": of.host}
-        number = _shared(connection, MACHINE, row, seen[MACHINE.name])
-        connection.execute(update(MACHINE).where(MACHINE.c.id == number).values(host=of.host))
-        return number
-
+    shared = _Shared(connection, again=again)
     numbers: dict[str, int] = {}
     for step in digest.steps:
         row: Row = {
             **step.row,
             "record_id": record,
-            "machine_id": machine(step.machine),
-            "peer_machine_id": None if step.peer is None else machine(step.peer),
-            "configuration_id": _shared(
-                connection, CONFIGURATION, step.configuration, seen[CONFIGURATION.name]
-            ),
+            "machine_id": shared.machine(step.machine),
+            "peer_machine_id": None if step.peer is None else shared.machine(step.peer),
+            "configuration_id": shared.id_of(CONFIGURATION, step.configuration),
         }
         number = numbers[step.row["name"]] = _new(connection, STEP, row)
         _insert_all(
@@ -162,7 +170,7 @@ def _insert(connection: Connection, digest: Digest, path: str) -> None:
             [
                 {
                     "step_id": number,
-                    "series_id": _shared(connection, SERIES, series, seen[SERIES.name]),
+                    "series_id": shared.id_of(SERIES, series),
                     **figures,
                 }
                 for series, figures in step.results

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from typer.main import get_command
 
 from rtgauge.cli.main import app
+from rtgauge.store import queries
+from rtgauge.store.store import Store
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -36,11 +38,12 @@ def small(parent: Path, seed: int, **changes: Any) -> Path:
     return write_record(parent, Shape(**{"seed": seed, "seconds": 2, "loads": ("idle",), **changes}))
 
 
-def contents(store: Path) -> dict[str, Any]:
+def contents(path: Path) -> dict[str, Any]:
     """Everything that list and show print of a store."""
-    listed = asked("list", "--store", store, "--last", 0)
+    store = Store.open(path)
+    listed = queries.records(store, queries.Asked())
     return {
-        "records": listed["records"],
-        "series": asked("list", "--store", store, "--series")["series"],
-        "results": [asked("show", row["record"], "--store", store)["results"] for row in listed["records"]],
+        "records": [row.model_dump() for row in listed],
+        "series": [row.model_dump() for row in queries.series(store, queries.Asked()).values()],
+        "results": [[point.model_dump() for point in queries.results(store, row.record)] for row in listed],
     }
