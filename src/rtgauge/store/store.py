@@ -128,8 +128,9 @@ class _Shared:
         self._seen: dict[tuple[str, str], int] = {}
 
     def id_of(self, table: Table, row: Mapping[str, Any]) -> int:
-        """The id of the row with this key, which is inserted if there is none; a machine's is written anew, as
-        is every one with `again`.
+        """The id of the row with this key, which is inserted if there is none.
+
+        A machine's row is written anew each time, every row with `again`.
         """
         seen = table.name, str(row["key"])
         if seen not in self._seen:
