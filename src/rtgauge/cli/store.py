@@ -343,7 +343,7 @@ def _record_name(store: Store, named: str) -> str:
         return named
     try:
         return read_run(find_record(Path(named))).id
-    except RecordError:
+    except (RecordError, OSError, ValueError):  # a text that can be no path either
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
