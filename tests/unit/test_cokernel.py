@@ -22,16 +22,16 @@ from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
-from rtgauge.runner.cross_check import check, switchtest_argv, xenomai_argv
-from rtgauge.runner.engine_start import check_engine_starts
-from rtgauge.runner.runtime_choice import choose_runtime
+from rtgauge.runner.choice import choose_runtime
+from rtgauge.runner.engine import check_engine_starts
+from rtgauge.runner.measurers.other_tool import switchtest_argv, try_arm, xenomai_argv
 from rtgauge.target.engine_path import cokernel_engine
 from tests.support.local_target import LocalTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rtgauge.runner.context import RunContext
+    from rtgauge.runner.context import StepContext
     from rtgauge.target.target import Target
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -199,14 +199,16 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
         def which(self, place: str) -> str | None:
             return place if place.startswith("/usr/xenomai/") else None
 
-    context = cast("RunContext", SimpleNamespace(isolated=[1], target=Guest()))
+    def context(key: StepKey) -> StepContext:
+        return cast("StepContext", SimpleNamespace(key=key, isolated=[1], target=Guest()))
+
     checked = step(cpu=None).model_copy(update={"tool": "xenomai-latency"})
-    check(checked, context)
+    try_arm(context(checked))
     halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
     with pytest.raises(
         InputError, match=r"its period must be in whole us \(periodic under idle\); change that step"
     ):
-        check(checked.model_copy(update={"probe": "periodic", "parameters": halves}), context)
+        try_arm(context(checked.model_copy(update={"probe": "periodic", "parameters": halves})))
 
 
 @pytest.mark.parametrize(("context", "mode"), [("thread", "1"), ("irq", "2")])

@@ -21,7 +21,7 @@ from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_swit
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
-from rtgauge.runner.cross_check import left_out
+from rtgauge.runner.measurers.other_tool import why_not
 from rtgauge.runner.rtai_programs import measuring_module, modules_of, program_folder, rtai_argv
 from tests.unit.system.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 
@@ -177,7 +177,7 @@ def test_where_the_programs_are(tool: str, in_kernel: bool, program: str) -> Non
     there = f"{PREFIX}/{program}"
     target = board(there, modules=[*FILES, "latency_rt.ko"])
     assert program_folder(target, tool, in_kernel=in_kernel) == there.rpartition("/")[0]  # pyright: ignore[reportArgumentType]
-    missing = left_out(tool, board(), in_kernel=in_kernel)  # pyright: ignore[reportArgumentType]
+    missing = why_not(of_tool(tool, in_kernel=in_kernel), board())  # pyright: ignore[reportArgumentType]
     assert missing is not None
     assert "is not installed" in missing.reason
     assert there in missing.remedy
@@ -186,11 +186,16 @@ def test_where_the_programs_are(tool: str, in_kernel: bool, program: str) -> Non
 def test_in_kernel_space_latency_needs_its_module() -> None:
     target = board(f"{PREFIX}/testsuite/kern/latency/display")
     assert program_folder(target, "rtai-latency", in_kernel=True) is None  # pyright: ignore[reportArgumentType]
-    missing = left_out("rtai-latency", target, in_kernel=True)  # pyright: ignore[reportArgumentType]
+    missing = why_not(of_tool("rtai-latency", in_kernel=True), target)  # pyright: ignore[reportArgumentType]
     assert missing is not None
     assert missing.reason == "RTAI's latency_rt.ko or its display is not installed"
     assert "testsuite/kern/latency/display" in missing.remedy
     assert "latency_rt.ko" in missing.remedy
+
+
+def of_tool(tool: str, *, in_kernel: bool) -> StepKey:
+    probe = "switch" if tool == "rtai-switches" else "wakeup"
+    return key("periodic", tool, path="none", space="kernel") if in_kernel else key(probe, tool)
 
 
 def key(probe: str, tool: str, **written: object) -> StepKey:

@@ -13,7 +13,7 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.model import StepKey
-from rtgauge.runner.feasibility import refuse_wrong_input
+from rtgauge.runner.choice import refuse_wrong_input
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.local import read_local
 

@@ -52,7 +52,7 @@ Runtime = Literal["linux", "cobalt", "rtai", "auto"]
 """What the measured threads run on: Linux, or a co-kernel beside it.
 
 Each co-kernel has an engine of its own (target/engine_path.py); auto is replaced
-by one of the others when the target is known (runner/runtime_choice.py)."""
+by one of the others when the target is known (runner/choice.py)."""
 RT: Any = Field(
     default="linux",
     alias="rt",

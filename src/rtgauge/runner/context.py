@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""What every step of a run on one target shares, whom it tells, and how a step that is not measured ends."""
+"""What the steps of a run, of a target and one step are measured with, whom they tell, and how a step that is
+not measured ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from rtgauge.errors import EXIT_INPUT, MeasureError
+from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.resume_state import StepState
 from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
-from rtgauge.target.target import Target
+from rtgauge.target.target import Guarded, Target
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
 """End reasons of a step that is not finished: it is measured again when the run is resumed."""
@@ -100,7 +106,7 @@ class Progress(Protocol):
 
 
 class DeploymentStrategy(Protocol):
-    """How deployments come into force on one target: by settings while it runs (deploy_live), or by booting
+    """How deployments come into force on one target: by settings while it runs (deployments), or by booting
     it (deploy_boot).
     """
 
@@ -145,36 +151,129 @@ def _save_nothing(_state: StepState | None) -> None:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every step of a run on one target shares.
+    """What every step of a run shares."""
 
-    A step in a deployment has one of its own, made by `replace`.
-    """
-
-    target: Target
     targets: Mapping[str, Target]
     """Every target of the run by its name: also those that play the other role of a signal probe."""
-    facts: Mapping[str, Any]
-    calibrations: list[Calibration]
     progress: Progress
     interrupt: Interrupt
-    load_warm_up_s: float
-    controller: Controller | None
+    load_warm_up_s: float = 0.0
+    controller: Controller | None = None
+    late_imports: Sequence[Callable[[], object]] = ()
+    """Each imports what the caller needs once a step is measured, while the first one warms up."""
+
+
+@dataclass(frozen=True)
+class TargetContext:
+    """What every step of a run on one target shares."""
+
+    run: RunContext
+    target: Target
+    facts: Mapping[str, Any]
+    calibrations: list[Calibration]
     deployments: DeploymentStrategy
     group: str | None = None
-    """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
+    """Where to measure in the deployment that `deploy apply` holds: a control group."""
     isolated: list[int] = field(default_factory=list[int])
+    """The isolated CPUs of that deployment."""
     arming_s: float = 0.0
     """How long it took on the target to arm a probe and to stop it again: what goes slowly there."""
-    late_imports: Sequence[Callable[[], object]] = ()
-    """Each imports what the caller needs once a step is measured: imported while the first one warms up."""
-    at_armed: Callable[[], None] | None = None
-    """Called once the probe is armed: for settings of what the probe itself has made."""
-    not_explained: str | None = None
-    """Why the kernel's events cannot be recorded for a step that is to be explained."""
     interrupted_step: StepState | None = None
     """A step that goes on by itself on the target since an earlier process measured it, to be picked up."""
     save_step: Callable[[StepState | None], None] = _save_nothing
     """Writes down what another process needs to pick up the step that is being measured; None: no step is."""
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What is set for one step, and where it is measured."""
+
+    key: StepKey
+    on: TargetContext
+    facts: Mapping[str, Any]
+    """Of the target in the step's deployment."""
+    group: str | None
+    """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
+    isolated: list[int]
+    at_armed: Callable[[], None] | None = None
+    """Called once the probe is armed: for settings of what the probe itself has made."""
+    not_explained: str | None = None
+    """Why the kernel's events cannot be recorded for a step that is to be explained."""
+
+    @property
+    def target(self) -> Target:
+        """The target that the step is measured on."""
+        return self.on.target
+
+    @property
+    def progress(self) -> Progress:
+        """Who listens to the run."""
+        return self.on.run.progress
+
+    @property
+    def interrupt(self) -> Interrupt:
+        """Whether the user has ended the run."""
+        return self.on.run.interrupt
+
+
+def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
+    """Where the engine on this target writes files of its own: raw samples, the state of a tire."""
+    return (
+        target.files_folder(folder) if key.parameters.get("samples") or key.parameters.get("state") else None
+    )
+
+
+def step_context(key: StepKey, context: TargetContext) -> StepContext:
+    """A step for which nothing is set."""
+    return StepContext(key, context, context.facts, context.group, context.isolated)
+
+
+@dataclass(frozen=True)
+class StepInProgress:
+    """A step that was begun, here or by the process that it was picked up from."""
+
+    context: StepContext
+    folder: Path
+    """Where its files go."""
+    started: str
+    """ISO 8601, UTC."""
+    files_before: Mapping[str, Any]
+    """What the target's files that must not change said before it."""
+    load: RunningLoad | None
+    begin: Callable[[], None]
+    """To be called when the probe is armed, before it is told to go."""
+    undo: ExitStack
+    """Left when the step's load has ended, before its deployment is put back."""
+    picked_up: Guarded | None = None
+    """The engine that measures it already."""
+
+    @property
+    def key(self) -> StepKey:
+        """Which step it is."""
+        return self.context.key
+
+    @property
+    def expected_ns(self) -> int | None:
+        """How long the engine measures, with its warm-up; None: until it is stopped."""
+        return probes.get(self.key.probe).expected_ns(self.key.parameters)
+
+    def state(self, program: Guarded, files: str | None) -> StepState | None:
+        """For another process, once the engine runs; None where it ends with this one.
+
+        `files`: the folder on the target that the engine writes to.
+        """
+        if program.kept is None:
+            return None
+        load = self.load.state() if self.load is not None else None
+        name = files.rpartition("/")[2] if files is not None else None
+        return StepState(
+            key=self.key.model_dump_json(),
+            started=self.started,
+            before=dict(self.files_before),
+            program=program.kept,
+            files=name,
+            load=load,
+        )
 
 
 def is_emulated(facts: Mapping[str, Any]) -> bool:

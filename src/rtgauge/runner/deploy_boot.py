@@ -13,7 +13,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.lab.boot_guest import Reboots
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
-from rtgauge.runner.deploy_live import cpus_not_given, left_out
+from rtgauge.runner.deployments import as_left_out, cpus_not_given
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
@@ -108,7 +108,7 @@ class BootDeployments:
             if cannot is None:
                 possible.append(key)
             else:
-                missing.setdefault(key.deployment, left_out(key.deployment, cannot))
+                missing.setdefault(key.deployment, as_left_out(key.deployment, cannot))
         return possible, list(missing.values())
 
     def _why_not(self, key: StepKey, deployment: Deployment) -> Cannot | None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
-from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.record.files import clear_errors, write_whole
-from rtgauge.record.model import InstrumentReport, PeerReport
 from rtgauge.record.moment_writer import MomentWriter
 from rtgauge.record.stream import (
     AnyLine,
@@ -28,17 +24,14 @@ from rtgauge.record.stream import (
     parse_line,
 )
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.context import NotHere, NotOnCokernel, RunContext
+from rtgauge.runner.context import NotHere, NotOnCokernel, StepInProgress
 from rtgauge.runner.late_imports import RECORDING, import_late
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rtgauge.record.window_columns import WindowColumns
-
+STREAM = "stream.ndjson"
+"""The copy of a stream in a step's folder."""
 LAST_WORDS_S = 1.0
 """Between a program's last line and its end."""
 LOAD_CHECK_S = 1.0
@@ -132,6 +125,11 @@ class EngineStream:
             if self._log is not None:
                 self._log.close()
 
+    def check(self, target: Target) -> None:
+        """Raise InputError or MeasureError for what the engine on the target has refused."""
+        if self.result.error is not None:
+            raise as_exception(self.result.error, target)
+
     def _take_moments(self, line: AnyLine, text: bytes) -> None:
         if isinstance(line, TraceFormatsLine) and self._folder is not None and self._moments is None:
             self._moments = MomentWriter(self._folder, line)
@@ -141,36 +139,6 @@ class EngineStream:
             self._moments.add(text)
         elif isinstance(line, SymbolsLine):
             self._moments.add_symbols(line)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a step measured, by one engine or by two as if they were one."""
-
-    result: StreamResult
-    windows: pl.DataFrame | WindowColumns
-    programs: tuple[Guarded, ...]
-    peer: PeerReport | None = None
-    instrument: InstrumentReport | None = None
-    outer_samples: bool = False
-    """Whether the raw samples are the instrument's: of the engine is a slave, which keeps none."""
-    from_histogram: bool = False
-    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to
-    compare the windows with.
-    """
-    end_reason: str | None = None
-    """Where it is not the engine that ends the step."""
-
-    @property
-    def sampled(self) -> set[int]:
-        """The series of which raw samples may be kept: the master's, where there are two ends."""
-        numbers = {line.series for line in self.result.series}
-        if self.instrument is not None:
-            outer = set(self.instrument.series)
-            return outer if self.outer_samples else numbers - outer
-        if self.peer is None:
-            return numbers
-        return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
 
 def _warm_up_s(result: StreamResult) -> float:
@@ -188,29 +156,28 @@ def silence_limit_s(expected_ns: int | None) -> float | None:
 
 def follow(
     program: Guarded,
-    context: RunContext,
-    load: RunningLoad | None,
+    step: StepInProgress,
     log: Path,
     *,
     begin: Callable[[EngineStream], None] | None = None,
     table: str = "windows",
-    expected_ns: int | None = None,
 ) -> EngineStream:
     """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
 
     `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of
-    the stream, `table` begins the names
-    of files of windows beside it. `expected_ns`: how long the step takes (None: until it is stopped), which
-    bounds how long another machine may say
-    nothing. Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken
-    where nothing comes any more.
+    the stream, `table` begins the names of files of windows beside it. How long the step takes bounds how
+    long another machine may say nothing.
+
+    Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken where
+    nothing comes any more.
     """
+    context = step.context
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log, table)
         context.interrupt.stop_by(lambda: program.say("stop"))
         try:
-            for line in stream.lines(program, silence_limit_s(expected_ns)):
+            for line in stream.lines(program, silence_limit_s(step.expected_ns)):
                 if isinstance(line, Window):
                     context.progress.window(line)
                 elif isinstance(line, Frame):
@@ -229,9 +196,9 @@ def follow(
                         begin(stream)
                     program.say("go")
                     context.progress.phase("measuring")
-                    import_late((*RECORDING, *context.late_imports), _warm_up_s(stream.result))
-                if load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
-                    load.check()
+                    import_late((*RECORDING, *context.on.run.late_imports), _warm_up_s(stream.result))
+                if step.load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
+                    step.load.check()
                     checked_s = time.monotonic()
         except RecordError as error:
             raise MeasureError(str(error)) from None
@@ -243,11 +210,15 @@ def follow(
     return stream
 
 
-def arm_and_stop(program: Guarded, target: Target) -> tuple[MeasureError | InputError | None, int | None]:
-    """Stop an engine as soon as it is armed. Gives what it refused (None: nothing) and its exit status."""
+def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
+    """Stop an engine as soon as it is armed. Raises InputError or MeasureError for what it refuses."""
     stream = EngineStream()
     for line in stream.lines(program, SILENCE_S):
         if isinstance(line, Armed):
             program.say("stop")
     status = program.wait(LAST_WORDS_S)
-    return (None if stream.result.error is None else as_exception(stream.result.error, target)), status
+    stream.check(target)
+    if status:
+        raise MeasureError(
+            f"the engine ended at once with status {status}; run `rtgauge probe {probe}` to see why"
+        )

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""A step that is being measured: as this process knows it, and as another process needs it to pick the step
-up.
-"""
+"""A step that is being measured, as another process needs it to pick the step up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load_state import KeptLoad
 from rtgauge.record.model import StepKey
-from rtgauge.target.target import FolderName, Guarded, ProgramPlace
+from rtgauge.target.target import FolderName, ProgramPlace
 
 
 class StepState(TypedDict):
@@ -52,35 +47,3 @@ def program_folders(state: StepState | None) -> list[str]:
         state["program"]["name"],
         *(part["kept"]["name"] for part in (state["load"]["parts"] if state["load"] is not None else [])),
     ]
-
-
-@dataclass(frozen=True)
-class StepInProgress:
-    """A step that was begun, here or by the process that it was picked up from."""
-
-    key: StepKey
-    started: str
-    """ISO 8601, UTC."""
-    files_before: Mapping[str, Any]
-    """What the target's files that must not change said before it."""
-    load: RunningLoad | None
-    picked_up: Guarded | None = None
-    """The engine that measures it already."""
-
-    def state(self, program: Guarded, files: str | None) -> StepState | None:
-        """For another process, once the engine runs; None where it ends with this one.
-
-        `files`: the folder on the target that the engine writes to.
-        """
-        if program.kept is None:
-            return None
-        load = self.load.state() if self.load is not None else None
-        name = files.rpartition("/")[2] if files is not None else None
-        return StepState(
-            key=self.key.model_dump_json(),
-            started=self.started,
-            before=dict(self.files_before),
-            program=program.kept,
-            files=name,
-            load=load,
-        )

@@ -13,12 +13,11 @@ from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
 from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.runner import cross_check, deploy_live
-from rtgauge.runner.context import STOPPED_EARLY, Abandoned, LoadFailed, Progress, RunContext, is_emulated
-from rtgauge.runner.feasibility import accepted_steps, on_target, possible_steps
+from rtgauge.runner.choice import choose, on_target
+from rtgauge.runner.context import STOPPED_EARLY, Abandoned, LoadFailed, Progress, TargetContext, is_emulated
+from rtgauge.runner.deployments import as_left_out
 from rtgauge.runner.resume_state import StepState
-from rtgauge.runner.runtime_choice import on_chosen_runtime
-from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids, steps_on
+from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.fact_summary import counts_instructions
@@ -68,7 +67,7 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
     return [Mark(name="guests-running", severity=Severity.DOUBTFUL, detail=detail)]
 
 
-def _saving_steps(writer: RecordWriter, context: RunContext, name: str) -> RunContext:
+def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> TargetContext:
     """The context of a target that, from now on, writes down what another process needs to pick its steps
     up.
     """
@@ -84,7 +83,7 @@ def _saving_steps(writer: RecordWriter, context: RunContext, name: str) -> RunCo
 
 
 @contextmanager
-def _consoles_written(writer: RecordWriter, contexts: Mapping[str, RunContext]) -> Generator[None]:
+def _consoles_written(writer: RecordWriter, contexts: Mapping[str, TargetContext]) -> Generator[None]:
     """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
     try:
         yield
@@ -99,12 +98,12 @@ def _measure(
     writer: RecordWriter,
     run: Run,
     remaining: Sequence[StepKey],
-    contexts: Mapping[str, RunContext],
+    contexts: Mapping[str, TargetContext],
     finished: Sequence[Step],
 ) -> list[Step]:
     """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
-    any_context = next(iter(contexts.values()))
-    progress, interrupt, targets = any_context.progress, any_context.interrupt, any_context.targets
+    shared = next(iter(contexts.values())).run
+    progress, interrupt = shared.progress, shared.interrupt
     ids = dict(zip((key.model_dump_json() for key in run.planned), step_ids(run.planned), strict=True))
     steps = list(finished)
     for number, key in enumerate(remaining):
@@ -117,11 +116,7 @@ def _measure(
         step_id = ids[key.model_dump_json()]
         folder = writer.step_folder(step_id)
         try:
-            measure = measure_step if key.tool == "rtgauge" else cross_check.measure
-            left_before = list(context.deployments.not_put_back)
-            with deploy_live.in_deployment(key, context) as (own_context, applied):
-                step, windows = measure(step_id, key, own_context, folder)
-            step = deploy_live.with_deployment(step, applied, left_before)
+            step, windows = measure_step(step_id, key, context, folder)
             marks = [
                 mark for name in key.targets.values() for mark in machine_marks(name, contexts[name].facts)
             ]
@@ -131,22 +126,11 @@ def _measure(
             break
         except LoadFailed as error:
             how = f"try it by itself: rtgauge probe {key.probe} --load {key.load} --duration 2s"
-            _leave_out(
-                writer,
-                on_target(
-                    LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how),
-                    context.target.name,
-                    targets,
-                ),
-                progress,
-            )
+            missing = LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how)
+            _leave_out(writer, on_target(missing, context), progress)
             continue
         except Refused as error:
-            _leave_out(
-                writer,
-                on_target(deploy_live.left_out(key.deployment, error), context.target.name, targets),
-                progress,
-            )
+            _leave_out(writer, on_target(as_left_out(key.deployment, error), context), progress)
             continue
         finally:
             writer.drop_step(step_id)
@@ -159,7 +143,9 @@ def _measure(
     return steps
 
 
-def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, RunContext]) -> list[StepKey]:
+def _plan_more(
+    writer: RecordWriter, more: More | None, contexts: Mapping[str, TargetContext]
+) -> list[StepKey]:
     """The next steps of the study, written down as planned.
 
     A step that is in the plan already is not measured again.
@@ -167,28 +153,18 @@ def _plan_more(writer: RecordWriter, more: More | None, contexts: Mapping[str, R
     run = writer.run
     if more is None or run is None:
         return []
-    known = {key.model_dump_json() for key in run.planned}
-    wanted = list(more(writer.record()))
-    accepted: list[StepKey] = []
-    left_out: list[LeftOut] = []
-    for name, context in contexts.items():
-        chosen, _ = on_chosen_runtime(steps_on(name, wanted), context)
-        new = [key for key in chosen if key.model_dump_json() not in known]
-        possible, impossible = possible_steps(new, context.target, context.deployments)
-        takeable, refused, _ = accepted_steps(possible, context)
-        accepted += takeable
-        left_out += [on_target(missing, name, context.targets) for missing in (*impossible, *refused)]
-    writer.write_run(run.model_copy(update={"planned": [*run.planned, *accepted]}))
-    for missing in left_out:
-        _leave_out(writer, missing, next(iter(contexts.values())).progress)
-    return accepted
+    choice = choose(list(more(writer.record())), contexts, planned=run.planned)
+    writer.write_run(run.model_copy(update={"planned": [*run.planned, *choice.steps]}))
+    for missing in choice.left_out:
+        _write_left_out(writer, missing)
+    return choice.steps
 
 
 def measure_run(
     writer: RecordWriter,
     run: Run,
     finished: Sequence[Step],
-    contexts: Mapping[str, RunContext],
+    contexts: Mapping[str, TargetContext],
     more: More | None,
 ) -> tuple[Path, Run, list[Step]]:
     """Measure what is planned and not done, and what a study adds.
@@ -206,8 +182,8 @@ def measure_run(
             },
         )
     contexts = {name: _saving_steps(writer, context, name) for name, context in contexts.items()}
-    any_context = next(iter(contexts.values()))
-    progress, interrupt = any_context.progress, any_context.interrupt
+    shared = next(iter(contexts.values())).run
+    progress, interrupt = shared.progress, shared.interrupt
     remaining = remaining_steps(run, finished)
     steps = list(finished)
     with _consoles_written(writer, contexts):
@@ -237,7 +213,7 @@ def measure_run(
     return path, final if final is not None else run, steps
 
 
-def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) -> list[float]:
+def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext]) -> list[float]:
     """About how long each step takes, in s, with what its deployment takes."""
     before: dict[str, str] = {}
     times: list[float] = []
@@ -247,7 +223,7 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) ->
         # A clock that counts instructions waits for what the load computes, so the load does not slow the
         # probe down.
         slowed = is_emulated(context.facts) and not counts_instructions(context.facts)
-        load_warm_up_ns = round(context.load_warm_up_s * NS_PER_S)
+        load_warm_up_ns = round(context.run.load_warm_up_s * NS_PER_S)
         alone_s = expected_s(key, load_warm_up_ns, arming_s=context.arming_s, emulated=slowed)
         times.append(alone_s + context.deployments.expected_s(before.get(name), key.deployment))
         before[name] = key.deployment
@@ -257,5 +233,9 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, RunContext]) ->
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
     """Say and write down that a step cannot be measured; the run goes on."""
     progress.left_out(missing)
+    _write_left_out(writer, missing)
+
+
+def _write_left_out(writer: RecordWriter, missing: LeftOut) -> None:
     if writer.run is not None and missing not in writer.run.left_out:
         writer.write_run(writer.run.model_copy(update={"left_out": [*writer.run.left_out, missing]}))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.importers.rtla import parse_rtla
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.runner.cross_check import cyclictest_argv, rtla_argv
+from rtgauge.runner.measurers.other_tool import cyclictest_argv, rtla_argv
 
 OUTPUT = """# RTLA timerlat histogram
 # Time unit is microseconds (us)

@@ -268,9 +268,9 @@ ALLOWED = {
     "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
-    "runner/engine_stream.py", "runner/background_engine.py", "runner/instrument_latmon.py",
-    "runner/cross_check.py", "load/lifecycle.py", "target/ssh.py",
-    "runner/autotune_step.py",
+    "runner/engine_stream.py", "runner/engine.py", "runner/measurers/instrument_latmon.py",
+    "runner/measurers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
+    "runner/measurers/autotune.py",
     # The board's own drive.
     "instrument/flash.py",
 }  # fmt: skip
@@ -314,7 +314,7 @@ def test_there_is_one_way_to_write():
         for path in SOURCES.rglob("*.py")
         if any(isinstance(node, ast.Call) and writes(node) for node in ast.walk(ast.parse(path.read_text())))
     }
-    assert "runner/cross_check.py" in others
+    assert "runner/measurers/other_tool.py" in others
     assert others <= ALLOWED
 
 

@@ -16,7 +16,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.page import html
-from rtgauge.runner.step import highest, run_segments, task_counts
+from rtgauge.runner.put_together import highest, run_segments, task_counts
 from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure

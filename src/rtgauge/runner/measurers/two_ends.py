@@ -5,26 +5,27 @@ subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from rtgauge.errors import MeasureError
-from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
-from rtgauge.record.model import Mark, PeerReport, Severity, StepKey
+from rtgauge.record.model import LeftOut, Mark, PeerReport, Severity, StepKey
 from rtgauge.record.stream import StreamResult
-from rtgauge.runner.background_engine import BackgroundEngine
-from rtgauge.runner.context import RunContext
-from rtgauge.runner.engine_stream import EngineStream, Measured, arm_and_stop, as_exception, follow
+from rtgauge.runner.context import StepContext, StepInProgress, step_files
+from rtgauge.runner.engine import BackgroundEngine
+from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop, follow
+from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
     import polars as pl
 
-STREAM, SLAVE_STREAM = "stream.ndjson", "stream-slave.ndjson"
+SLAVE_STREAM = "stream-slave.ndjson"
+arms = True
+goes_on_alone = False
 
 
 @dataclass(frozen=True)
@@ -40,22 +41,23 @@ class End:
         return self.target.engine(*self.arguments, group=self.group)
 
 
-def target_of(role: Role, key: StepKey, context: RunContext) -> Target:
-    """The target that plays this role; without a peer there is only the step's own."""
-    peer = key.peer
-    return context.targets[peer[1]] if peer is not None and peer[0] == role else context.target
+def _target_of(role: Role, context: StepContext) -> Target:
+    """The target that plays this role."""
+    peer = context.key.peer
+    return context.on.run.targets[peer[1]] if peer is not None and peer[0] == role else context.target
 
 
-def ends(key: StepKey, context: RunContext, samples_dir: str | None) -> dict[Role, End]:
+def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
     """Both ends of a step that has a peer; the slave, which has to be there first, comes first.
 
     `samples_dir`: on the master's target.
     """
+    key = context.key
     probe = cast("SignalProbe", probes.get(key.probe))
     arguments = probe.both_ends(key.parameters, samples_dir)
     both: dict[Role, End] = {}
     for role in ("slave", "master"):
-        target = target_of(role, key, context)
+        target = _target_of(role, context)
         both[role] = End(target, arguments[role], context.group if target is context.target else None)
     return both
 
@@ -73,79 +75,71 @@ class Slave(BackgroundEngine):
         super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
 
 
-def measure(
-    key: StepKey,
-    context: RunContext,
-    load: RunningLoad | None,
-    folder: Path,
-    begin: Callable[[], None],
-    samples_dir: str | None,
-) -> Measured:
-    """Measure with one engine on each machine. `begin` is called when both are armed.
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """None: the engine comes with rtgauge."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Arm each end and stop it again.
+
+    Raises InputError or MeasureError for what either end refuses, and says which.
+    """
+    for role, end in _ends(context, None).items():
+        try:
+            arm_and_stop(end.start(), end.target, context.key.probe)
+        except RtgaugeError as refused:
+            raise refused.reword(f"the {role} on {end.target.name}: {refused}") from None
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure with one engine on each machine; the load begins when both are armed.
 
     Raises InputError or MeasureError for what either end refuses; a slave that dies in the middle ends the
     step, which keeps what was measured.
     """
-    both = ends(key, context, samples_dir)
-    offset = clock_offset(context.target, target_of(_peer_role(key), key, context))
-    slave = Slave(both["slave"], folder / SLAVE_STREAM)
+    key, context = step.key, step.context
+    files_on = _target_of("master", context)
+    both = _ends(context, step_files(key, files_on, step.folder))
+    offset = clock_offset(context.target, _target_of(_peer_role(key), context))
+    slave = Slave(both["slave"], step.folder / SLAVE_STREAM)
     try:
-        slave.wait_armed(context)
+        slave.wait_armed(context.interrupt)
         master = both["master"].start()
 
         def both_begin(stream: EngineStream) -> None:
-            begin()
+            step.begin()
             # before either sends a window
             stream.table.place(0, _added_ns("master", key, offset))
             slave.stream.table.place(_behind(stream), _added_ns("slave", key, offset))
             slave.program.say("go")
             slave.when_it_dies(lambda: master.say("stop"))
 
-        stream = follow(
-            master,
-            context,
-            load,
-            folder / STREAM,
-            begin=both_begin,
-            expected_ns=probes.get(key.probe).expected_ns(key.parameters),
-        )
+        stream = follow(master, step, step.folder / STREAM, begin=both_begin)
         died = slave.died
         slave.end()
     except BaseException:
         slave.program.stop()
         raise
     if stream.result.error is not None and stream.result.error.code == "no-answer":
-        raise MeasureError(_why_no_answer(key, context, slave, died=died))
-    if stream.result.error is not None:
-        raise as_exception(stream.result.error, both["master"].target)
+        raise MeasureError(_why_no_answer(context, slave, died=died))
+    stream.check(both["master"].target)
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
         result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
-    return Measured(result, windows, (master, slave.program), report)
-
-
-def arm_and_stop_both(key: StepKey, context: RunContext) -> None:
-    """Arm each end and stop it again.
-
-    Raises InputError or MeasureError for what either end refuses, and says which.
-    """
-    for role, end in ends(key, context, None).items():
-        refused, status = arm_and_stop(end.start(), end.target)
-        if refused is not None:
-            raise type(refused)(f"the {role} on {end.target.name}: {refused}", refused.status)
-        if status:
-            raise MeasureError(f"the {role}'s engine on {end.target.name} ended at once with status {status}")
+    return Measured(result, windows, (master, slave.program), files_on, report)
 
 
 def _peer_role(key: StepKey) -> Role:
     return other_role(key.parameters["role"])
 
 
-def _why_no_answer(key: StepKey, context: RunContext, slave: Slave, *, died: bool) -> str:
-    where = target_of("slave", key, context).name
+def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
+    key = context.key
+    where = _target_of("slave", context).name
     if died:
         return f"the slave on {where} ended before it had answered: {slave.why()}"
     own, peers = key.parameters["path"], key.parameters["peer_path"] or key.parameters["path"]

@@ -4,24 +4,25 @@ Choi 2020, sec.
 
 III-C).
 
-What autotune sets was noted in the journal before the step, and is put back after it (runner/deploy_live.py),
+What autotune sets was noted in the journal before the step, and is put back after it (runner/scope.py),
 unless it is to be kept.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import Result, StepKey
+from rtgauge.record.model import LeftOut, Result, StepKey
 from rtgauge.record.stream import StreamResult
-from rtgauge.runner.context import Abandoned, NotHere, RunContext
-from rtgauge.runner.engine_start import start_engine
-from rtgauge.runner.engine_stream import EngineStream, Measured, as_exception, follow
+from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
+from rtgauge.runner.engine import start_engine
+from rtgauge.runner.engine_stream import EngineStream, follow
+from rtgauge.runner.measurers import one_engine
+from rtgauge.runner.put_together import Measured
 from rtgauge.system import cobalt
 from rtgauge.system.cokernel_needs import PROGRAMS
 from rtgauge.target.target import Guarded, Target
@@ -32,6 +33,8 @@ PRINTED = "autotune.txt"
 STREAMS = (("stream.ndjson", "windows"), ("stream-after.ndjson", "windows-after"))
 """Of the measurement before autotune and of the one after it: the copy of its stream, and its windows."""
 LOOK_EVERY_S = 0.5
+arms = True
+goes_on_alone = False
 LONGEST_S = 900.0
 """Of an autotune that takes a minute, and longer on an emulated machine."""
 
@@ -71,7 +74,7 @@ def _phase(printed: str) -> str:
     return "Xenomai's autotune" + ("" if looked_for is None else f" looks for the gravity of {looked_for}")
 
 
-def _autotune(context: RunContext, load: RunningLoad | None, log: Path) -> int:
+def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
     """Run it to its end; how long it took, in ns of the target's clock.
 
     Raises MeasureError where it fails or the load dies, Abandoned where the user ends the run.
@@ -106,46 +109,47 @@ def _autotune(context: RunContext, load: RunningLoad | None, log: Path) -> int:
     return context.target.monotonic_ns() - begun_ns
 
 
-def measure(
-    key: StepKey, context: RunContext, load: RunningLoad | None, folder: Path, begin: Callable[[], None]
-) -> Measured:
-    """Measure the latency before and after autotune. `begin` is called when the first measurement is armed.
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """None: `try_arm` looks for autotune."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Look for autotune, and arm the probe and stop it again. Raises NotHere, InputError or MeasureError."""
+    find_autotune(context.target)
+    one_engine.try_arm(context)
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure the latency before and after autotune; the load begins when the first measurement is armed.
 
     Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned
     where the user ends the run before it has ended.
     """
+    key, context, folder = step.key, step.context, step.folder
     target, probe = context.target, probes.get(key.probe)
     before, after = probe.roles
     ends: dict[str, tuple[EngineStream, Guarded]] = {}
 
     def measure_latency(role: str) -> None:
         log, table = STREAMS[len(ends)]
-        program = start_engine(key, context, probe.arguments(key.parameters, None))
+        program = start_engine(context, probe.arguments(key.parameters, None))
         first = sum(len(stream.result.series) for stream, _ in ends.values())
 
         def armed(stream: EngineStream) -> None:
             stream.table.place(first, 0)
             if not ends:
-                begin()
+                step.begin()
 
-        stream = follow(
-            program,
-            context,
-            load,
-            folder / log,
-            begin=armed,
-            table=table,
-            expected_ns=probe.expected_ns(key.parameters),
-        )
-        if stream.result.error is not None:
-            raise as_exception(stream.result.error, target)
+        stream = follow(program, step, folder / log, begin=armed, table=table)
+        stream.check(target)
         ends[role] = stream, program
 
     gravity = {before: _gravity(target)}
     measure_latency(before)
     if context.interrupt.requested:
         raise Abandoned
-    took_ns = _autotune(context, load, folder / PRINTED)
+    took_ns = _autotune(context, step.load, folder / PRINTED)
     gravity[after] = _gravity(target)
     measure_latency(after)
     kept = bool(key.parameters["keep"]) and not context.interrupt.requested
@@ -167,4 +171,4 @@ def measure(
     import polars as pl
 
     windows = pl.concat([table_before.frame(table_after), table_after.frame(table_before)])
-    return Measured(result, windows, tuple(program for _, program in ends.values()))
+    return Measured(result, windows, tuple(program for _, program in ends.values()), target)

@@ -6,19 +6,18 @@ Xenomai's or RTAI's own."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import LeftOut, LoadReport, Mark, Severity, Step, StepKey
-from rtgauge.runner.context import Abandoned, RunContext, now_utc
-from rtgauge.runner.deploy_live import with_measuring_module
+from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
+from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
+from rtgauge.runner.put_together import EndedStep, load_marks
 from rtgauge.runner.rtai_programs import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
 from rtgauge.runner.rtai_programs import LATENCY as RTAI_LATENCY
-from rtgauge.runner.step import load_marks, start_load
-from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.runner.scope import with_measuring_module
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
 from rtgauge.target.target import Target
@@ -26,6 +25,7 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duratio
 
 if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
+    from rtgauge.runner.put_together import Windows
 
 LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
 XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}
@@ -45,8 +45,13 @@ ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
 
 
-def left_out(tool: str, target: Target, *, in_kernel: bool = False) -> LeftOut | None:
-    """Why this tool cannot measure here, or not `in_kernel` space; None: it can."""
+arms = False
+goes_on_alone = False
+
+
+def why_not(key: StepKey, target: Target) -> LeftOut | None:
+    """Why the step's tool cannot measure here, or not in kernel space; None: it can."""
+    tool, in_kernel = key.tool, key.space == "kernel"
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
         if _xenomais(tool, target) is None:
@@ -94,8 +99,8 @@ def _xenomais(tool: str, target: Target) -> str | None:
     return next((path for place in _places(tool) if (path := target.which(place)) is not None), None)
 
 
-def _cpus(key: StepKey, context: RunContext) -> list[int]:
-    cpus = key.parameters["cpu"]
+def _cpus(context: StepContext) -> list[int]:
+    cpus = context.key.parameters["cpu"]
     if cpus is None and context.isolated:
         return context.isolated
     target = context.target
@@ -212,19 +217,20 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
     )
 
 
-def check(key: StepKey, context: RunContext) -> None:
+def try_arm(context: StepContext) -> None:
     """Raises InputError for a step that its tool cannot measure with these parameters on these CPUs, such as
-    an interval that it does not have.
+    an interval that it does not have. Nothing is started.
     """
+    key = context.key
     try:
-        _argv(key, context.target, _cpus(key, context), "")
+        _argv(key, context.target, _cpus(context), "")
     except InputError as error:
         raise InputError(
             f"{error} ({key.probe} under {key.load}); change that step, or leave the cross-check out"
         ) from None
 
 
-def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
+def _run(context: StepContext, folder: Path) -> Measurement:
     """Let the tool measure; gives what it measured. Raises MeasureError."""
     from rtgauge.importers.foreign_file import json_document, lines
     from rtgauge.importers.latency_table import parse_screen
@@ -233,7 +239,7 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     from rtgauge.importers.rtla import parse_rtla
     from rtgauge.importers.switchtest import parse_switchtest
 
-    cpus = _cpus(key, context)
+    key, cpus = context.key, _cpus(context)
     target = context.target
     result = folder / f"{key.tool}.json"
     there = f"{target.files_folder(folder)}/{result.name}"
@@ -270,52 +276,52 @@ def _run(key: StepKey, context: RunContext, folder: Path) -> Measurement:
     )
 
 
-def measure(step_id: str, key: StepKey, context: RunContext, folder: Path) -> tuple[Step, Any]:
-    """Measure one step with the other tool. Raises InputError, MeasureError, LoadFailed or Abandoned."""
-    from rtgauge.importers.imported_step import imported_step
+def measure(step: StepInProgress) -> MeasuredByTool:
+    """Measure with the other tool. Raises InputError, MeasureError or Abandoned."""
+    context = step.context
+    context.progress.phase(f"{step.key.tool} measures")
+    begin_ns = context.target.monotonic_ns()
+    step.undo.enter_context(with_measuring_module(context))
+    measurement = _run(context, step.folder)
+    return MeasuredByTool(measurement, begin_ns, context.target.monotonic_ns())
 
-    target = context.target
-    started = now_utc()
-    before = target.read(CHANGE_PATHS)
-    load: RunningLoad | None = None
-    report = LoadReport(name=key.load)
-    if key.load != "idle":
-        load = start_load(key, context, folder, _seconds(key))
-    try:
-        context.progress.phase(f"{key.tool} measures")
-        begin_ns = target.monotonic_ns()
-        with with_measuring_module(key, context):
-            measurement = _run(key, context, folder)
-            end_ns = target.monotonic_ns()
-            if load is not None:
-                report = load.stop()  # all programs of the run end before its module is removed
-    finally:
-        if load is not None:
-            load.stop()
-    changed = changes(before, target.read(CHANGE_PATHS))
-    note = Mark(
-        name="other-tool",
-        severity=Severity.NOTE,
-        detail=f"measured by {key.tool}, to check rtgauge against it",
-    )
-    step, windows = imported_step(
-        measurement,
-        step_id=step_id,
-        key=key,
-        load=report,
-        started=started,
-        ended=now_utc(),
-        interval_ns=None if key.tool in RTAIS else _interval_ns(key),
-        marks=[
-            note,
-            *_other_period(key, measurement),
-            *load_marks(report),
-            *change_marks(changed, _cpus(key, context)),
-        ],
-    )
-    return step.model_copy(
-        update={"end_reason": "count", "start_ns": begin_ns, "end_ns": end_ns, "changes": changed}
-    ), windows
+
+@dataclass(frozen=True)
+class MeasuredByTool:
+    """What another tool measured, and when on the target's clock."""
+
+    measurement: Measurement
+    begin_ns: int
+    end_ns: int
+
+    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+        """The record's step and its table of windows. Raises InputError where the tool's values cannot be."""
+        from rtgauge.importers.imported_step import imported_step
+
+        begun = step.begun
+        key = begun.key
+        note = Mark(
+            name="other-tool",
+            severity=Severity.NOTE,
+            detail=f"measured by {key.tool}, to check rtgauge against it",
+        )
+        done, windows = imported_step(
+            self.measurement,
+            step_id=step.id,
+            key=key,
+            load=step.load,
+            started=begun.started,
+            ended=now_utc(),
+            interval_ns=None if key.tool in RTAIS else _interval_ns(key),
+            marks=[
+                note,
+                *_other_period(key, self.measurement),
+                *load_marks(step.load),
+                *change_marks(step.changes, _cpus(begun.context)),
+            ],
+        )
+        times = {"start_ns": self.begin_ns, "end_ns": self.end_ns}
+        return done.model_copy(update={"end_reason": "count", "changes": step.changes, **times}), windows
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:

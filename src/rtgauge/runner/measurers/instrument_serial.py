@@ -25,7 +25,13 @@ from rtgauge.record.samples import SamplesFile, SamplesHeader
 from rtgauge.record.stream import Summary
 from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.instrument_view import DIED, OUTER_TABLE, Beside, OuterView, lost_mark
+from rtgauge.runner.measurers.instrument_view import (
+    DIED,
+    OUTER_TABLE,
+    InstrumentResult,
+    InstrumentStep,
+    lost_mark,
+)
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
@@ -49,21 +55,25 @@ class _Recorder:
     """Takes what the instrument streams into windows, and into a file of samples where one is wanted."""
 
     def __init__(
-        self, beside: Beside, session: Session, configuration: Configuration, samples: SamplesFile | None
+        self,
+        step: InstrumentStep,
+        session: Session,
+        configuration: Configuration,
+        samples: SamplesFile | None,
     ) -> None:
-        self._beside = beside
+        self._step = step
         self._session = session
         self._configuration = configuration
         self._samples = samples
         self._tick_ns = session.identity.tick_ns
-        self._offset_ns, self._uncertainty_ns = _place(beside.context.target)
+        self._offset_ns, self._uncertainty_ns = _place(step.context.target)
         self._responses: ResponseFollower | None = None
         self._distances: DistanceFollower | None = None
         self._start_ns = 0
         self._missed_before = 0
         self._phase: Phase = "measure"
-        self.builder = WindowBuilder(beside.series, 0)
-        self.table = WindowTable(beside.folder, OUTER_TABLE)
+        self.builder = WindowBuilder(step.series, 0)
+        self.table = WindowTable(step.folder, OUTER_TABLE)
         self.measured_from_ns = 0
         self.clock_uncertainty_ns = 0
         self.orphans = 0
@@ -96,7 +106,7 @@ class _Recorder:
             if reason is not None:
                 continue
             elapsed_ns = arrival.now * self._tick_ns
-            reason = self._beside.over(0 if self._phase == "warm-up" else elapsed_ns) or (
+            reason = self._step.over(0 if self._phase == "warm-up" else elapsed_ns) or (
                 WARM if for_ns is not None and elapsed_ns >= for_ns else None
             )
             if reason is not None:
@@ -117,7 +127,7 @@ class _Recorder:
             self.orphans += self._responses.orphans
         end_ns = None if state is None else self._start_ns + round(state.now * self._tick_ns)
         for window in self.builder.close(end_ns):
-            self._beside.context.progress.window(window)
+            self._step.context.progress.window(window)
             self.table.add(window)
 
     def _take(self, events: Events) -> None:
@@ -135,7 +145,7 @@ class _Recorder:
         if missed:
             missed = (missed[0] + self._start_ns, missed[1])
         for window in self.builder.add(placed_ns, values_ns, *missed):
-            self._beside.context.progress.window(window)
+            self._step.context.progress.window(window)
             self.table.add(window)
         if self._samples is not None and len(values_ns):
             self._samples.append(np.stack([placed_ns, values_ns], axis=1))
@@ -156,27 +166,29 @@ class _Recorder:
             )
 
 
-def measure_with_session(beside: Beside, session: Session, address: str, loopback: Loopback) -> OuterView:
+def measure_with_session(
+    step: InstrumentStep, session: Session, address: str, loopback: Loopback
+) -> InstrumentResult:
     """Measure until it is over.
 
     Raises MeasureError where the instrument refuses, or is lost before anything was measured.
     """
-    parameters = beside.key.parameters
-    configuration = cast("SignalProbe", probes.get(beside.key.probe)).instrument_configuration(parameters)
+    parameters = step.key.parameters
+    configuration = cast("SignalProbe", probes.get(step.key.probe)).instrument_configuration(parameters)
     if parameters.get("seed") is None:
         configuration = replace(configuration, seed=secrets.randbelow(2**32))
     with ExitStack() as stack:
         samples = None
-        if parameters["samples"] and beside.makes_stimuli:
-            samples = stack.enter_context(SamplesFile(beside.folder / f"samples-{beside.series}.i64"))
-        recorder = _Recorder(beside, session, configuration, samples)
-        reason, state, histogram, lost = _run(recorder, session, beside, configuration)
+        if parameters["samples"] and step.makes_stimuli:
+            samples = stack.enter_context(SamplesFile(step.folder / f"samples-{step.series}.i64"))
+        recorder = _Recorder(step, session, configuration, samples)
+        reason, state, histogram, lost = _run(recorder, session, step, configuration)
         if samples is not None:
             start_ns = recorder.measured_from_ns - int(parameters["warm_up_ns"])
             lasts_ns = 0 if parameters["cycles"] else int(parameters["duration_ns"])
             samples.finish(
                 SamplesHeader(
-                    beside.series,
+                    step.series,
                     None,
                     0,
                     max(0, start_ns),
@@ -186,7 +198,7 @@ def measure_with_session(beside: Beside, session: Session, address: str, loopbac
             )
     totals = recorder.builder.totals()
     exact = None if histogram is None else _exact(histogram, session, configuration)
-    summary = _summary(beside.series, recorder, state, histogram, exact, session)
+    summary = _summary(step.series, recorder, state, histogram, exact, session)
     drift = session.clock.drift()
     report = InstrumentReport(
         address=address,
@@ -194,7 +206,7 @@ def measure_with_session(beside: Beside, session: Session, address: str, loopbac
         firmware=session.identity.text,
         resolution_ns=session.identity.tick_ns,
         configuration=_written(configuration),
-        series=[beside.series],
+        series=[step.series],
         loopback_ns=loopback.offset_ns,
         wire_offset_ns=parameters.get("wire_offset_ns"),
         counters={} if state is None else _counters(state),
@@ -204,7 +216,7 @@ def measure_with_session(beside: Beside, session: Session, address: str, loopbac
         clock_uncertainty_ns=recorder.clock_uncertainty_ns,
     )
     marks = [*([] if lost is None else [lost_mark(lost)]), *_marks(state, totals, histogram)]
-    return OuterView(recorder.table, summary, recorder.builder.outliers, marks, report, reason)
+    return InstrumentResult(recorder.table, summary, recorder.builder.outliers, marks, report, reason)
 
 
 def _warm_up_stimuli(key: StepKey) -> int:
@@ -218,24 +230,24 @@ def _warm_up_stimuli(key: StepKey) -> int:
 
 
 def _run(
-    recorder: _Recorder, session: Session, beside: Beside, configuration: Configuration
+    recorder: _Recorder, session: Session, step: InstrumentStep, configuration: Configuration
 ) -> tuple[str, State | None, Histogram | None, MeasureError | None]:
     """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was
     lost).
     """
-    warm_up_ns = int(beside.key.parameters["warm_up_ns"])
+    warm_up_ns = int(step.key.parameters["warm_up_ns"])
     first: Phase = "warm-up" if warm_up_ns else "measure"
-    if beside.makes_stimuli:
-        beside.begin()
+    if step.makes_stimuli:
+        step.begin()
         recorder.start(
-            first, replace(configuration, count=_warm_up_stimuli(beside.key)) if warm_up_ns else configuration
+            first, replace(configuration, count=_warm_up_stimuli(step.key)) if warm_up_ns else configuration
         )
     else:
         # The line is watched before its first edge.
         recorder.start(first, configuration)
-        beside.begin()
+        step.begin()
     if warm_up_ns:
-        reason = recorder.listen(for_ns=None if beside.makes_stimuli else warm_up_ns)
+        reason = recorder.listen(for_ns=None if step.makes_stimuli else warm_up_ns)
         recorder.close(session.state)
         if reason not in (WARM, "count"):
             return reason, None, None, None

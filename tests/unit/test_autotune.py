@@ -6,6 +6,7 @@ what a guest with 3.2.7 said.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,8 +20,8 @@ from rtgauge.record.model import LoadReport, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.calibrations import CALIBRATIONS
-from rtgauge.runner import autotune_step
-from rtgauge.runner.context import Abandoned, NotHere, RunContext
+from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
+from rtgauge.runner.measurers import autotune
 from rtgauge.system import cobalt
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -65,7 +66,7 @@ class Guest:
     def read(self, paths: list[str]) -> dict[str, dict[str, Any]]:
         texts = {
             cobalt.CLOCK: {"text": AFTER if self._tuned else BEFORE},
-            autotune_step.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"},
+            autotune.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"},
         }
         return {path: texts[path] for path in paths}
 
@@ -133,15 +134,22 @@ def measure(
         targets={"self": guest.name},
         repeat=0,
     )
+    run = SimpleNamespace(late_imports=())
     context = cast(
-        "RunContext",
+        "StepContext",
         SimpleNamespace(
-            target=guest, progress=Progress(look), interrupt=interrupt, group=None, late_imports=()
+            key=key,
+            target=guest,
+            progress=Progress(look),
+            interrupt=interrupt,
+            group=None,
+            on=SimpleNamespace(run=run),
         ),
     )
     steps = folder / "record" / "steps" / "01"
     steps.mkdir(parents=True)
-    return key, autotune_step.measure(key, context, None, steps, begin=lambda: None)
+    step = StepInProgress(context, steps, "2026-11-22T16:44:31Z", {}, None, lambda: None, ExitStack())
+    return key, autotune.measure(step)
 
 
 def test_the_latency_before_and_after_and_the_gravity_of_both(
@@ -240,9 +248,9 @@ def test_an_autotune_that_fails_is_an_error_with_its_last_words(
 
 def test_a_target_without_autotune_says_what_is_missing():
     with pytest.raises(NotHere, match="install Xenomai's programs"):
-        autotune_step.find_autotune(cast("Any", Guest(None)))
+        autotune.find_autotune(cast("Any", Guest(None)))
     with pytest.raises(NotHere, match="CONFIG_XENO_DRIVERS_AUTOTUNE"):
-        autotune_step.find_autotune(cast("Any", Guest(driver=False)))
+        autotune.find_autotune(cast("Any", Guest(driver=False)))
 
 
 @pytest.mark.parametrize(

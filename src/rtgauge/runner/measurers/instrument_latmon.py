@@ -16,13 +16,13 @@ from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import ExactFigures, InstrumentReport, Mark, Severity
 from rtgauge.record.windows import add_bins
-from rtgauge.runner.instrument_view import DIED, Beside, OuterView, lost_mark
+from rtgauge.runner.measurers.instrument_view import DIED, InstrumentResult, InstrumentStep, lost_mark
 
 CELL_NS = 1_000
 LOG = "instrument.ndjson"
 
 
-def measure_with_latmon(beside: Beside, address: str) -> OuterView:
+def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
     """Measure until it is over.
 
     Raises MeasureError where no latmon answers, or it is lost before it has said anything.
@@ -31,10 +31,10 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
 
     from rtgauge.record.window_frame import SCHEMA
 
-    parameters = beside.key.parameters
+    parameters = step.key.parameters
     interval_ns = int(parameters["interval_ns"])
-    beside.begin()
-    start_ns = beside.context.target.monotonic_ns()
+    step.begin()
+    start_ns = step.context.target.monotonic_ns()
     bulks: list[Bulk] = []
     cells: Cells | None = None
     reason = "count"
@@ -42,13 +42,13 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
     began_s = time.monotonic()
     with (
         LatmonSession.open(address, interval_ns // 1_000, MAX_CELLS) as session,
-        (beside.folder / LOG).open("w") as log,
+        (step.folder / LOG).open("w") as log,
     ):
         try:
             for bulk in session.bulks():
                 bulks.append(bulk)
                 log.write(json.dumps(asdict(bulk)) + "\n")
-                over = beside.over((time.monotonic() - began_s) * 1e9)
+                over = step.over((time.monotonic() - began_s) * 1e9)
                 if (
                     over is None
                     and parameters["cycles"]
@@ -70,9 +70,9 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
             "the latmon ended before it had measured for a second; measure for longer (it drops "
             "its first second)"
         )
-    end_ns = beside.context.target.monotonic_ns()
+    end_ns = step.context.target.monotonic_ns()
     host, port = latmon_address(address)
-    window, marks = _window(beside.series, bulks, cells, interval_ns)
+    window, marks = _window(step.series, bulks, cells, interval_ns)
     window |= {"start_ns": start_ns, "end_ns": end_ns}
     report = InstrumentReport(
         address=address,
@@ -80,7 +80,7 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
         firmware="latmon",
         resolution_ns=CELL_NS,
         configuration={"period_ns": interval_ns, "cells": MAX_CELLS},
-        series=[beside.series],
+        series=[step.series],
         wire_offset_ns=parameters.get("wire_offset_ns"),
         counters={
             "answers": sum(bulk.samples for bulk in bulks),
@@ -98,7 +98,7 @@ def measure_with_latmon(beside: Beside, address: str) -> OuterView:
     )
     if lost is not None:
         marks.append(lost_mark(lost))
-    return OuterView(pl.DataFrame([window], schema=SCHEMA), None, [], marks, report, reason)
+    return InstrumentResult(pl.DataFrame([window], schema=SCHEMA), None, [], marks, report, reason)
 
 
 def _mean(bulks: list[Bulk]) -> float:

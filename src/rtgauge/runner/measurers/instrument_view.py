@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rtgauge.errors import MeasureError
-from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
 from rtgauge.record.model import InstrumentReport, Mark, Outlier, Severity, StepKey
 from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.background_engine import BackgroundEngine
-from rtgauge.runner.context import RunContext
+from rtgauge.runner.context import StepContext, StepInProgress
+from rtgauge.runner.engine import BackgroundEngine
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +27,7 @@ DIED = "instrument-died"
 
 
 @dataclass(frozen=True)
-class OuterView:
+class InstrumentResult:
     """What an instrument measured, as a series with the number that it was given."""
 
     windows: WindowTable | pl.DataFrame
@@ -41,17 +40,30 @@ class OuterView:
 
 
 @dataclass(frozen=True)
-class Beside:
+class InstrumentStep:
     """What an instrument is told of the step: when to stop, whom to tell of progress."""
 
-    key: StepKey
-    context: RunContext
+    begun: StepInProgress
     engine: BackgroundEngine
-    load: RunningLoad | None
-    folder: Path
     series: int
+    """The number of the instrument's series."""
     begin: Callable[[], None]
     """Starts the load's phase and the engine's."""
+
+    @property
+    def key(self) -> StepKey:
+        """Which step it is."""
+        return self.begun.key
+
+    @property
+    def context(self) -> StepContext:
+        """What is set for the step."""
+        return self.begun.context
+
+    @property
+    def folder(self) -> Path:
+        """Where its files go."""
+        return self.begun.folder
 
     @property
     def makes_stimuli(self) -> bool:
@@ -65,8 +77,8 @@ class Beside:
 
         Raises MeasureError where the load died.
         """
-        if self.load is not None:
-            self.load.check()
+        if self.begun.load is not None:
+            self.begun.load.check()
         if self.context.interrupt.requested:
             return "stopped"
         if self.engine.ended.is_set():

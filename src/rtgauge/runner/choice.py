@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""Which steps can be measured on their targets, and what is left out and why: the runtime that `rt = auto`
+stands for, deployments, loads and other tools, then what measures itself.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
+from rtgauge.load import registry as loads
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import COKERNELS, LeftOut, Mark, Severity, StepKey
+from rtgauge.record.stream import StreamResult, parse_line
+from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context
+from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
+from rtgauge.runner.engine import check_engine_starts
+from rtgauge.runner.engine_stream import as_exception
+from rtgauge.runner.measurer import measurer_of
+from rtgauge.runner.measurers import one_engine
+from rtgauge.runner.schedule import steps_on
+from rtgauge.runner.scope import in_deployment, with_modules
+from rtgauge.system.deployment.apply import Refused
+from rtgauge.system.kernel_modules import NoModules
+from rtgauge.system.rt_core import RUNTIMES
+from rtgauge.target.address import LOCAL
+from rtgauge.target.engine_path import cokernel_engine
+from rtgauge.target.target import Target
+from rtgauge.units import format_cpu_list
+
+BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
+"""The engine's codes for what another run's deployment may cause."""
+AUTO = "auto"
+Tries = Literal["always", "unless-alone", "never"]
+
+
+@dataclass
+class Choice:
+    """Which steps are measured."""
+
+    contexts: dict[str, TargetContext]
+    """The targets by name, in the deployment that `deploy apply` holds, where it holds one."""
+    steps: list[StepKey] = field(default_factory=list[StepKey])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    marks: list[Mark] = field(default_factory=list[Mark])
+    tried: bool = False
+    """Whether any step came as far as being tried."""
+
+    def why_none(self) -> str:
+        """Why no step is measured, where none is."""
+        missing = self.left_out[-1 if self.tried else 0]
+        what = missing.what if self.tried else "no step of the plan can be measured here"
+        return f"{what}: {missing.reason}; {missing.remedy}"
+
+
+def choose(
+    steps: Sequence[StepKey],
+    contexts: Mapping[str, TargetContext],
+    *,
+    tries: Tries = "always",
+    planned: Sequence[StepKey] = (),
+) -> Choice:
+    """The steps that can be measured, of a run that begins, is resumed, or is added to by a study; what is
+    left out is told.
+
+    `tries`: whether what measures is armed first, `unless-alone`: not for a single step that is as soon
+    measured. `planned`: steps of a run that is measured
+    already, which are not chosen again.
+
+    Raises InputError or MeasureError for what is wrong with the plan as a whole.
+    """
+    choice = Choice(dict(contexts))
+    known = {key.model_dump_json() for key in planned}
+    possible: dict[str, list[StepKey]] = {}
+    for name, context in contexts.items():
+        chosen, marks = _on_chosen_runtime(steps_on(name, steps), context)
+        choice.marks += marks
+        new = [key for key in chosen if key.model_dump_json() not in known]
+        possible[name], missing = _possible_steps(new, context)
+        _leave_out(choice, missing, context)
+    choice.tried = any(possible.values())
+    for name, chosen in possible.items():
+        context = contexts[name]
+        if not planned:
+            context, marks = _in_held_deployment(chosen, context)
+            choice.marks += marks
+        if tries == "always" or (tries == "unless-alone" and not _is_tried_by_measuring(chosen)):
+            accepted, refused, arming_s = _accepted_steps(chosen, context)
+            context = replace(context, arming_s=arming_s)
+            _leave_out(choice, refused, context)
+            choice.steps += accepted
+        else:
+            choice.steps += chosen
+        choice.contexts[name] = context
+    return choice
+
+
+def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetContext) -> None:
+    for missing in left_out:
+        choice.left_out.append(on_target(missing, context))
+        context.run.progress.left_out(choice.left_out[-1])
+
+
+def choose_runtime(facts: Mapping[str, Any], machine: str) -> tuple[str, str]:
+    """linux, cobalt or rtai for a target with these facts whose `uname -m` says `machine`; and why."""
+    extension: dict[str, Any] = facts.get("kernel", {}).get("extension", {})
+    name = str(extension.get("name"))
+    runtime = RUNTIMES.get(name)
+    if runtime is None:
+        return "linux", "its kernel has no Cobalt and no RTAI"
+    modules = extension.get("modules", [])
+    if runtime == "rtai" and not (isinstance(modules, list) and "rtai_sched" in cast("list[Any]", modules)):
+        return "linux", "RTAI's module rtai_sched is not loaded"
+    try:
+        cokernel_engine(machine, runtime)
+    except MeasureError as error:
+        return "linux", f"its kernel has {name}, but {error}"
+    return runtime, f"its kernel has {name} {extension.get('version', '')}".rstrip()
+
+
+def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[Mark]]:
+    """The steps of one target with what `auto` stands for there, and a mark that says so."""
+    if all(key.rt != AUTO for key in steps):
+        return list(steps), []
+    runtime, why = choose_runtime(context.facts, context.target.machine)
+    detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
+    chosen = [
+        key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key
+        for key in steps
+    ]
+    return chosen, [Mark(name="runtime-chosen", severity=Severity.NOTE, detail=detail)]
+
+
+def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[LeftOut]]:
+    """The steps whose deployment, load and tool this target can take, and what is left out and why."""
+    target = context.target
+    in_deployments, left_out = context.deployments.possible(steps)
+    missing_loads = {
+        name: loads.get(name).left_out(target) for name in dict.fromkeys(key.load for key in in_deployments)
+    }
+    missing_tools: dict[tuple[str, str], LeftOut | None] = {}
+    known_missing = {missing.what: missing for missing in left_out}
+    possible: list[StepKey] = []
+    for key in in_deployments:
+        missing = missing_loads[key.load]
+        if missing is None:
+            kind = key.tool, key.space
+            if kind not in missing_tools:
+                missing_tools[kind] = measurer_of(key).why_not(key, target)
+            missing = missing_tools[kind]
+        if missing is None:
+            possible.append(key)
+        else:
+            known_missing[missing.what] = missing
+    return possible, list(known_missing.values())
+
+
+def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:
+    """The context in the deployment that `deploy apply` holds, where it holds one, and a mark for it.
+
+    Raises MeasureError where a step is for another one.
+    """
+    held = held_deployment(steps, context.target)
+    if held is None:
+        return context, []
+    isolated = isolated_in(held, context.target)
+    where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
+    mark = Mark(
+        name="deployment-held",
+        severity=Severity.NOTE,
+        detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}",
+    )
+    return replace(context, group=held.group, isolated=isolated), [mark]
+
+
+def _accepted_steps(
+    steps: Sequence[StepKey], context: TargetContext
+) -> tuple[list[StepKey], list[LeftOut], float]:
+    """The steps that what measures them accepts, each kind of which is tried; what this machine, or its
+    co-kernel, lacks; and how long the arming of one took, in s.
+
+    Raises InputError, also where the co-kernel has nothing of the plan, or a tool that checks cannot measure
+    its step, and MeasureError.
+    """
+    refused: dict[str, LeftOut | None] = {}
+    not_on_cokernel: NotOnCokernel | None = None
+    arming_s: list[float] = []
+    name = context.target.name
+    for runtime in dict.fromkeys(key.rt for key in steps if key.rt != "linux"):
+        try:
+            check_engine_starts(runtime, context.target)
+        except MeasureError as error:
+            raise _naming_target(error, name) from None
+    for key in steps:
+        kind = _kind(key)
+        if kind in refused:
+            continue
+        measurer = measurer_of(key)
+        refused[kind] = None
+        began_s = time.monotonic()
+        try:
+            with with_modules(key, context) if measurer.arms else nullcontext():
+                measurer.try_arm(step_context(key, context))
+            if measurer.arms:
+                arming_s.append(time.monotonic() - began_s)
+        except NoModules as error:
+            refused[kind] = as_left_out(key.deployment, error)
+        except NotOnCokernel as error:
+            not_on_cokernel = not_on_cokernel or error
+            refused[kind] = LeftOut(what=key.probe, reason=error.reason, remedy=error.remedy)
+        except NotHere as error:
+            refused[kind] = LeftOut(
+                what=f"{key.probe}, {error.what}", reason=error.reason, remedy=error.remedy
+            )
+        except RtgaugeError as error:
+            raise _naming_target(error, name) from None
+    accepted = [key for key in steps if refused.get(_kind(key)) is None]
+    if not_on_cokernel is not None and not accepted:
+        raise _naming_target(not_on_cokernel, name) from None
+    left_out = {
+        (missing.what, missing.reason): missing for missing in refused.values() if missing is not None
+    }
+    return accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0
+
+
+def _kind(key: StepKey) -> str:
+    """What is the same of steps that are armed alike."""
+    return f"{key.tool} {key.probe} {key.parameters}"
+
+
+def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
+    """Whether nothing is gained by arming first: a single step of Linux on this machine without a load, which
+    arms at once what it measures with.
+    """
+    if len(steps) != 1:
+        return False
+    (key,) = steps
+    own = measurer_of(key) is one_engine and key.rt == "linux" and key.space == "user"
+    return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
+
+
+def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_comes: bool = False) -> None:
+    """Raise InputError for steps with input that this target refuses.
+
+    Nothing is armed, so it may be held by another run.
+
+    What depends on that run is left to the time when the target is free. `program_comes`: the watched program
+    is not started yet.
+    """
+    kinds = {
+        f"{key.probe} {key.parameters}": key
+        for key in steps_on(target.name, steps)
+        if key.tool == "rtgauge" and key.rt == "linux"
+    }
+    for key in kinds.values():
+        probe = probes.get(key.probe)
+        if probe.measures_clocks or key.peer is not None:
+            continue
+        later = program_comes or key.load != "idle"
+        arguments = probe.arguments(probe.untraced(key.parameters) if later else key.parameters, None)
+        result = StreamResult()
+        for text in target.try_engine(*arguments, "--check").splitlines():
+            result.take(parse_line(text))
+        if (
+            result.error is not None
+            and result.error.status == EXIT_INPUT
+            and result.error.code not in BY_OTHERS
+        ):
+            raise _naming_target(as_exception(result.error, target), target.name)
+
+
+def check_watching(key: StepKey, context: TargetContext) -> None:
+    """Arm a step of `watch` with all that it records, before its program is started: the target's guard
+    stands for that.
+
+    Raises InputError, MeasureError.
+    """
+    parameters = key.parameters | {"pid": context.target.controllers[-1], "program": None, "threads": None}
+    try:
+        with in_deployment(key, context) as (own, _):
+            one_engine.arm(own, parameters)
+    except Refused as error:
+        missing = as_left_out(key.deployment, error)
+        raise MeasureError(f"{missing.reason}; {missing.remedy}") from None
+
+
+def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
+    """The error with the name of its machine, where that is not this one."""
+    return error if name == LOCAL or name in str(error) else error.reword(f"{name}: {error}")
+
+
+def on_target(missing: LeftOut, context: TargetContext) -> LeftOut:
+    """`missing` with the name of its target, in a run on several."""
+    if len(context.run.targets) == 1:
+        return missing
+    return missing.model_copy(update={"what": f"{missing.what} on {context.target.name}"})

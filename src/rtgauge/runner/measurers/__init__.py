@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The ways to measure a step."""

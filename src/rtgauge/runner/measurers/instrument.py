@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""A signal probe with an instrument at the other end of the line: the target's engine gives the inner view,
+the instrument the outer one.
+
+Each measures by its own clock, and no time of one is subtracted from a time of the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rtgauge.instrument.address import is_latmon, latmon_address
+from rtgauge.probe import registry as probes
+from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.record.files import for_polars, whole_file
+from rtgauge.record.model import LeftOut, Mark, Severity, StepKey
+from rtgauge.record.window_table import WindowTable
+from rtgauge.runner.context import StepContext, StepInProgress, step_files
+from rtgauge.runner.engine import BackgroundEngine
+from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop
+from rtgauge.runner.measurers.instrument_view import DIED, OUTER_TABLE, InstrumentResult, InstrumentStep
+from rtgauge.runner.put_together import Measured
+from rtgauge.target.target import Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+arms = True
+goes_on_alone = False
+
+
+def instrument_of(key: StepKey) -> str | None:
+    """The address of the instrument of a step; None where it has none."""
+    address: str | None = key.parameters.get("instrument")
+    return address
+
+
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """None: the engine comes with rtgauge, and an instrument that is missing ends the run."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Look whether the instrument answers, and arm the engine and stop it again.
+
+    Raises InputError or MeasureError for what either refuses.
+    """
+    from rtgauge.instrument.session import Session
+
+    key, address = context.key, str(instrument_of(context.key))
+    if is_latmon(address):
+        latmon_address(address)  # a latmon serves one connection, and begins to measure with it
+    else:
+        Session.open(address).close()
+    arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(
+        {**key.parameters, "trace_parts": False} if "trace_parts" in key.parameters else key.parameters, None
+    )
+    arm_and_stop(context.target.engine(*arguments, group=context.group), context.target, key.probe)
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure with an engine on the target and an instrument at this machine.
+
+    The load begins when both are ready.
+
+    Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends
+    the step, which keeps what was measured.
+    """
+    from rtgauge.instrument.self_test import self_test
+    from rtgauge.instrument.session import Session
+    from rtgauge.runner.measurers.instrument_latmon import measure_with_latmon
+    from rtgauge.runner.measurers.instrument_serial import LOOPBACK_COUNT, measure_with_session
+
+    key, context = step.key, step.context
+    address, role = str(instrument_of(key)), key.parameters["role"]
+    files = step_files(key, context.target, step.folder)
+    context.progress.phase("the instrument is prepared")
+    session = None if is_latmon(address) else Session.open(address)
+    try:
+        # Before there is an engine: the edges of this are on the line, too.
+        loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
+        arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(key.parameters, files)
+        program = context.target.engine(*arguments, group=context.group)
+        engine = BackgroundEngine(program, context.target, role, EngineStream(step.folder / STREAM))
+        try:
+            engine.wait_armed(context.interrupt)
+
+            def both_begin() -> None:
+                step.begin()
+                engine.program.say("go")
+                context.progress.phase("measuring")
+
+            slave = role == "slave"
+            engine.stream.table.place(1 if slave else 0, 0)
+            series = (
+                0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
+            )
+            instrument_step = InstrumentStep(step, engine, series, both_begin)
+            # The first Ctrl-C only sets a flag, which is looked at ten times a second.
+            outer = (
+                measure_with_latmon(instrument_step, address)
+                if session is None or loopback is None
+                else measure_with_session(instrument_step, session, address, loopback)
+            )
+            died = engine.ended.is_set() and slave
+            engine.end()
+        except BaseException:
+            engine.program.stop()
+            raise
+    finally:
+        if session is not None:
+            session.close()
+    engine.stream.check(context.target)
+    return _merge(instrument_step, outer, died=died)
+
+
+def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Measured:
+    """One result of the two: of a slave the outer series comes first, of a master its own."""
+    first = 1 if step.makes_stimuli else 0
+    result = step.engine.stream.result.moved(first, {"machine": step.key.targets["self"]})
+    result.series.insert(0 if step.makes_stimuli else len(result.series), step.series_line())
+    if outer.summary is not None:
+        result.summaries.insert(0, outer.summary)
+    result.outliers = [*outer.outliers, *result.outliers]
+    result.marks += outer.marks
+    if died:
+        detail = f"the slave on {step.context.target.name} ended while it was needed: {step.engine.why()}"
+        result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+    import polars as pl
+
+    windows = _windows(step, outer)
+    reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None
+    return Measured(
+        result,
+        pl.concat(windows if step.makes_stimuli else windows[::-1]),
+        (step.engine.program,),
+        step.context.target,
+        instrument=outer.report,
+        outer_samples=step.makes_stimuli,
+        from_histogram=outer.summary is None,
+        end_reason="slave-died" if died else reason,
+    )
+
+
+def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[pl.DataFrame]:
+    """Those of the instrument, and those of the engine; of a long step merged in time."""
+    own, table = step.engine.stream.table, outer.windows
+    if isinstance(table, WindowTable):
+        return [table.frame(own), own.frame(table)]
+    if own.is_long():
+        with whole_file(step.folder / f"{OUTER_TABLE}-00000.parquet") as file, for_polars(file) as writer:
+            table.write_parquet(writer)
+    return [table, own.frame()]

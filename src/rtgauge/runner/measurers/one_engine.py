@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""The ordinary way to measure: by one engine on the target."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import LeftOut, StepKey
+from rtgauge.runner.context import StepContext, StepInProgress, step_files
+from rtgauge.runner.engine import start_engine
+from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop, follow
+from rtgauge.runner.put_together import Measured
+from rtgauge.target.target import Target
+from rtgauge.units import NS_PER_S
+
+arms = True
+goes_on_alone = True
+
+
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """None: the engine comes with rtgauge."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Arm the probe and stop it again. Raises InputError or MeasureError for what the engine refuses."""
+    key = context.key
+    probe = probes.get(key.probe)
+    # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
+    parameters = probe.untraced(key.parameters) if key.rt == "linux" else key.parameters
+    arm(context, parameters)
+
+
+def arm(context: StepContext, parameters: dict[str, Any]) -> None:
+    """Arm the probe with these parameters and stop it again. Raises as `try_arm`."""
+    arguments = probes.get(context.key.probe).arguments(parameters, None)
+    arm_and_stop(start_engine(context, arguments), context.target, context.key.probe)
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure with the engine, which may measure already. Raises InputError or MeasureError."""
+    context = step.context
+    files = step_files(step.key, context.target, step.folder)
+    program = step.picked_up or start_engine(
+        context, probes.get(step.key.probe).arguments(step.key.parameters, files)
+    )
+
+    def begin(armed: EngineStream) -> None:
+        expected_ns = step.expected_ns
+        armed.table.expect(
+            math.inf if expected_ns is None else expected_ns / NS_PER_S * len(armed.result.series)
+        )
+        step.begin()
+        state = step.state(program, files)
+        if state is not None:
+            context.on.save_step(state)
+
+    stream = follow(program, step, step.folder / STREAM, begin=None if step.picked_up is not None else begin)
+    stream.check(context.target)
+    return Measured(stream.result, stream.table.windows(), (program,), context.target)

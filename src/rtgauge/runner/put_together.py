@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""What a step measured becomes the record's step: summaries, marks, task counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rtgauge.errors import MeasureError
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import (
+    NOTHING_MEASURED,
+    InstrumentReport,
+    LoadReport,
+    Mark,
+    PeerReport,
+    RunSegment,
+    SeriesSummary,
+    Severity,
+    Step,
+    StepKey,
+    TaskCounts,
+)
+from rtgauge.record.stream import StreamResult
+from rtgauge.runner.context import Abandoned, StepInProgress, is_emulated, now_utc
+from rtgauge.system.changes import marks as change_marks
+from rtgauge.system.starvation import throttled
+from rtgauge.target.target import Guarded, Target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rtgauge.probe.descriptor import Probe
+    from rtgauge.record.window_columns import WindowColumns
+
+    Windows = pl.DataFrame | WindowColumns
+
+NOT_EXPLAINED = "not-explained"
+FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
+"""Bytes of files that a target may send for each second and series of a step, and besides: a million samples
+with their times.
+"""
+
+
+@dataclass(frozen=True)
+class EndedStep:
+    """A step that was measured, when its load has ended."""
+
+    id: str
+    begun: StepInProgress
+    load: LoadReport
+    changes: dict[str, Any]
+    """What of the target's files that must not change has changed meanwhile."""
+    took_s: float
+
+
+class Outcome(Protocol):
+    """What a step measured, by whatever means."""
+
+    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+        """The record's step and its table of windows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What rtgauge's engine measured; several engines, or one with an instrument, as if they were one."""
+
+    result: StreamResult
+    windows: pl.DataFrame | WindowColumns
+    programs: tuple[Guarded, ...]
+    files_on: Target
+    """Where the engine writes files of its own: raw samples, the state of a tire."""
+    peer: PeerReport | None = None
+    instrument: InstrumentReport | None = None
+    outer_samples: bool = False
+    """Whether the raw samples are the instrument's: of the engine is a slave, which keeps none."""
+    from_histogram: bool = False
+    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to
+    compare the windows with.
+    """
+    end_reason: str | None = None
+    """Where it is not the engine that ends the step."""
+
+    @property
+    def sampled(self) -> set[int]:
+        """The series of which raw samples may be kept: the master's, where there are two ends."""
+        numbers = {line.series for line in self.result.series}
+        if self.instrument is not None:
+            outer = set(self.instrument.series)
+            return outer if self.outer_samples else numbers - outer
+        if self.peer is None:
+            return numbers
+        return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
+
+    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+        """The record's step and its table of windows; files that the engine wrote are in its folder.
+
+        Raises MeasureError where the engine said nothing, Abandoned where the user ended the run before
+        anything was measured.
+        """
+        begun = step.begun
+        if not len(self.windows) and begun.context.interrupt.requested:
+            raise Abandoned
+        done = _put_together(step, self)
+        fastest_bytes = FETCHED_SPARE + round(step.took_s * max(len(done.series), 1) * FETCHED_A_SECOND)
+        self.files_on.fetch(begun.folder, fastest_bytes)
+        if begun.key.parameters.get("samples"):
+            from rtgauge.record.samples_summary import summarise_samples, with_samples
+
+            done.series = [
+                with_samples(series, summarise_samples(begun.folder / f"samples-{series.series}.i64"))
+                if series.series in self.sampled
+                else series
+                for series in done.series
+            ]
+        return done, self.windows
+
+
+def _put_together(ended: EndedStep, measured: Measured) -> Step:
+    """The record's step. Raises MeasureError where the engine said nothing."""
+    from rtgauge.record.explain_report import explain_marks, explain_report
+    from rtgauge.record.summary import summarise_step
+    from rtgauge.record.windows import numbers_of
+
+    begun = ended.begun
+    context, key, result, windows = begun.context, begun.key, measured.result, measured.windows
+    result.marks += _connection_marks(measured.programs, picked_up=begun.picked_up is not None)
+    outer = measured.instrument.series if measured.instrument is not None and measured.from_histogram else []
+    summary = summarise_step(
+        windows,
+        [line.model_dump() for line in result.series],
+        [line.model_dump() for line in result.summaries],
+        without_summary=outer,
+    )
+    hello = result.hello
+    if hello is None:
+        raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
+    measuring = numbers_of(windows, ("start_ns", "end_ns"))
+    explained = explain_report(result)
+    if context.not_explained is not None:
+        result.marks = [mark for mark in result.marks if mark.name != NOT_EXPLAINED] + [
+            Mark(
+                name=NOT_EXPLAINED,
+                severity=Severity.NOTE,
+                detail=(
+                    "latencies are not explained: the kernel's events cannot be recorded here: "
+                    f"{context.not_explained}"
+                ),
+            )
+        ]
+    marks = [
+        *result.marks,
+        *explain_marks(explained),
+        *summary.marks,
+        *_end_marks(measured, key, context.interrupt.requested),
+        *load_marks(ended.load),
+    ]
+    step = Step(
+        id=ended.id,
+        key=key,
+        tool=f"rtgauge-engine {hello.engine}"
+        if hello.runtime == "linux"
+        else f"rtgauge-engine-{hello.runtime} {hello.engine}",
+        started=begun.started,
+        ended=now_utc(),
+        start_ns=min(measuring["start_ns"], default=None),
+        end_ns=max(measuring["end_ns"], default=None),
+        end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
+        parameters=hello.parameters
+        | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if name in key.parameters},
+        cpus=hello.cpus,
+        cpus_not_measured=hello.cpus_not_measured,
+        clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),
+        calibrations=result.calibrations or context.on.calibrations,
+        load=ended.load,
+        peer=measured.peer,
+        instrument=measured.instrument,
+        series=summary.series,
+        total=summary.total,
+        outliers=result.outliers,
+        results=result.results,
+        explain=explained,
+        marks=marks,
+        changes=ended.changes,
+        tasks=task_counts(summary.series, windows),
+        segments=run_segments(result),
+    )
+    step.marks += _nothing_marks(step, probes.get(key.probe))
+    step.marks += change_marks(ended.changes, step.cpus)
+    if not is_emulated(context.facts):
+        # there, a latency as long as the kernel's limits is the emulator's
+        step.marks += _throttle_marks(step, context.facts)
+    return step
+
+
+def load_marks(report: LoadReport) -> list[Mark]:
+    """A mark for every program of the load that died."""
+    return [
+        Mark(
+            name="load-died",
+            severity=Severity.INVALID,
+            detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}",
+        )
+        for part in report.parts
+        if part.ended_early is not None
+    ]
+
+
+def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
+    result = measured.result
+    if measured.end_reason is not None:  # the instrument's word, which stopped the engine
+        requested = requested and measured.end_reason == "stopped"
+        return (
+            [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
+            if requested
+            else []
+        )
+    if result.end is None:
+        return [
+            Mark(
+                name="engine-died",
+                severity=Severity.INVALID,
+                detail="the engine ended before its time; what it had measured by then is kept",
+            )
+        ]
+    if result.end.reason == "stopped" and not requested:
+        detail = (
+            "the engine lost its lease (rtgauge was held: Ctrl-Z, a suspended machine) or the run its guard, "
+            "so it ended; what it had measured by then is kept"
+        )
+        return [Mark(name="lease-lost", severity=Severity.INVALID, detail=detail)]
+    if result.end.reason == "stopped":
+        return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
+    if result.end.reason == "threshold":
+        limit = key.parameters.get("stop_at_ns")
+        return [
+            Mark(
+                name="threshold",
+                severity=Severity.NOTE,
+                detail=f"ended at a latency above {limit} ns, as requested",
+            )
+        ]
+    return []
+
+
+def _nothing_marks(step: Step, probe: Probe) -> list[Mark]:
+    """A step without one value measured nothing, though nothing went wrong."""
+    if (
+        probe.when_nothing is None
+        or not step.series
+        or any(series.count or series.missed for series in step.series)
+    ):
+        return []
+    ended = step.end_reason == "program-ended"
+    cause = "the program ended before it was measured" if ended else "no activation came in the measured time"
+    return [Mark(name=NOTHING_MEASURED, severity=Severity.INVALID, detail=f"{cause}; {probe.when_nothing}")]
+
+
+def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[Mark]:
+    marks: list[Mark] = []
+    if picked_up:
+        detail = (
+            "rtgauge or its connection ended while this was measured; the target went on by itself, "
+            "and it was picked up from there"
+        )
+        marks.append(Mark(name="picked-up", severity=Severity.NOTE, detail=detail))
+    broken = sum(program.reconnections for program in programs)
+    if broken:
+        detail = (
+            f"the connection to the target broke {broken} time(s) while this was measured; no measured data "
+            "was lost"
+        )
+        marks.append(Mark(name="connection-broken", severity=Severity.NOTE, detail=detail))
+    return marks
+
+
+def _throttle_marks(step: Step, facts: Mapping[str, Any]) -> list[Mark]:
+    policy = str(step.parameters.get("policy", "other"))
+    marks: list[Mark | None] = []
+    elsewhere = set(step.peer.series if step.peer is not None else ()) | set(
+        step.instrument.series if step.instrument is not None else ()
+    )
+    for series in highest(step):
+        if series.series in elsewhere:
+            continue
+        # How long something computes says nothing: it may well take as long as a limit takes at once.
+        metric = probes.get(step.key.probe).metric(series.metric)
+        longest = series.max_ns if metric is None or metric.is_delay else None
+        marks.append(
+            throttled(series.thread, facts, max_latency_ns=longest, policy=policy, series=series.series)
+        )
+    return [mark for mark in marks if mark is not None]
+
+
+def task_counts(series: list[SeriesSummary], windows: pl.DataFrame | WindowColumns) -> list[TaskCounts]:
+    """Activations, deadline misses and preemptions of each task; nothing for a step of another probe."""
+    by_task: dict[str, dict[str, SeriesSummary]] = {}
+    for summary in series:
+        if "task" in summary.labels:
+            by_task.setdefault(str(summary.labels["task"]), {})[summary.metric] = summary
+    tasks: list[TaskCounts] = []
+    for task, metrics in by_task.items():
+        late, preemptions = metrics.get("tardiness"), metrics.get("preemptions")
+        if late is None or late.series is None:
+            continue
+        cpu = late.labels.get("cpu")
+        tasks.append(
+            TaskCounts(
+                task=task,
+                cpu=cpu if isinstance(cpu, int) else None,
+                activations=late.count,
+                deadline_misses=late.count - _on_time(windows, late.series),
+                preemptions=None
+                if preemptions is None or preemptions.mean_ns is None
+                else round(preemptions.mean_ns * preemptions.count),
+            )
+        )
+    return tasks
+
+
+def _on_time(windows: pl.DataFrame | WindowColumns, tardiness: int) -> int:
+    """Activations with a tardiness of 0, which has a bin of its own."""
+    from rtgauge.record.windows import merge
+
+    merged = merge(windows, tardiness)
+    return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
+
+
+def run_segments(result: StreamResult) -> list[RunSegment]:
+    """The engine's segments with the names of their tasks, from time 0 of the set, in order of time."""
+    names = {line.series: str(line.labels.get("task", line.series)) for line in result.series}
+    segments: list[RunSegment] = []
+    for line in result.segments:
+        zero = result.start_ns.get(line.series)
+        if line.series in names and zero is not None:
+            segments.append(
+                RunSegment(
+                    task=names[line.series],
+                    activation=line.activation,
+                    start_ns=line.start_ns - zero,
+                    end_ns=line.end_ns - zero,
+                )
+            )
+    return sorted(segments, key=lambda segment: segment.start_ns)
+
+
+def highest(step: Step) -> list[SeriesSummary]:
+    """The series whose latencies nothing but the kernel can hold up: of a task set, those of the highest
+    priority on each CPU; else all.
+    """
+    priorities = (
+        {task["name"]: (task["cpu"], task["priority"]) for task in step.key.parameters.get("tasks", [])}
+        if step.tasks
+        else {}
+    )
+    if not priorities:
+        return step.series
+    top = {
+        cpu: max(priority for of, priority in priorities.values() if of == cpu)
+        for cpu, _ in priorities.values()
+    }
+    names = {name for name, (cpu, priority) in priorities.items() if priority == top[cpu]}
+    return [
+        series for series in step.series if series.metric == "latency" and series.labels.get("task") in names
+    ]

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""What is set for one step while it is measured, however its deployment comes into force: the deployment, the
+controller's priorities, tracing, kernel modules. Each step begins from the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rtgauge.errors import MeasureError
+from rtgauge.probe import registry as probes
+from rtgauge.probe.explain_parameters import is_explained
+from rtgauge.record.model import Mark, Severity, Step, StepKey
+from rtgauge.runner.context import StepContext, TargetContext, step_context
+from rtgauge.runner.deployments import nothing_set
+from rtgauge.runner.rtai_programs import measuring_module, modules_of
+from rtgauge.runner.tracing import prepare_explain, prepare_tracing
+from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply_actions, put_back
+from rtgauge.system.deployment.definition import AS_IS
+from rtgauge.system.deployment.stages import Setting, Write
+from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
+from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
+from rtgauge.system.rtai_modules import calibration_for, rtai_modules
+from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.target import Target
+
+MAX_PRIORITY = 99
+
+
+def _set_controller(key: StepKey, context: TargetContext, applied: Applied) -> None:
+    """The controller's priorities, where the run has one."""
+    controller = context.run.controller
+    if controller is None:
+        return
+    priority = key.parameters.get("priority")
+    measured = (
+        priority if isinstance(priority, int) and key.parameters.get("policy") != "other" else MAX_PRIORITY
+    )
+    actions, missing = controller_actions(
+        controller,
+        context.target.read(CONTROLLER_PATHS),
+        own=context.target.controllers,
+        measured=measured,
+    )
+    apply_actions(actions, applied, context.target)
+    applied.report.controller = True
+    applied.report.not_found = missing
+
+
+def _raise_lines(target: Target, applied: Applied) -> None:
+    """The IRQ threads of the GPIO lines that the armed probe watches."""
+    actions = line_actions(target.read(CONTROLLER_PATHS))
+    apply_actions(actions, applied, target)
+    if not actions:
+        applied.report.not_found.append(LINE_NAMES[1])
+
+
+def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
+    """What the probe itself is going to change, which `restore` puts back.
+
+    Raises MeasureError: nothing may change it then.
+    """
+    for answer in target.agent("set", "--note", "--", *paths):
+        error = answer.get("error")
+        if error is not None:
+            raise MeasureError(
+                f"{answer.get('path')} of {target.name} cannot be put back later: "
+                f"{WHY.get(str(error), str(error))}"
+            )
+        applied.report.noted += 1
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What has to be set for a step besides its deployment."""
+
+    modules: tuple[str, ...] = ()
+    """The kernel modules of rtgauge."""
+    rtai: bool = False
+    """Whether RTAI's modules have to be there."""
+    traces: Literal["tracepoints", "timerlat"] | None = None
+    changes: tuple[str, ...] = ()
+    """Settings that the probe changes itself."""
+    explained: bool = False
+
+    @property
+    def has_modules(self) -> bool:
+        """Whether kernel modules have to be there."""
+        return self.rtai or bool(self.modules)
+
+
+def needs_of(key: StepKey) -> Needs:
+    """What has to be set for a step; another tool brings what it needs, but for RTAI."""
+    rtai = key.rt == "rtai"
+    if key.tool != "rtgauge":
+        return Needs(rtai=rtai)
+    probe, parameters = probes.get(key.probe), key.parameters
+    return Needs(
+        probe.modules(parameters),
+        rtai,
+        probe.traces(parameters),
+        probe.changes(parameters),
+        is_explained(parameters),
+    )
+
+
+def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> None:
+    """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
+    needs, say = needs_of(key), context.run.progress.phase
+    if needs.rtai:
+        insert_rtai(key, context.target, context.facts, say, applied)
+    if needs.modules:
+        files = modules_for(context.target, needs.modules, say)
+        say("kernel modules are loaded")
+        _load(files, context.target, applied)
+
+
+def insert_rtai(
+    key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied
+) -> None:
+    """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from
+    before.
+
+    Raises NoModules.
+    """
+    calibration = calibration_for(key.parameters, facts)
+    files = rtai_modules(target, calibration, modules_of(key))
+    if files:
+        say(
+            "RTAI's modules are loaded"
+            if calibration is not None
+            else "RTAI's modules are loaded and calibrate themselves"
+        )
+        _load(files, target, applied)
+
+
+def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
+    """Raises NoModules."""
+    try:
+        apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
+    except Refused:
+        refused = next(
+            made
+            for made in applied.report.settings
+            if made.error is not None and made.path.startswith("module:")
+        )
+        raise refusal(refused.error or "", refused.path, Kernel.of(target)) from None
+
+
+@contextmanager
+def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
+    """The kernel modules of a step are loaded while this is entered. Raises NoModules."""
+    if not needs_of(key).has_modules:
+        yield
+        return
+    applied = nothing_set()
+    try:
+        _insert_modules(key, context, applied)
+        yield
+    finally:
+        put_back(applied, context.target)
+
+
+@contextmanager
+def with_measuring_module(context: StepContext) -> Generator[None]:
+    """A module of RTAI's that measures by itself is loaded while this is entered, where the step's tool is
+    one.
+
+    Raises NoModules.
+    """
+    names = measuring_module(context.key)
+    if not names:
+        yield
+        return
+    applied = nothing_set()
+    try:
+        _load(rtai_modules(context.target, None, names), context.target, applied)
+        yield
+    finally:
+        put_back(applied, context.target)
+
+
+@contextmanager
+def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
+    """RTAI is loaded while this is entered, where a step is measured on it and it can be: for the facts,
+    which then have its calibration.
+    """
+    key = next((key for key in steps if key.rt == "rtai"), None)
+    if key is None:
+        yield
+        return
+    applied = nothing_set()
+    try:
+        with suppress(NoModules):  # said when the step itself is tried
+            insert_rtai(key, target, {}, say, applied)
+        yield
+    finally:
+        put_back(applied, target)
+
+
+def _put_back(key: StepKey, context: TargetContext, applied: Applied) -> None:
+    context.run.progress.phase(f"deployment {key.deployment} is put back")
+    put_back(applied, context.target)
+    context.deployments.not_put_back += applied.report.not_put_back
+
+
+@contextmanager
+def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepContext, Applied | None]]:
+    """The step's deployment, and what else it needs, is in force while this is entered: gives the step's own
+    context, and what was set (None: nothing had to be).
+
+    Raises Refused where the machine refuses it after all.
+    """
+    needs, step = needs_of(key), step_context(key, context)
+    controller = context.run.controller
+    if (
+        key.deployment == AS_IS
+        and controller is None
+        and not context.deployments.sets_as_is
+        and needs == Needs()
+    ):
+        yield step, None
+        return
+    context.run.progress.phase(f"deployment {key.deployment}")
+    applied, facts = context.deployments.bring_about(key.deployment)
+    if facts is not None:
+        context = replace(context, facts=facts)
+        step = replace(step, on=context, facts=facts)
+    try:
+        if applied.group is not None:
+            step = replace(step, group=applied.group, isolated=applied.isolated)
+        _set_controller(key, context, applied)
+        if needs.traces is not None:
+            prepare_tracing(
+                needs.traces, applied, context.target, optional=bool(key.parameters.get("trace_parts"))
+            )
+        if needs.has_modules:
+            _insert_modules(key, context, applied)
+        if needs.changes:
+            _note(needs.changes, applied, context.target)
+        if needs.explained:
+            step = replace(step, not_explained=prepare_explain(applied, context.target))
+        if controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):
+            step = replace(step, at_armed=lambda: _raise_lines(context.target, applied))
+        yield step, applied
+    except ConnectionBroken:
+        raise  # nothing can be put back from here: the guard does it there when its lease is over
+    except BaseException:
+        _put_back(key, context, applied)
+        raise
+    _put_back(key, context, applied)
+
+
+def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:
+    """The step with what was set for it, and marks for what was refused.
+
+    `left_before`: what could not be put back after earlier steps.
+    """
+    marks = list(step.marks)
+    if left_before:
+        detail = (
+            f"it did not begin from the run's starting state: {'; '.join(left_before[:3])} could not be "
+            "put back after an earlier step"
+        )
+        marks.append(Mark(name="starting-state", severity=Severity.DOUBTFUL, detail=detail))
+    if applied is None:
+        return step.model_copy(update={"marks": marks})
+    report = applied.report
+    refused = [
+        setting for setting in report.refused if not setting.path.startswith("trace:")
+    ]  # told by the mark not-explained
+    if refused or report.not_moved_count:
+        detail = (
+            f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
+            f"{report.not_moved_count} tasks would not move"
+        )
+        marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+    if report.not_in_effect:
+        detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"
+        marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+    if report.not_found:
+        detail = (
+            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and "
+            "threadirqs have them for every device"
+        )
+        marks.append(Mark(name="nothing-to-raise", severity=Severity.NOTE, detail=detail))
+    if report.not_put_back:
+        marks.append(
+            Mark(
+                name="not-put-back",
+                severity=Severity.NOTE,
+                detail=f"could not be put back: {'; '.join(report.not_put_back[:3])}",
+            )
+        )
+    return step.model_copy(update={"deployment": report, "marks": marks})

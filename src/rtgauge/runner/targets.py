@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""The targets of a run: opened and held until its end, examined, and what goes on there by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
+from rtgauge.lab.boot_error import BootError
+from rtgauge.plan.plan import Plan
+from rtgauge.probe import registry as probes
+from rtgauge.record.model import Calibration, Mark, Run, Severity, StepKey
+from rtgauge.record.reader import Record
+from rtgauge.record.stream import StreamResult, parse_line
+from rtgauge.record.writer import RecordWriter
+from rtgauge.runner.context import (
+    Abandoned,
+    DeploymentStrategy,
+    RunContext,
+    TargetContext,
+    abandon,
+    is_emulated,
+)
+from rtgauge.runner.deployments import LiveDeployments
+from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
+from rtgauge.runner.schedule import how_to_resume, steps_on
+from rtgauge.runner.scope import with_rtai
+from rtgauge.system.deployment.definition import AS_IS
+from rtgauge.system.facts import facts_by
+from rtgauge.target.address import LAB
+from rtgauge.target.factory import console
+from rtgauge.target.opener import TargetOpener
+from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.target import Target
+
+NOT_UP = "guest-not-up"
+READINGS, FEWER_READINGS = 100_000, 1_000
+"""Of each clock, to calibrate it.
+
+100,000 take 0.15 s: fewer on an emulated machine, whose costs are the emulator's, and where no record is
+kept.
+"""
+
+
+def stoppable(waits: Callable[[str], None], interrupt: Interrupt) -> Callable[[str], None]:
+    """`waits`, after which a signal ends the waiting at once."""
+
+    def tell(reason: str) -> None:
+        waits(reason)
+        interrupt.stop_by(abandon)
+
+    return tell
+
+
+@contextmanager
+def stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
+    """Raises RtgaugeError where the user ends the run while it waits for a machine."""
+    try:
+        yield
+    except Abandoned:
+        raise RtgaugeError(
+            "stopped while it waited for the machine: nothing was measured", EXIT_INTERRUPTED
+        ) from None
+    finally:
+        interrupt.stop_by(None)
+
+
+@dataclass
+class NewRecord:
+    """Holds the targets of a run, and begins its record in `out`, or in the folder `into` that was begun
+    before.
+
+    A guest of the lab that does not come up, or does not answer, ends the run before there is anything to
+    write. Its console is kept all the
+    same, in a record that can be resumed; `unmeasured` makes its run.json, None: nothing of this run is kept.
+    """
+
+    out: Path
+    name: str
+    into: Path | None = None
+    unmeasured: Callable[[str], Run] | None = None
+    with_windows: bool = True
+    opener: TargetOpener = field(default_factory=TargetOpener)
+    stack: ExitStack = field(default_factory=ExitStack)
+    _begun: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._begun or not isinstance(error, BootError | ConnectionBroken):
+            self.stack.__exit__(kind, error, trace)
+            return
+        # Where the connection to one breaks, what the others hold is left to be resumed. Here there is
+        # nothing yet that could be.
+        final_error = self._keep_console(error)
+        with suppress(RtgaugeError):  # a guest that does not come up cannot be left as it was found either
+            self.stack.close()
+        raise final_error from None
+
+    def open(self, target: str, run_id: str, label: str, lease_ns: int) -> Target:
+        """Open and hold a target until the end. Raises InputError, MeasureError."""
+        return self.stack.enter_context(self.opener.open(target, run_id, label, lease_ns))
+
+    def record(self, host: str) -> RecordWriter:
+        """The record, without its run.json where it is a new one. Raises InputError, MeasureError."""
+        writer = self._writer(host)
+        self._begun = True
+        return writer
+
+    def _writer(self, host: str) -> RecordWriter:
+        if self.into is not None:
+            return RecordWriter.open_partial(self.into)
+        return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
+
+    def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
+        """The error that ends the run: with the guest's console in a record, where it is a guest that ended
+        it.
+        """
+        name = LAB + error.guest if isinstance(error, BootError) else error.target
+        text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
+        if name is None or text is None or self.unmeasured is None:
+            return MeasureError(str(error))
+        try:
+            writer = self._writer(name.removeprefix(LAB))
+            place = writer.write_console(name, text)
+            mark = Mark(
+                name=NOT_UP,
+                severity=Severity.NOTE,
+                detail=_with_console(error, place.relative_to(writer.path)),
+            )
+            writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
+            writer.close_partial()
+        except RtgaugeError:
+            return MeasureError(str(error))  # what came first is what the user has to know
+        return MeasureError(f"{_with_console(error, place)}{how_to_resume(writer.path)}")
+
+
+def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
+    return (
+        error.with_console(place) if isinstance(error, BootError) else f"{error}; its console is in {place}"
+    )
+
+
+@contextmanager
+def console_into(writer: RecordWriter) -> Generator[None]:
+    """While a record's targets are opened again: the console of a guest that does not come up goes into the
+    record.
+    """
+    try:
+        yield
+    except BootError as error:
+        if error.console is None:
+            raise
+        place = writer.write_console(LAB + error.guest, error.console)
+        raise MeasureError(f"{error.with_console(place)}{how_to_resume(writer.path)}") from None
+
+
+def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) -> DeploymentStrategy:
+    """How deployments come into force on a target; a guest that is booted for them is left as it was found
+    when `stack` ends.
+    """
+    if not plan.by_boot or target.name not in plan.targets:
+        return LiveDeployments(target)
+    from rtgauge.runner.deploy_boot import BootDeployments
+    from rtgauge.target.ssh import SshTarget
+
+    assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
+    deployments = BootDeployments(target, run.interrupt, run.progress.phase)
+    stack.callback(deployments.leave)
+    return deployments
+
+
+def target_contexts(
+    plan: Plan,
+    run: RunContext,
+    stack: ExitStack,
+    *,
+    kept: bool = True,
+    audited: bool = True,
+    interrupted: Mapping[str, StepState] | None = None,
+    record: Record | None = None,
+) -> dict[str, TargetContext]:
+    """What the steps of each target share: its facts, its clocks, how deployments come into force.
+
+    A guest that is booted for them is left as it was found when `stack` ends. `kept`: whether the record is.
+    `audited`: whether the facts have what an audit of the machine's settings says, which advice is made from.
+    `interrupted`: the steps that go on by themselves on a target; such a target is not examined again, but
+    is as the `record` has it.
+    """
+    contexts: dict[str, TargetContext] = {}
+    deployments = {name: _deployments(plan, target, run, stack) for name, target in run.targets.items()}
+    for name, target in run.targets.items():
+        step = None if interrupted is None else interrupted.get(name)
+        known = record.system(name) if step is not None and record is not None else None
+        if known is not None:
+            facts: Mapping[str, Any] = {
+                fact: value for fact, value in known.items() if fact != "calibrations"
+            }
+            calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
+        else:
+            with with_rtai(steps_on(name, plan.steps), target, run.progress.phase):
+                facts = _audited_facts(target) if audited else facts_by(target.read, target.machine)[0]
+            readings = FEWER_READINGS if is_emulated(facts) or not kept else READINGS
+            calibrations = _calibrate(target, readings)
+        contexts[name] = TargetContext(
+            run, target, facts, calibrations, deployments[name], interrupted_step=step
+        )
+    return contexts
+
+
+def _audited_facts(target: Target) -> dict[str, Any]:
+    """The facts of a target, and what an audit of its settings says in short."""
+    from rtgauge.system.audit import AUDIT, audit, summarise
+    from rtgauge.system.rules import read_rules, rule_paths
+
+    rules = read_rules()
+    facts, files = facts_by(target.read, target.machine, rule_paths(rules))
+    return {**facts, AUDIT: summarise(audit(rules, facts, files)).model_dump()}
+
+
+def _calibrate(target: Target, readings: int) -> list[Calibration]:
+    """Resolution and reading cost of every clock of the target."""
+    result = StreamResult()
+    program = target.engine(*probes.clock_probe().arguments({"count": readings}, None))
+    for text in program.lines(SILENCE_S):
+        result.take(parse_line(text))
+    program.wait(LAST_WORDS_S)
+    return result.calibrations
+
+
+def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
+    """The step that goes on by itself on a target since an earlier session, to be picked up; every other
+    program of that session is ended there.
+    """
+    if not target.picked_up:
+        return None
+    state = read_step_state(saved)
+    if state is not None and (by_boot or StepKey.model_validate_json(state["key"]).deployment != AS_IS):
+        state = None  # its deployment could not be told from the next one's: it is measured again
+    target.end_others(program_folders(state))
+    if state is None:
+        target.agent("restore")
+    return state
+
+
+def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
+    """A mark for settings that an earlier run had left, which opening the targets put back."""
+    marks: list[Mark] = []
+    for name, target in targets.items():
+        counts = Counter(str(line.get("action")) for line in target.restored_before)
+        if counts:
+            where = "" if len(targets) == 1 else f" on {name}"
+            restored = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+            detail = f"settings that an earlier run had left{where} were put back first: {restored}"
+            marks.append(Mark(name="restored-before", severity=Severity.NOTE, detail=detail))
+    return marks
