@@ -152,8 +152,8 @@ def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) 
 
 
 GONE = (
-    '{"type":"error","code":"method","message":"timer interrupt: this machine lost '
-    'it","detail":{},"status":3}'
+    '{"type":"error","code":"method","message":"this machine lost it",'
+    '"detail":{"what":"timer interrupt","remedy":"boot another kernel"},"status":3}'
 )
 """What the engine prints if the machine lacks what a step needs; `timer interrupt` is what the step lacks."""
 
