@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from rtgauge.store.adding import Said
-    from rtgauge.store.document import Course, RecordPoint, RecordRow
+    from rtgauge.store.document import Course, RecordPoint, RecordRow, SeriesRow
     from rtgauge.store.store import Store
 
 HELP = """Keep the figures of many records in one store, and query them.
@@ -210,13 +210,13 @@ def list_store(
         rows = [
             (
                 row.series,
-                _parameters(row.parameters),
+                parameters,
                 row.tool,
                 str(row.results),
                 str(row.machines),
                 row.last[:10],
             )
-            for row in document.series
+            for row, parameters in zip(document.series, _parameters(document.series), strict=True)
         ]
         _print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
     if document.machines is not None:
@@ -274,15 +274,25 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
         )
 
 
-def _parameters(parameters: dict[str, object]) -> str:
+def _parameters(rows: Sequence[SeriesRow]) -> list[str]:
+    """The interval of each series, and the parameters in which series of one name differ."""
+    from json import dumps
+
     from rtgauge.units import format_duration
 
-    return " ".join(
-        f"{name.removesuffix('_ns')}={format_duration(value)}"
-        if name.endswith("_ns") and isinstance(value, int)
-        else f"{name}={value}"
-        for name, value in parameters.items()
-    )
+    texts: list[str] = []
+    for row in rows:
+        alike = [other.parameters for other in rows if other.series == row.series]
+        texts.append(
+            " ".join(
+                f"{name.removesuffix('_ns')}={format_duration(value)}"
+                if name.endswith("_ns") and isinstance(value, int)
+                else f"{name}={value}"
+                for name, value in row.parameters.items()
+                if name == "interval_ns" or len({dumps(other.get(name)) for other in alike}) > 1
+            )
+        )
+    return texts
 
 
 @app.command("show")
@@ -327,8 +337,8 @@ def show(
     if json:
         _print_json(document)
         return
-    for course in document.courses or []:
-        _print_course(course)
+    for course, parameters in zip(courses, _parameters([course.series for course in courses]), strict=True):
+        _print_course(course, parameters)
     if document.record is not None:
         _print_record(document.record, document.results or [])
 
@@ -368,13 +378,13 @@ def _us(value_ns: int | None) -> str:
     return "" if value_ns is None else f"{value_ns / 1000:.1f}"
 
 
-def _print_course(course: Course) -> None:
+def _print_course(course: Course, parameters: str) -> None:
     from rtgauge.units import format_count, plural
 
     row = course.series
     typer.echo(
         f"{row.series}: {plural(row.results, 'result')} of {plural(row.machines, 'machine')}, "
-        f"{row.first[:10]} to {row.last[:10]} ({_parameters(row.parameters)}; us)"
+        f"{row.first[:10]} to {row.last[:10]} ({parameters}{'; ' if parameters else ''}us)"
     )
     if course.omitted:
         typer.echo(f"{format_count(course.omitted)} older ones are not shown: --last 0")

@@ -224,3 +224,17 @@ def test_the_text_begins_with_the_answer(records: Path, store: Path) -> None:
         (("rebuild",), f"{store} has 1 record read anew"),
     ):
         assert run("store", *words, "--store", store).stdout.startswith(first)
+
+
+def test_series_of_one_name_show_the_parameters_that_differ(records: Path, store: Path) -> None:
+    folders = [small(records, seed) for seed in (1, 2)]
+    file = folders[1] / "steps" / "01-wakeup-idle" / "step.json"
+    step = json.loads(file.read_text())
+    step["key"]["parameters"]["priority"] = 50
+    file.write_text(json.dumps(step))
+    asked("add", *folders, "--store", store)
+    lines = run("store", "list", "--series", "--store", store).stdout.splitlines()[2:]
+    assert sorted("priority=50" in line for line in lines) == [False, True]
+    shown = run("store", "show", "wakeup/latency/*", "--store", store).stdout
+    assert "(interval=1ms; us)" in shown
+    assert "(interval=1ms priority=50; us)" in shown
