@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity, VerdictWord
 
 if TYPE_CHECKING:
@@ -41,11 +42,7 @@ def shown_series(step: Step) -> list[SeriesSummary]:
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
     """Missed activations of a series; None if its tool did not count them."""
-    return (
-        None
-        if series.missed == 0 and any(mark.name == "missed-unknown" for mark in step.marks)
-        else series.missed
-    )
+    return None if series.missed == 0 and MarkKind.MISSED_UNKNOWN.is_in(step.marks) else series.missed
 
 
 def missed_text(step: Step, series: SeriesSummary) -> str:

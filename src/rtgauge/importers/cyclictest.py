@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement, doubt, note
+from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Result
 from rtgauge.units import format_time
 
@@ -332,16 +333,18 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
             )
         )
     return series, [
-        doubt("samples-lost", f"{lost} of the cycles that cyclictest -v numbered are not in the file")
+        MarkKind.SAMPLES_LOST.mark(
+            f"{lost} of the cycles that cyclictest -v numbered are not in the file",
+            severity=Severity.DOUBTFUL,
+        )
     ] if lost else []
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
     """What is said of a measurement that ended with a latency above a limit (cyclictest's -b)."""
     by = "" if value_ns is None else f" of {format_time(value_ns)}"
-    return note(
-        "stopped-at-threshold",
-        f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit",
+    return MarkKind.STOPPED_AT_THRESHOLD.mark(
+        f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit"
     )
 
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
         marks.append(
-            doubt("samples-missing", f"hwlatdetect recorded {recorded} samples, {found} are in the file")
+            MarkKind.SAMPLES_MISSING.mark(f"hwlatdetect recorded {recorded} samples, {found} are in the file")
         )
     highest, largest = (
         settings.get("Max Latency"),
@@ -110,38 +111,34 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     )
     if highest is not None and largest is not None and largest != highest:
         marks.append(
-            doubt(
-                "maximum-differs",
-                f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us",
+            MarkKind.MAXIMUM_DIFFERS.mark(
+                f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us"
             )
         )
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
         marks.append(
-            note(
-                "duty-cycle",
-                f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it",
+            MarkKind.DUTY_CYCLE.mark(
+                f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it"
             )
         )
     elif not window:
         marks.append(
-            note(
-                "duty-cycle",
-                "the file does not say how much of the time the detector looked; the default is half",
+            MarkKind.DUTY_CYCLE.mark(
+                "the file does not say how much of the time the detector looked; the default is half"
             )
         )
     if more:
         marks.append(
-            doubt(
-                "samples-missing",
+            MarkKind.SAMPLES_MISSING.mark(
                 f"{more} more gaps were above the threshold: hwlatdetect reports only the largest of each "
-                f"window",
+                f"window"
             )
         )
     threshold = settings.get("Latency threshold")
     if threshold:
-        marks.append(note("threshold", f"gaps of up to {threshold} us are not recorded"))
+        marks.append(MarkKind.SMALL_GAPS_UNKNOWN.mark(f"gaps of up to {threshold} us are not recorded"))
     series = [
         ImportedSeries(
             metric="gap",

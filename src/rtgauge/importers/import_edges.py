@@ -14,7 +14,8 @@ import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
 from rtgauge.instrument.messages import Answer, Edges
-from rtgauge.record.model import LoadReport, Mark, Run, Severity, Step, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LoadReport, Mark, Run, Step, StepKey
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
@@ -156,26 +157,26 @@ class _Measured:
                 f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be "
                 "missing there"
             )
-            marks.append(Mark(name="rows-unreadable", severity=Severity.DOUBTFUL, detail=detail))
+            marks.append(MarkKind.ROWS_UNREADABLE.mark(detail))
         if unpaired := self._pairing.extra - self._pairing.opposite:
             detail = (
                 f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus: noise, or a "
                 "threshold that is crossed more than once"
             )
-            marks.append(Mark(name="extra-edges", severity=Severity.DOUBTFUL, detail=detail))
+            marks.append(MarkKind.EXTRA_EDGES.mark(detail))
         if self._pairing.opposite:
             edges = plural(self._pairing.opposite, "edge")
             detail = (
                 f"is the answer toggled? Then give --any-edge: {edges} went to the other level than the "
                 "stimulus and did not count as its answer"
             )
-            marks.append(Mark(name="answers-inverted", severity=Severity.DOUBTFUL, detail=detail))
+            marks.append(MarkKind.ANSWERS_INVERTED.mark(detail))
         if self._options.answer is not None and self._pairing.open:
             detail = (
                 "the file ends before the last stimulus has an answer: it counts neither as answered nor as "
                 "missed"
             )
-            marks.append(Mark(name="last-unanswered", severity=Severity.NOTE, detail=detail))
+            marks.append(MarkKind.LAST_UNANSWERED.mark(detail))
         return marks
 
     @property
@@ -209,10 +210,8 @@ def _step(
     summary = summarise_step(
         windows, info, [summary_line(0, builder.totals(), builder.warm_up()).model_dump()]
     )
-    time_unknown = Mark(
-        name="time-unknown",
-        severity=Severity.NOTE,
-        detail="the file does not contain the time of the measurement: its modification time is used",
+    time_unknown = MarkKind.TIME_UNKNOWN.mark(
+        "the file does not contain the time of the measurement: its modification time is used"
     )
     first_ns, last_ns = measured.span_ns
     step = Step(

@@ -10,9 +10,9 @@ import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.importer import Hints
-from rtgauge.importers.measurement import note
 from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.files import clean_name
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
@@ -114,9 +114,8 @@ def import_file(
             marks=[]
             if measurement.started
             else [
-                note(
-                    "time-unknown",
-                    "the file does not contain the time of the measurement: its modification time is used",
+                MarkKind.TIME_UNKNOWN.mark(
+                    "the file does not contain the time of the measurement: its modification time is used"
                 )
             ],
         )

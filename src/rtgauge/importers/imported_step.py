@@ -21,8 +21,9 @@ import polars as pl
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
-from rtgauge.importers.measurement import SHORT_NS, doubt, note, scheduling_marks
+from rtgauge.importers.measurement import SHORT_NS, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.window_frame import SCHEMA
@@ -277,22 +278,20 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
             f"{overflow} samples are {where} {measurement.tool}'s histogram: each series' largest is "
             f"known, the others {others}"
         )
-        marks.append(note("histogram-overflow", detail))
+        marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
         marks.append(
-            note(
-                "no-histogram",
-                "the file has only minimum, average and maximum: quantiles are at least the minimum",
+            MarkKind.NO_HISTOGRAM.mark(
+                "the file has only minimum, average and maximum: quantiles are at least the minimum"
             )
         )
     if measurement.average_is_cut and any(
         series.overflow > 1 and series.average_ns is not None for series in measurement.series
     ):
         marks.append(
-            note(
-                "mean-rounded",
+            MarkKind.MEAN_ROUNDED.mark(
                 f"the histogram is incomplete, so the mean is {measurement.tool}'s own, truncated, and "
-                "there is no standard deviation",
+                "there is no standard deviation"
             )
         )
     return marks
@@ -315,10 +314,9 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
         return series, []
     more = f" (and {len(found) - 1} series more)" if len(found) > 1 else ""
     return series, [
-        doubt(
-            "average-contradicts",
+        MarkKind.AVERAGE_CONTRADICTS.mark(
             f"{found[0]}{more}: one of the two does not cover all samples; a sample in no bin may lie "
-            f"anywhere",
+            f"anywhere"
         )
     ]
 
@@ -330,26 +328,24 @@ def _marks(
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
         marks.append(
-            note("resolution-1us", f"{tool} truncates to whole us: values may be up to 999 ns larger")
+            MarkKind.RESOLUTION_1US.mark(f"{tool} truncates to whole us: values may be up to 999 ns larger")
         )
     elif measurement.series and resolution > 1:
         marks.append(
-            note(
-                "resolution",
+            MarkKind.RESOLUTION.mark(
                 f"{tool} counted in bins of {format_duration(resolution)}: values may be up to "
-                f"{resolution - 1} ns larger",
+                f"{resolution - 1} ns larger"
             )
         )
     if not measurement.unit_known:
         marks.append(
-            note("unit-assumed", "the text does not show whether it is in us or ns (-N); us is assumed")
+            MarkKind.UNIT_ASSUMED.mark("the text does not show whether it is in us or ns (-N); us is assumed")
         )
     marks += _histogram_marks(measurement, contradicted=contradicted)
     if measurement.releases and any(interval is None for interval in intervals):
         marks.append(
-            note(
-                "missed-unknown",
-                f"{tool} does not report missed activations and its interval is unknown: none are counted",
+            MarkKind.MISSED_UNKNOWN.mark(
+                f"{tool} does not report missed activations and its interval is unknown: none are counted"
             )
         )
     elif (
@@ -359,19 +355,16 @@ def _marks(
         and measurement.probe in RELEASED
     ):
         marks.append(
-            note(
-                "missed-unknown",
+            MarkKind.MISSED_UNKNOWN.mark(
                 f"how many activations {tool} missed, and how late they were, is not in the file: "
-                "none are counted",
+                "none are counted"
             )
         )
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
         marks.append(
-            note(
-                "missed-derived",
-                f"{tool} does not report missed activations; from its latencies and interval: "
-                f"{least}{missed}",
+            MarkKind.MISSED_DERIVED.mark(
+                f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"
             )
         )
     marks += scheduling_marks(
@@ -387,9 +380,8 @@ def _marks(
     )
     if 0 < duration < SHORT_NS:
         marks.append(
-            note(
-                "short-measurement",
-                f"{tool} measured for {format_duration(duration)}: it may miss what happens less often",
+            MarkKind.SHORT_MEASUREMENT.mark(
+                f"{tool} measured for {format_duration(duration)}: it may miss what happens less often"
             )
         )
     return marks

@@ -18,7 +18,8 @@ from pydantic import BaseModel, Field, ValidationError
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import json_document, lines, open_file
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -184,7 +185,7 @@ def parse_raw(path: Path) -> Measurement:
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
         measurement.marks.append(
-            note("cut-short", "the last sample of the file is incomplete: it is left out")
+            MarkKind.CUT_SHORT.mark("the last sample of the file is incomplete: it is left out")
         )
     return measurement
 

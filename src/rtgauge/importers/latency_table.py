@@ -16,7 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
+from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def with_unfinished_second(
     return (
         (low_ns if low_is_least else first),
         (high_ns if last <= farthest_ns else last),
-        [note("extremes-of-whole-seconds", text)],
+        [MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(text)],
     )
 
 
@@ -175,17 +176,15 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
     marks: list[Mark] = []
     if table.overruns:
         marks.append(
-            doubt(
-                "overruns",
+            MarkKind.OVERRUNS.mark(
                 f"{tool} reports {table.overruns} overruns: activations that were missed; how late "
-                "they would have been is not known",
+                "they would have been is not known"
             )
         )
     if table.switches:
         marks.append(
-            doubt(
-                "mode-switches",
-                f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time",
+            MarkKind.MODE_SWITCHES.mark(
+                f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"
             )
         )
     if table.seconds:
@@ -210,22 +209,22 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             raise InputError(
                 f"{source} is damaged: its histogram has {count} samples, its summary says {table.samples}"
             )
-        marks.append(note("bins-assumed", "cells of 1 us: the text does not say how wide they are (-B)"))
+        marks.append(
+            MarkKind.BINS_ASSUMED.mark("cells of 1 us: the text does not say how wide they are (-B)")
+        )
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
             marks.append(
-                note(
-                    "last-bin-clipped",
+                MarkKind.LAST_BIN_CLIPPED.mark(
                     f"{tool}'s last cell also holds every larger latency: its {overflow} samples count "
-                    f"as {last} us or more",
+                    f"as {last} us or more"
                 )
             )
         if low < 0:
             marks.append(
-                doubt(
-                    "sign-lost",
-                    f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)",
+                MarkKind.SIGN_LOST.mark(
+                    f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)"
                 )
             )
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
@@ -247,9 +246,8 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
         return series, 1000, marks
     if low < 0:
         marks.append(
-            note(
-                "early",
-                f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant",
+            MarkKind.EARLY.mark(
+                f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"
             )
         )
     count, seconds = _count(table, source), table.seconds
@@ -290,15 +288,14 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
         f"the file has {len(table.seconds)}" + ("" if told is None else f" of {told}") + " lines of a second"
     )
     if table.whole is not None:
-        return note(
-            "seconds-missing",
+        return MarkKind.SECONDS_MISSING.mark(
             f"{lines}: the figures are from the last line (RTS), which covers all of them; the count is "
             f"computed from its time",
+            severity=Severity.NOTE,
         )
-    return doubt(
-        "seconds-missing",
+    return MarkKind.SECONDS_MISSING.mark(
         f"{lines}, no last line (RTS), and overall extremes beyond them: mean and count of the other "
-        f"seconds are not known",
+        f"seconds are not known"
     )
 
 
@@ -338,7 +335,11 @@ def parse_screen(
     assumed = (
         []
         if table.evl or table.period_us
-        else [note("tool-assumed", "latency and latmus print the same line: assumed to be Xenomai's latency")]
+        else [
+            MarkKind.TOOL_ASSUMED.mark(
+                "latency and latmus print the same line: assumed to be Xenomai's latency"
+            )
+        ]
     )
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)

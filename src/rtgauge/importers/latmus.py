@@ -16,7 +16,8 @@ from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.latency_table import EVL_CONTEXTS, parse_screen, space_of
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,9 +78,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
         marks.append(
-            note(
-                "counts-plus-one",
-                "latmus -g writes every count except the last one too high: one is subtracted",
+            MarkKind.COUNTS_PLUS_ONE.mark(
+                "latmus -g writes every count except the last one too high: one is subtracted"
             )
         )
         binned = count
@@ -91,20 +91,19 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if open_ended:
         limit, overflow = cells.popitem()
         marks.append(
-            note(
-                "last-bin-clipped",
+            MarkKind.LAST_BIN_CLIPPED.mark(
                 f"latmus' last cell also holds every larger latency: its {overflow} samples count as "
-                f"{limit} us or more",
+                f"{limit} us or more"
             )
         )
     if low < 0:
-        marks.append(note("early", f"some activations were early, down to {int(low)} ns"))
-    for name, words in (
-        ("OVERRUNS", "overruns: activations that were missed"),
-        ("IN-BAND SWITCHES", "switches to Linux: then the task was not real-time"),
+        marks.append(MarkKind.EARLY.mark(f"some activations were early, down to {int(low)} ns"))
+    for name, kind, words in (
+        ("OVERRUNS", MarkKind.OVERRUNS, "overruns: activations that were missed"),
+        ("IN-BAND SWITCHES", MarkKind.IN_BAND_SWITCHES, "switches to Linux: then the task was not real-time"),
     ):
         if number := _whole(heading.get(name)):
-            marks.append(doubt(name.lower().replace(" ", "-"), f"latmus reports {number} {words}"))
+            marks.append(kind.mark(f"latmus reports {number} {words}"))
     period, cpu = (
         _whole(heading.get("sampling period")),
         re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", "")),

@@ -17,7 +17,8 @@ from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import Measurement, doubt, note
+from rtgauge.importers.measurement import Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     series = [] if text.live.keys() != threads.keys() else live_series(text, unit_ns)
     if not series:
         unknown = "LAVA's lines do not give the number of samples: there is no distribution and no verdict"
-        marks.append(note("samples-unknown", unknown))
+        marks.append(MarkKind.SAMPLES_UNKNOWN.mark(unknown))
     differing = [
         thread
         for thread, part in zip(sorted(threads), series, strict=False)
@@ -87,10 +88,8 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     ]
     if differing:
         marks.append(
-            doubt(
-                "figures-contradict",
-                f"the largest latency of thread {differing[0]} is another in LAVA's line than in "
-                "cyclictest's",
+            MarkKind.FIGURES_CONTRADICT.mark(
+                f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"
             )
         )
     for thread, figures in threads.items():
@@ -98,22 +97,21 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         if ordered != sorted(ordered):
             listed = ", ".join(f"{value:g}" for value in ordered)
             marks.append(
-                doubt(
-                    "figures-contradict", f"thread {thread}: minimum, average and maximum are {listed} {unit}"
+                MarkKind.FIGURES_CONTRADICT.mark(
+                    f"thread {thread}: minimum, average and maximum are {listed} {unit}"
                 )
             )
     if len(threads) > 1 and any(
         all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES
     ):
         marks.append(
-            doubt(
-                "thread-number",
+            MarkKind.THREAD_NUMBER.mark(
                 "one figure of each thread is the thread's number: the script that extracted it took the "
-                "wrong word",
+                "wrong word"
             )
         )
     if failed:
-        marks.append(note("lava-failed", f"{failed} of these lines say fail"))
+        marks.append(MarkKind.LAVA_FAILED.mark(f"{failed} of these lines say fail"))
     results = [
         Result(
             name="latency",

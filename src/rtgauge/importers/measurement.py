@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rtgauge.record.model import Mark, Result, Severity
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Mark, Result
 
 SHORT_NS = 3600 * 10**9
 """Shorter measurements get a mark: what happens once an hour is not in them."""
@@ -95,31 +96,19 @@ class Measurement:
     counts_missed: bool = False
 
 
-def note(name: str, detail: str) -> Mark:
-    """A mark that devalues nothing."""
-    return Mark(name=name, severity=Severity.NOTE, detail=detail)
-
-
-def doubt(name: str, detail: str) -> Mark:
-    """A mark that makes the measurement doubtful."""
-    return Mark(name=name, severity=Severity.DOUBTFUL, detail=detail)
-
-
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
     """Marks for a measuring thread without real-time priority, or below the kernel's interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
         return [
-            doubt(
-                "no-real-time-priority",
-                f"{tool} measured without real-time priority: it was delayed like any ordinary program",
+            MarkKind.NO_REAL_TIME_PRIORITY.mark(
+                f"{tool} measured without real-time priority: it was delayed like any ordinary program"
             )
         ]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
         return [
-            note(
-                "low-priority",
+            MarkKind.LOW_PRIORITY.mark(
                 f"{tool} measured at priority {priority}, below interrupt threads "
-                f"({IRQ_THREAD_PRIORITY}): their work delays it",
+                f"({IRQ_THREAD_PRIORITY}): their work delays it"
             )
         ]
     return []

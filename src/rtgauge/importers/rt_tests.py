@@ -25,7 +25,8 @@ from rtgauge.importers.cyclictest import (
 )
 from rtgauge.importers.foreign_file import json_document, utc
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -252,16 +253,14 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         )
     if clipped:
         marks.append(
-            note(
-                "last-bin-clipped",
+            MarkKind.LAST_BIN_CLIPPED.mark(
                 f"oslat's last bin also holds every longer gap: its {clipped} samples count as that "
-                "long or longer",
+                "long or longer"
             )
         )
     marks.append(
-        note(
-            "loop-in-first-bin",
-            "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself",
+        MarkKind.LOOP_IN_FIRST_BIN.mark(
+            "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
         )
     )
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)

@@ -15,7 +15,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration
 
@@ -118,13 +119,12 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
     marks: list[Mark] = []
     if overruns:
         text = f"latency reports {overruns} overruns: missed activations, each counted as a latency of 0"
-        marks.append(doubt("overruns", text))
+        marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
         marks.append(
-            note(
-                "early",
+            MarkKind.EARLY.mark(
                 f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by "
-                "its calibration",
+                "its calibration"
             )
         )
     if told is None and of_scheduler is None:
@@ -132,14 +132,13 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
             "neither latency nor RTAI's list of tasks gives its period: "
             f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
         )
-        marks.append(doubt("period-assumed", assumed))
+        marks.append(MarkKind.PERIOD_ASSUMED.mark(assumed))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant of its own
         marks.append(
-            note(
-                "period-of-the-task",
+            MarkKind.PERIOD_OF_THE_TASK.mark(
                 f"the program prints a period of {format_duration(told)}, its task has one of "
-                f"{format_duration(of_scheduler)}",
+                f"{format_duration(of_scheduler)}"
             )
         )
     return marks

@@ -18,7 +18,8 @@ from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import interval_us
 from rtgauge.importers.foreign_file import document
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -173,15 +174,13 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             ]
         if measured.tag == "timerlat":
             marks.append(
-                doubt(
-                    "quantities-mixed",
-                    "rteval adds rtla's counts of interrupt, thread and user context into one histogram",
+                MarkKind.QUANTITIES_MIXED.mark(
+                    "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
                 )
             )
             marks.append(
-                doubt(
-                    "overflow-unknown",
-                    "rteval ignores what lies above rtla's bins: the maximum may be larger than shown",
+                MarkKind.OVERFLOW_UNKNOWN.mark(
+                    "rteval ignores what lies above rtla's bins: the maximum may be larger than shown"
                 )
             )
             for report in measured.iter("stoptrace_report"):

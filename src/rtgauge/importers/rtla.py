@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -205,18 +206,16 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     marks: list[Mark] = []
     if width > 1:
         marks.append(
-            note(
-                "bins-assumed",
+            MarkKind.BINS_ASSUMED.mark(
                 f"bins of {width}assumed: the file does not say how wide they are, and its rows are "
-                f"multiples of it",
+                f"multiples of it"
             )
         )
     if not table.totals:
         marks.append(
-            doubt(
-                "no-summary",
+            MarkKind.NO_SUMMARY.mark(
                 "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples "
-                "above the histogram are not in it",
+                "above the histogram are not in it"
             )
         )
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
@@ -246,10 +245,8 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                     average_ns=Fraction(average) if count else None,
                 )
             )
-    mark = note(
-        "count-of-irq",
-        "rtla top prints one count per CPU, of its timer interrupts: threads have as many unless it lost "
-        "some",
+    mark = MarkKind.COUNT_OF_IRQ.mark(
+        "rtla top prints one count per CPU, of its timer interrupts: threads have as many unless it lost some"
     )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
@@ -301,10 +298,8 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         fields["results"] = [*fields.get("results", []), explanation]
         fields["marks"] = [
             *fields.get("marks", []),
-            note(
-                "stopped-at-threshold",
-                "rtla stopped at its threshold; its own analysis of the last latency is in the "
-                "step's results",
+            MarkKind.STOPPED_AT_THRESHOLD.mark(
+                "rtla stopped at its threshold; its own analysis of the last latency is in the step's results"
             ),
         ]
     return Measurement(

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 
 if TYPE_CHECKING:
@@ -81,10 +82,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
     marks: list[Mark] = []
     if count == 10_000:
         marks.append(
-            note(
-                "samples-limited",
-                "stress-ng keeps only the first 10000 latencies of its run",
-            )
+            MarkKind.SAMPLES_LIMITED.mark("stress-ng keeps only the first 10000 latencies of its run")
         )
     series = ImportedSeries(
         labels={"thread": 0},

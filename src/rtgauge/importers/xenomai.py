@@ -15,7 +15,8 @@ from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.latency_table import parse_screen, space_of, with_unfinished_second
-from rtgauge.importers.measurement import ImportedSeries, Measurement, doubt, note
+from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.record.marks import MarkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +58,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         raise InputError(f"{source} is damaged: its cells are not as latency -g writes them")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
-    marks = [note("counts-plus-one", "latency -g writes each count one too high: one is subtracted")]
+    marks = [MarkKind.COUNTS_PLUS_ONE.mark("latency -g writes each count one too high: one is subtracted")]
     overflow, limit = 0, None
     if figures:
         low, high, average = (
@@ -69,20 +70,18 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
             marks.append(
-                note(
-                    "last-bin-clipped",
+                MarkKind.LAST_BIN_CLIPPED.mark(
                     f"latency's last cell also holds every larger latency: its {overflow} samples "
-                    f"count as {last} ns or more",
+                    f"count as {last} ns or more"
                 )
             )
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond
         if overruns := int(figures[4]):
             marks.append(
-                doubt(
-                    "overruns",
+                MarkKind.OVERRUNS.mark(
                     f"latency reports {overruns} overruns: activations that were missed; how late "
-                    "they would have been is not known",
+                    "they would have been is not known"
                 )
             )
     period = int(head[5]) * 1000 if head else None

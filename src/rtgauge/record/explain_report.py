@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtgauge.record.histogram import lower_ns, upper_ns
-from rtgauge.record.model import ExplainCost, ExplainReport, Mark, Severity
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import ExplainCost, ExplainReport, Mark
 from rtgauge.record.vlq import decode
 
 if TYPE_CHECKING:
@@ -118,19 +119,14 @@ def explain_marks(report: ExplainReport | None) -> list[Mark]:
     if report.cost is not None and not report.cost.is_equivalent:
         bound = f"{report.cost.bound_ns / 1000:g} us"
         detail = f"recording the kernel's events {report.cost.words}; it may be more than {bound}"
-        marks.append(Mark(name="explain-cost", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.EXPLAIN_COST.mark(detail))
     if report.not_captured:
         why = ", ".join(
             f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items()
         )
         marks.append(
-            Mark(
-                name="not-explained",
-                severity=Severity.NOTE,
-                detail=(
-                    f"of {report.moments + sum(report.not_captured.values())} latencies are not "
-                    f"explained {why}"
-                ),
+            MarkKind.NOT_EXPLAINED.mark(
+                f"of {report.moments + sum(report.not_captured.values())} latencies are not explained {why}"
             )
         )
     return marks

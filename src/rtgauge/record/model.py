@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
 from rtgauge.record.open_values import check_clock, check_parameters
+from rtgauge.record.strict_model import Model
 
 SCHEMA_VERSION = 1
 
@@ -25,39 +26,7 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 """Text from the command line or the file system."""
 
 
-class Model(BaseModel):
-    """Base: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-
-class Severity(StrEnum):
-    """How much a mark devalues a measurement."""
-
-    NOTE = "note"
-    DOUBTFUL = "doubtful"
-    INVALID = "invalid"
-
-
-def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
-    """The severest of them; None if there is none."""
-    return max(
-        (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
-    )
-
-
-class Mark(Model):
-    """A named doubt about a step. `series` is None if it concerns the whole step."""
-
-    name: str
-    severity: Severity
-    detail: str
-    series: int | None = None
-
-
 COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
-NOTHING_MEASURED = "nothing-measured"
-"""The mark of a step without one value."""
 """Parameter `rt` -> the co-kernel's name."""
 
 
@@ -525,7 +494,7 @@ class Step(Model):
     @property
     def emulated(self) -> bool:
         """Whether the processor of the target, or of the machine at the other end, was emulated."""
-        return any(mark.name == "emulated" for mark in self.marks)
+        return MarkKind.EMULATED.is_in(self.marks)
 
     @property
     def worst(self) -> Severity | None:

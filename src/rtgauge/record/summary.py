@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
-from rtgauge.record.model import Distribution, Mark, SeriesSummary, Severity, ThreadCounts, WarmUp
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
 from rtgauge.record.windows import Merged, add_bins, merge, numbers_of, series_of
 
 if TYPE_CHECKING:
@@ -266,18 +267,7 @@ def _disagreements(
                 differences.append(
                     f"{name} is {value} in the windows and {engine[name]} in the engine's summary"
                 )
-    return (
-        [
-            Mark(
-                name="windows-disagree",
-                severity=Severity.INVALID,
-                detail="; ".join(differences),
-                series=series,
-            )
-        ]
-        if differences
-        else []
-    )
+    return [MarkKind.WINDOWS_DISAGREE.mark("; ".join(differences), series=series)] if differences else []
 
 
 def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
@@ -327,12 +317,7 @@ def summarise_step(
         line = by_series.get(number)
         if line is None and summaries and number not in without_summary:
             marks.append(
-                Mark(
-                    name="summary-missing",
-                    severity=Severity.DOUBTFUL,
-                    detail="the engine wrote no summary for this series",
-                    series=number,
-                )
+                MarkKind.SUMMARY_MISSING.mark("the engine wrote no summary for this series", series=number)
             )
         merged = merge(windows, number, limits_ns=limits_ns)
         marks += _disagreements(
@@ -353,13 +338,7 @@ def summarise_step(
     known = {info["series"] for info in series_info}
     unknown = sorted(series_of(windows) - known)
     if unknown:
-        marks.append(
-            Mark(
-                name="windows-disagree",
-                severity=Severity.INVALID,
-                detail=f"windows of unknown series: {unknown}",
-            )
-        )
+        marks.append(MarkKind.WINDOWS_DISAGREE.mark(f"windows of unknown series: {unknown}"))
     if not series_info:
         return StepSummary(result, None, marks)
     main = next(

@@ -12,6 +12,7 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity
 from rtgauge.report.conclusion import cross_check_lines, repeat_lines
 from rtgauge.report.conditions import conditions, is_folded, ordered_steps, step_labels
@@ -39,7 +40,7 @@ SETS = (("mean", "p50", "p99", "p99.9", "p99.99"), ("mean", "p99", "p99.9"), ("p
 """Columns beside the maximum: the widest set that fits is shown."""
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
-ROUTINE = {"steal", "explain-cost"}
+ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
 """Marks that nearly every run on a virtual machine, or with --explain, comes with."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
@@ -225,9 +226,9 @@ def _table(rows: Sequence[_Row], quantity: str, width: int) -> Table:
 
 
 def _mark_text(mark: GatheredMark) -> str:
-    """One mark: its name, where, and the beginning of what was seen."""
+    """One mark: its name, where, and what was seen."""
     where = f" {mark.where}" if mark.where else ""
-    return printable(f"{mark.severity.value}: {mark.name}{where}: {mark.detail.partition(';')[0]}")
+    return printable(f"{mark.severity.value}: {mark.name}{where}: {mark.detail}")
 
 
 def _marks(record: Record, console: Console) -> list[RenderableType]:
@@ -238,7 +239,7 @@ def _marks(record: Record, console: Console) -> list[RenderableType]:
     gathered = gathered_marks(record)
     if not record.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
-    doubts = [mark for mark in gathered if mark.severity is not Severity.NOTE and mark.name not in ROUTINE]
+    doubts = [mark for mark in gathered if mark.severity is not Severity.NOTE and mark.kind not in ROUTINE]
     lines: list[RenderableType] = [
         _cut(f"* {_mark_text(mark)}", console, "bold red" if mark.severity is Severity.INVALID else "yellow")
         for mark in doubts

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.model import NOTHING_MEASURED, Severity, VerdictWord
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.report.conditions import conditions, ordered_steps, step_labels
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
@@ -122,7 +123,9 @@ def _searches(record: Record) -> list[str]:
 
 def _measured(record: Record) -> str:
     names = step_labels(record)
-    empty = [(step, mark) for step in record.steps for mark in step.marks if mark.name == NOTHING_MEASURED]
+    empty = [
+        (step, mark) for step in record.steps for mark in step.marks if mark.kind is MarkKind.NOTHING_MEASURED
+    ]
     parts = [
         f"nothing was measured{f' under {names[step.id]}' if len(record.steps) > 1 else ''}: {mark.detail}"
         for step, mark in empty

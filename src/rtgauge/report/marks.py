@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.record.marks import KIND_OF_NAME, MarkKind
 from rtgauge.record.model import Severity
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.tables import series_name
@@ -47,6 +48,11 @@ class GatheredMark:
     def severity(self) -> Severity:
         """That of the severest sighting."""
         return self.sightings[0].severity
+
+    @property
+    def kind(self) -> MarkKind | None:
+        """Its entry in the registry; None for a mark of another version."""
+        return KIND_OF_NAME.get(self.name)
 
     @property
     def several(self) -> bool:

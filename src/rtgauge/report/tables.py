@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ThreadCounts
 from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
@@ -55,7 +56,7 @@ def missed_known(step: Step) -> bool:
     """Whether the step's tool counted missed activations, and said how late they were: cyclictest skips them
     without a word.
     """
-    return not any(mark.name == "missed-unknown" for mark in step.marks)
+    return not MarkKind.MISSED_UNKNOWN.is_in(step.marks)
 
 
 def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark]) -> list[Row]:

@@ -15,7 +15,8 @@ from typing import Any, Literal, cast
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import COKERNELS, LeftOut, Mark, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
@@ -133,7 +134,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
         key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key
         for key in steps
     ]
-    return chosen, [Mark(name="runtime-chosen", severity=Severity.NOTE, detail=detail)]
+    return chosen, [MarkKind.RUNTIME_CHOSEN.mark(detail)]
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[LeftOut]]:
@@ -170,10 +171,8 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tup
         return context, []
     isolated = isolated_in(held, context.target)
     where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
-    mark = Mark(
-        name="deployment-held",
-        severity=Severity.NOTE,
-        detail=f"measured in the deployment {held.name}, which `deploy apply` holds{where}",
+    mark = MarkKind.DEPLOYMENT_HELD.mark(
+        f"measured in the deployment {held.name}, which `deploy apply` holds{where}"
     )
     return replace(context, group=held.group, isolated=isolated), [mark]
 

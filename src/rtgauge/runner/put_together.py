@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
-    NOTHING_MEASURED,
     InstrumentReport,
     LoadReport,
     Mark,
     PeerReport,
     RunSegment,
     SeriesSummary,
-    Severity,
     Step,
     StepKey,
     TaskCounts,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     Windows = pl.DataFrame | WindowColumns
 
-NOT_EXPLAINED = "not-explained"
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
 """Bytes of files that a target may send for each second and series of a step, and besides: a million samples
 with their times.
@@ -140,14 +138,10 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     measuring = numbers_of(windows, ("start_ns", "end_ns"))
     explained = explain_report(result)
     if context.not_explained is not None:
-        result.marks = [mark for mark in result.marks if mark.name != NOT_EXPLAINED] + [
-            Mark(
-                name=NOT_EXPLAINED,
-                severity=Severity.NOTE,
-                detail=(
-                    "latencies are not explained: the kernel's events cannot be recorded here: "
-                    f"{context.not_explained}"
-                ),
+        result.marks = [mark for mark in result.marks if mark.kind is not MarkKind.NOT_EXPLAINED] + [
+            MarkKind.NOT_EXPLAINED.mark(
+                "latencies are not explained: the kernel's events cannot be recorded here: "
+                f"{context.not_explained}"
             )
         ]
     marks = [
@@ -198,10 +192,8 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
 def load_marks(report: LoadReport) -> list[Mark]:
     """A mark for every program of the load that died."""
     return [
-        Mark(
-            name="load-died",
-            severity=Severity.INVALID,
-            detail=f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}",
+        MarkKind.LOAD_DIED.mark(
+            f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}"
         )
         for part in report.parts
         if part.ended_early is not None
@@ -212,17 +204,11 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
     if measured.end_reason is not None:  # the instrument's word, which stopped the engine
         requested = requested and measured.end_reason == "stopped"
-        return (
-            [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
-            if requested
-            else []
-        )
+        return [MarkKind.STOPPED.mark("ended by the user before its time")] if requested else []
     if result.end is None:
         return [
-            Mark(
-                name="engine-died",
-                severity=Severity.INVALID,
-                detail="the engine ended before its time; what it had measured by then is kept",
+            MarkKind.ENGINE_DIED.mark(
+                "the engine ended before its time; what it had measured by then is kept"
             )
         ]
     if result.end.reason == "stopped" and not requested:
@@ -230,18 +216,12 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
             "the engine lost its lease (rtgauge was held: Ctrl-Z, a suspended machine) or the run its guard, "
             "so it ended; what it had measured by then is kept"
         )
-        return [Mark(name="lease-lost", severity=Severity.INVALID, detail=detail)]
+        return [MarkKind.LEASE_LOST.mark(detail)]
     if result.end.reason == "stopped":
-        return [Mark(name="stopped", severity=Severity.NOTE, detail="ended by the user before its time")]
+        return [MarkKind.STOPPED.mark("ended by the user before its time")]
     if result.end.reason == "threshold":
         limit = key.parameters.get("stop_at_ns")
-        return [
-            Mark(
-                name="threshold",
-                severity=Severity.NOTE,
-                detail=f"ended at a latency above {limit} ns, as requested",
-            )
-        ]
+        return [MarkKind.THRESHOLD.mark(f"ended at a latency above {limit} ns, as requested")]
     return []
 
 
@@ -255,7 +235,7 @@ def _nothing_marks(step: Step, probe: Probe) -> list[Mark]:
         return []
     ended = step.end_reason == "program-ended"
     cause = "the program ended before it was measured" if ended else "no activation came in the measured time"
-    return [Mark(name=NOTHING_MEASURED, severity=Severity.INVALID, detail=f"{cause}; {probe.when_nothing}")]
+    return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {probe.when_nothing}")]
 
 
 def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[Mark]:
@@ -265,14 +245,14 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
             "rtgauge or its connection ended while this was measured; the target went on by itself, "
             "and it was picked up from there"
         )
-        marks.append(Mark(name="picked-up", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.PICKED_UP.mark(detail))
     broken = sum(program.reconnections for program in programs)
     if broken:
         detail = (
             f"the connection to the target broke {broken} time(s) while this was measured; no measured data "
             "was lost"
         )
-        marks.append(Mark(name="connection-broken", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.CONNECTION_BROKEN.mark(detail))
     return marks
 
 

@@ -16,7 +16,8 @@ import rtgauge
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
-from rtgauge.record.model import Mark, Run, Severity, Step
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
@@ -167,10 +168,8 @@ def resume_run(
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
-        resumed = Mark(
-            name="resumed",
-            severity=Severity.NOTE,
-            detail=f"measured in more than one session; resumed {now_utc()}{not_picked_up}",
+        resumed = MarkKind.RESUMED.mark(
+            f"measured in more than one session; resumed {now_utc()}{not_picked_up}"
         )
         run.marks += [resumed, *restored_marks(targets), *choice.marks]
         writer.write_run(run)

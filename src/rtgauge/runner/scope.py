@@ -13,7 +13,8 @@ from typing import Any, Literal
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.explain_parameters import is_explained
-from rtgauge.record.model import Mark, Severity, Step, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Step, StepKey
 from rtgauge.runner.context import StepContext, TargetContext, step_context
 from rtgauge.runner.deployments import nothing_set
 from rtgauge.runner.rtai_programs import measuring_module, modules_of
@@ -265,7 +266,7 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
             f"it did not begin from the run's starting state: {'; '.join(left_before[:3])} could not be "
             "put back after an earlier step"
         )
-        marks.append(Mark(name="starting-state", severity=Severity.DOUBTFUL, detail=detail))
+        marks.append(MarkKind.STARTING_STATE.mark(detail))
     if applied is None:
         return step.model_copy(update={"marks": marks})
     report = applied.report
@@ -277,22 +278,18 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
             f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
             f"{report.not_moved_count} tasks would not move"
         )
-        marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_in_effect:
         detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"
-        marks.append(Mark(name="deployment-incomplete", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
             f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and "
             "threadirqs have them for every device"
         )
-        marks.append(Mark(name="nothing-to-raise", severity=Severity.NOTE, detail=detail))
+        marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:
         marks.append(
-            Mark(
-                name="not-put-back",
-                severity=Severity.NOTE,
-                detail=f"could not be put back: {'; '.join(report.not_put_back[:3])}",
-            )
+            MarkKind.NOT_PUT_BACK.mark(f"could not be put back: {'; '.join(report.not_put_back[:3])}")
         )
     return step.model_copy(update={"deployment": report, "marks": marks})

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
-from rtgauge.record.model import LeftOut, Mark, Run, Severity, Step, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.choice import choose, on_target
@@ -54,7 +55,7 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
                 "; its clock counts instructions (QEMU's -icount), so that other work of the host does "
                 "not show"
             )
-        return [Mark(name="emulated", severity=Severity.NOTE, detail=detail)]
+        return [MarkKind.EMULATED.mark(detail)]
     from rtgauge.lab.running_guests import all_running
 
     guests = [running.name for running in all_running()] if target == LOCAL else []
@@ -64,7 +65,7 @@ def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
         f"guests of the lab ran on this machine meanwhile and took time from it: {', '.join(guests)}; "
         "for better figures stop them: rtgauge lab stop NAME"
     )
-    return [Mark(name="guests-running", severity=Severity.DOUBTFUL, detail=detail)]
+    return [MarkKind.GUESTS_RUNNING.mark(detail)]
 
 
 def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> TargetContext:

@@ -15,7 +15,8 @@ from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import Calibration, Mark, Run, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Calibration, Mark, Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import RecordWriter
@@ -41,7 +42,6 @@ from rtgauge.target.opener import TargetOpener
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
-NOT_UP = "guest-not-up"
 READINGS, FEWER_READINGS = 100_000, 1_000
 """Of each clock, to calibrate it.
 
@@ -134,11 +134,7 @@ class NewRecord:
         try:
             writer = self._writer(name.removeprefix(LAB))
             place = writer.write_console(name, text)
-            mark = Mark(
-                name=NOT_UP,
-                severity=Severity.NOTE,
-                detail=_with_console(error, place.relative_to(writer.path)),
-            )
+            mark = MarkKind.GUEST_NOT_UP.mark(_with_console(error, place.relative_to(writer.path)))
             writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
             writer.close_partial()
         except RtgaugeError:
@@ -263,5 +259,5 @@ def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
             where = "" if len(targets) == 1 else f" on {name}"
             restored = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
             detail = f"settings that an earlier run had left{where} were put back first: {restored}"
-            marks.append(Mark(name="restored-before", severity=Severity.NOTE, detail=detail))
+            marks.append(MarkKind.RESTORED_BEFORE.mark(detail))
     return marks

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Severity
 from rtgauge.system.file_batch import Files, cpu_list, integer, known
 from rtgauge.units import format_cpu_list
@@ -222,7 +223,7 @@ def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mar
         f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
         f"{f', also of CPU {others}' if others else ''}: latencies may come from the host"
     )
-    return [Mark(name="steal", severity=Severity.DOUBTFUL if doubtful else Severity.NOTE, detail=detail)]
+    return [MarkKind.STEAL.mark(detail, severity=Severity.DOUBTFUL if doubtful else Severity.NOTE)]
 
 
 def _clock(changes: Mapping[str, Any]) -> list[Mark]:
@@ -233,7 +234,7 @@ def _clock(changes: Mapping[str, Any]) -> list[Mark]:
         f"the clock source changed from {before} to {after} during the step, so its times come from two "
         "clocks; find the reason in dmesg and measure again"
     )
-    return [Mark(name="clock-changed", severity=Severity.INVALID, detail=detail)]
+    return [MarkKind.CLOCK_CHANGED.mark(detail)]
 
 
 def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
@@ -245,7 +246,7 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
         f"CPU {format_cpu_list(gone)} was measured and went offline during the step; bring it online "
         "(/sys/devices/system/cpu/cpuN/online) and measure again"
     )
-    return [Mark(name="cpu-offline", severity=Severity.INVALID, detail=detail)]
+    return [MarkKind.CPU_OFFLINE.mark(detail)]
 
 
 def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
@@ -263,7 +264,7 @@ def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
         f"({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); improve the cooling and "
         "measure again"
     )
-    return [Mark(name="thermal-throttle", severity=Severity.DOUBTFUL, detail=detail)]
+    return [MarkKind.THERMAL_THROTTLE.mark(detail)]
 
 
 def _swapping(changes: Mapping[str, Any]) -> list[Mark]:
@@ -274,4 +275,4 @@ def _swapping(changes: Mapping[str, Any]) -> list[Mark]:
         f"the machine swapped during the step ({pages['pswpin']} pages in, {pages['pswpout']} out); "
         "free memory or disable swap (swapoff -a)"
     )
-    return [Mark(name="swapping", severity=Severity.DOUBTFUL, detail=detail)]
+    return [MarkKind.SWAPPING.mark(detail)]

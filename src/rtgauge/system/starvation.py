@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.record.facts import fact
-from rtgauge.record.model import Mark, Severity, ThreadCounts
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Mark, ThreadCounts
 from rtgauge.system.kernel import version_tuple
 from rtgauge.units import format_time
 
@@ -165,4 +166,4 @@ def throttled(
         f"{which} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: "
         f"{remedy}"
     )
-    return Mark(name="throttled", severity=Severity.DOUBTFUL, detail=detail, series=series)
+    return MarkKind.THROTTLED.mark(detail, series=series)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.system.fact_summary import brief
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import (
     Done,
-    next_for_doubt,
     next_for_failure,
-    next_for_invalid,
+    next_for_mark,
     next_when_close,
     next_when_held,
     next_with_more,
@@ -43,8 +43,6 @@ violation in 3,333.
 SAME_PERIOD = Fraction(1, 100)
 """An interval this close to the required period needs no remark: 997 us for 1 ms."""
 LATENCY = "latency"
-UNTOLD = "activations-untold"
-"""The mark of a series in which more than 1 % of the activations are missing: it holds nothing."""
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
     VerdictWord.MARGINAL: "only just stays within",
@@ -380,7 +378,7 @@ def judge_metric(
             requirement,
             step,
             reason,
-            next_for_invalid(invalid[0]),
+            next_for_mark(invalid[0]),
             marks=[f"{mark.severity}: {mark.name}" for mark in step.marks],
             invalid=True,
         )
@@ -443,13 +441,17 @@ def judge_metric(
     if doubts:
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
-        following = next_for_doubt(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
+        following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
         judged = {summary.series for summary in series}
-        untold = next((mark for mark in doubts if mark.name == UNTOLD and mark.series in judged), None)
+        untold = next(
+            (mark for mark in doubts if mark.kind is MarkKind.ACTIVATIONS_UNTOLD and mark.series in judged),
+            None,
+        )
+        # more than 1 % of the activations are missing in such a series: it holds nothing
         if untold is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {untold.detail}"
             return verdict.model_copy(
-                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_doubt(untold)}
+                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(untold)}
             )
         return verdict.model_copy(
             update={

@@ -12,7 +12,7 @@ from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
 from rtgauge.record.facts import fact
-from rtgauge.record.model import NOTHING_MEASURED, Severity
+from rtgauge.record.marks import Severity
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
@@ -30,35 +30,6 @@ RUN_OPTIONS = frozenset(
 """What `rtgauge run` takes as an option of its own; other parameters of a probe are given with --set."""
 LOADED = ("cpu", "memory", "network")
 """The loads that are proposed to who measured idle only."""
-INVALID = {
-    "load-died": "see load.log of the step for why the load died, then: rtgauge run --resume or run again",
-    "clock-changed": "keep the clock still while measuring (stop NTP steps and suspends), then measure again",
-    "cpu-offline": "keep the CPUs online while measuring, then measure again",
-    NOTHING_MEASURED: "see the mark for the reason, then measure for longer (--duration)",
-    "engine-died": "see stream.ndjson of the step for its last words, then measure again",
-    "samples-lost": "measure again with a longer interval, or without raw samples",
-    "watchdog": (
-        "the measuring thread was starved: measure again with a lower load or without other real-time "
-        "programs"
-    ),
-}
-DOUBTFUL = {
-    "throttled": (
-        "remove the limit with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the "
-        "fair server), then measure again"
-    ),
-    "thermal-throttle": "cool the machine or lower its frequency, then measure again",
-    "swapping": "free memory or: swapoff -a, then measure again",
-    "steal": (
-        "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine"
-    ),
-    "dma-latency-failed": "run as root, so that /dev/cpu_dma_latency can be held, and measure again",
-    "activations-untold": (
-        "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: "
-        "this one does not trace every switch"
-    ),
-    "not-locked": "raise the memory lock limit (ulimit -l unlimited) and measure again",
-}
 
 
 def round_up_duration(ns: int) -> str:
@@ -226,14 +197,9 @@ def next_when_held(done: Done, step: Step, requirement: Requirement) -> str:
     )
 
 
-def next_for_invalid(mark: Mark) -> str:
-    """What to do about what made the step invalid."""
-    return INVALID.get(mark.name, "remove the cause and measure again")
-
-
-def next_for_doubt(mark: Mark) -> str:
-    """What to do about what makes the step doubtful."""
-    return DOUBTFUL.get(mark.name, "remove the cause and measure again")
+def next_for_mark(mark: Mark) -> str:
+    """What to do about what makes the step invalid or doubtful."""
+    return mark.remedy or "remove the cause and measure again"
 
 
 def _next_for_blame(done: Done, step: Step, requirement: Requirement, blame: Blame) -> str | None:
@@ -298,8 +264,8 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
     if against_culprit is not None and done.blame is not None and done.blame.time_share >= MOST:
         return against_culprit
     for mark in step.marks:
-        if mark.name in DOUBTFUL and mark.severity != Severity.NOTE:
-            return next_for_doubt(mark)
+        if mark.remedy and mark.severity != Severity.NOTE:
+            return mark.remedy
     if against_culprit is not None:
         return against_culprit
     dma_latency = step.parameters.get("dma_latency_us")

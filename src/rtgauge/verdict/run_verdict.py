@@ -99,9 +99,11 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     evidence = verdict.evidence
     remarks: list[str] = []
     doubts = [
-        str(mark).partition(": ")[2]
-        for mark in evidence.get("marks", [])
-        if str(mark).startswith(f"{Severity.DOUBTFUL}: ")
+        mark.name
+        for step in steps
+        if step.id == verdict.step
+        for mark in step.marks
+        if mark.severity is Severity.DOUBTFUL
     ]
     if doubts:
         remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")

@@ -68,7 +68,7 @@ def figures(record: Record, step: int = 0):
 def test_hwlatdetect_has_gaps_and_a_duty_cycle(tmp_path):
     record = imported("hwlatdetect.txt", tmp_path)
     assert figures(record) == [({"cpu": 1}, "gap", 2, 12_000, 30_000), ({"cpu": 3}, "gap", 1, 19_000, 19_000)]
-    assert {"duty-cycle", "threshold"} <= marks(record)
+    assert {"duty-cycle", "small-gaps-unknown"} <= marks(record)
     assert record.steps[0].started == "2025-01-29T14:26:40Z"
 
 

@@ -13,7 +13,8 @@ from rtgauge.instrument.address import is_latmon, latmon_address
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
 from rtgauge.record.files import for_polars, whole_file
-from rtgauge.record.model import LeftOut, Mark, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import BackgroundEngine
@@ -125,7 +126,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
     result.marks += outer.marks
     if died:
         detail = f"the slave on {step.context.target.name} ended while it was needed: {step.engine.why()}"
-        result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+        result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
     import polars as pl
 
     windows = _windows(step, outer)

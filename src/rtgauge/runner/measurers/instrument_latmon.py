@@ -14,7 +14,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.instrument.address import latmon_address
 from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge.record.histogram import bin_of
-from rtgauge.record.model import ExactFigures, InstrumentReport, Mark, Severity
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import ExactFigures, InstrumentReport, Mark
 from rtgauge.record.windows import add_bins
 from rtgauge.runner.measurers.instrument_view import DIED, InstrumentResult, InstrumentStep, lost_mark
 
@@ -117,18 +118,16 @@ def _window(
     counts = [] if cells is None else cells.counts
     placed = sum(counts)
     marks = [
-        _note(
-            "resolution-1us",
+        MarkKind.RESOLUTION_1US.mark(
             "a latmon counts in cells of 1 us: quantiles are the end of their cell, up to 1 us too "
-            "large; minimum, mean and maximum are exact",
+            "large; minimum, mean and maximum are exact"
         )
     ]
     if placed > samples:
         marks.append(
-            _note(
-                "first-second",
+            MarkKind.FIRST_SECOND.mark(
                 f"the latmon's cells have {placed - samples} more samples than its figures per second, "
-                f"which omit the first second: there is no mean, and extremes are known to 1 us",
+                f"which omit the first second: there is no mean, and extremes are known to 1 us"
             )
         )
     elif placed < samples:
@@ -136,24 +135,22 @@ def _window(
             f"the latmon binned only {placed} of {samples} samples: for the rest only minimum, mean and "
             f"maximum are known"
         )
-        marks.append(Mark(name="cells-missing", severity=Severity.DOUBTFUL, detail=detail))
+        marks.append(MarkKind.CELLS_MISSING.mark(detail))
     known_extremes = placed <= samples
     largest = max(bulk.max_ns for bulk in bulks)
     inside = counts[:-1]
     if cells is not None and cells.clipped:
         marks.append(
-            _note(
-                "histogram-overflow",
+            MarkKind.HISTOGRAM_OVERFLOW.mark(
                 f"{counts[-1]} samples of {len(counts) - 1} us or more are in the latmon's last "
-                "cell: the largest is known, the others are at least that",
+                "cell: the largest is known, the others are at least that"
             )
         )
     if missed:
         marks.append(
-            _note(
-                "missed-by-overruns",
+            MarkKind.MISSED_BY_OVERRUNS.mark(
                 f"{missed} periods passed while an answer was missing; each is filled in with one "
-                "period, because the latmon reports no more",
+                "period, because the latmon reports no more"
             )
         )
     ends = np.asarray([(at + 1) * CELL_NS - 1 for at, count in enumerate(inside) if count], dtype=np.int64)
@@ -169,7 +166,3 @@ def _window(
         "missed_bins": [int(bin_of(interval_ns))] if missed else [],
         "missed_counts": [missed] if missed else [],
     }, marks  # fmt: skip
-
-
-def _note(name: str, detail: str) -> Mark:
-    return Mark(name=name, severity=Severity.NOTE, detail=detail)

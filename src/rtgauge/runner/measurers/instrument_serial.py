@@ -20,7 +20,8 @@ from rtgauge.instrument.self_test import Loopback
 from rtgauge.instrument.session import Session
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
-from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, StepKey
 from rtgauge.record.samples import SamplesFile, SamplesHeader
 from rtgauge.record.stream import Summary
 from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
@@ -349,20 +350,20 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
             f"more edges came than the instrument can take: at least {state.edges_lost} are lost, and "
             f"{state.voided} stimuli that were under way are not counted"
         )
-        marks.append(Mark(name="edges-lost", severity=Severity.INVALID, detail=detail))
+        marks.append(MarkKind.EDGES_LOST.mark(detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
             f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} "
             "values did not reach this machine; only the instrument's own figures include them"
         )
-        marks.append(Mark(name="stream-gaps", severity=Severity.DOUBTFUL, detail=detail))
+        marks.append(MarkKind.STREAM_GAPS.mark(detail))
     if state.extra:
         detail = f"{state.extra} edges answer no stimulus: noise on the line, or another user of it"
-        marks.append(Mark(name="noise", severity=Severity.DOUBTFUL, detail=detail))
+        marks.append(MarkKind.NOISE.mark(detail))
     if state.glitches:
         detail = (
             f"{state.glitches} edges of pulses as short as a tick of the instrument: look at the wires "
             "and their ground"
         )
-        marks.append(Mark(name="glitches", severity=Severity.DOUBTFUL, detail=detail))
+        marks.append(MarkKind.GLITCHES.mark(detail))
     return marks

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
-from rtgauge.record.model import InstrumentReport, Mark, Outlier, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import InstrumentReport, Mark, Outlier, StepKey
 from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress
@@ -100,4 +101,4 @@ class InstrumentStep:
 def lost_mark(error: MeasureError) -> Mark:
     """Of an instrument that was lost in the middle."""
     detail = f"the instrument was lost in the middle: {error}; what it had sent until then is kept"
-    return Mark(name="instrument-lost", severity=Severity.INVALID, detail=detail)
+    return MarkKind.INSTRUMENT_LOST.mark(detail)

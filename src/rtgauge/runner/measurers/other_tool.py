@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import LeftOut, Mark, Severity, Step, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LeftOut, Mark, Step, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
 from rtgauge.runner.put_together import EndedStep, load_marks
 from rtgauge.runner.rtai_programs import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
@@ -300,11 +301,7 @@ class MeasuredByTool:
 
         begun = step.begun
         key = begun.key
-        note = Mark(
-            name="other-tool",
-            severity=Severity.NOTE,
-            detail=f"measured by {key.tool}, to check rtgauge against it",
-        )
+        note = MarkKind.OTHER_TOOL.mark(f"measured by {key.tool}, to check rtgauge against it")
         done, windows = imported_step(
             self.measurement,
             step_id=step.id,
@@ -331,9 +328,5 @@ def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
         return []
     told = ", ".join(format_duration(period) for period in others if period is not None)
     return [
-        Mark(
-            name="other-period",
-            severity=Severity.NOTE,
-            detail=f"{key.tool} measures every {told}, the step every {format_duration(own)}",
-        )
+        MarkKind.OTHER_PERIOD.mark(f"{key.tool} measures every {told}, the step every {format_duration(own)}")
     ]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, cast
 from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
-from rtgauge.record.model import LeftOut, Mark, PeerReport, Severity, StepKey
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LeftOut, PeerReport, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import BackgroundEngine
@@ -127,7 +128,7 @@ def measure(step: StepInProgress) -> Measured:
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
-        result.marks.append(Mark(name="slave-died", severity=Severity.INVALID, detail=detail))
+        result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
     return Measured(result, windows, (master, slave.program), files_on, report)

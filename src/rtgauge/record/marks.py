@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: MIT
+"""The registry of marks: every mark that rtgauge or its engine makes, what it means and what to do.
+
+docs/marks.md is made from it (tools/marks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, StrEnum, unique
+from typing import NamedTuple
+
+from rtgauge.record.strict_model import Model
+
+
+class Severity(StrEnum):
+    """How much a mark devalues a measurement."""
+
+    NOTE = "note"
+    DOUBTFUL = "doubtful"
+    INVALID = "invalid"
+
+
+NOTE, DOUBTFUL, INVALID = Severity
+
+
+def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
+    """The severest of them; None if there is none."""
+    return max(
+        (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
+    )
+
+
+class Mark(Model):
+    """A named doubt about a step. `series` is None if it concerns the whole step."""
+
+    name: str
+    severity: Severity
+    detail: str
+    series: int | None = None
+
+    @property
+    def kind(self) -> MarkKind | None:
+        """Its entry in the registry; None for a mark of another version."""
+        return KIND_OF_NAME.get(self.name)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it; empty if there is nothing to do, or nothing known."""
+        return "" if self.kind is None else self.kind.value.remedy
+
+
+class Entry(NamedTuple):
+    """Of one mark: its severities (the usual one first), what it means, and what to do (may be empty)."""
+
+    severities: tuple[Severity, ...]
+    meaning: str
+    remedy: str = ""
+
+
+@unique
+class MarkKind(Enum):
+    """A mark that may be made."""
+
+    _value_: Entry
+
+    # the machine
+    THROTTLED = Entry(
+        (DOUBTFUL,),
+        "The kernel held the measuring thread back: real-time throttling, the fair server or a cgroup's "
+        "limit. The detail says which, and how to lift it.",
+        "remove the limit with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the fair "
+        "server), then measure again",
+    )
+    CPU_HELD = Entry(
+        (DOUBTFUL,),
+        "Another task held a CPU for seconds, so the measuring thread could not run. The detail names it.",
+        "end the task, lower its priority, or choose other CPUs with --cpu",
+    )
+    CPU_LOST = Entry(
+        (INVALID,),
+        "The kernel moved a measuring thread to another CPU.",
+        "keep the CPU online and its cpuset as it is while measuring, then measure again",
+    )
+    CPU_OFFLINE = Entry(
+        (INVALID,),
+        "A measured CPU went offline.",
+        "keep the CPUs online while measuring, then measure again",
+    )
+    STEAL = Entry(
+        (DOUBTFUL, NOTE),
+        "The hypervisor took CPU time from this virtual machine. A note if it took little.",
+        "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine",
+    )
+    EMULATED = Entry(
+        (NOTE,),
+        "Software emulates the processor. Its times are not a real machine's, so the verdict is "
+        '"cannot tell".',
+        "measure on the real machine, or in a virtual machine with hardware support (KVM)",
+    )
+    GUESTS_RUNNING = Entry(
+        (DOUBTFUL,),
+        "Guests of the lab ran on this machine and took time from it.",
+        "stop the guests (rtgauge lab stop NAME), then measure again",
+    )
+    THERMAL_THROTTLE = Entry(
+        (DOUBTFUL,),
+        "The processor slowed down because it was too hot.",
+        "cool the machine or lower its frequency, then measure again",
+    )
+    SWAPPING = Entry(
+        (DOUBTFUL,),
+        "The machine swapped.",
+        "free memory or: swapoff -a, then measure again",
+    )
+    CLOCK_CHANGED = Entry(
+        (INVALID,),
+        "The machine was suspended, or its clock source changed.",
+        "keep the clock still while measuring (stop NTP steps and suspends), then measure again",
+    )
+    CLOCK_BACKWARDS = Entry(
+        (INVALID,),
+        "A clock went backwards while its resolution was measured.",
+        "choose another clock source, then measure again",
+    )
+    DMA_LATENCY_FAILED = Entry(
+        (NOTE,),
+        "C-states stayed on, because /dev/cpu_dma_latency could not be used.",
+        "run as root, so that /dev/cpu_dma_latency can be held, and measure again",
+    )
+    NOT_LOCKED = Entry(
+        (NOTE,),
+        "Memory was not locked. Page faults can add to latencies.",
+        "raise the memory lock limit (ulimit -l unlimited) and measure again",
+    )
+
+    # the run
+    STARTING_STATE = Entry(
+        (DOUBTFUL,),
+        "A setting of an earlier step could not be restored, so this step began from another state.",
+        "restore the setting (rtgauge restore), then measure again",
+    )
+    NOT_PUT_BACK = Entry(
+        (NOTE,),
+        "A setting of this step could not be restored.",
+        "try again with: rtgauge restore",
+    )
+    RESTORED_BEFORE = Entry((NOTE,), "Settings that an earlier run had left were restored first.")
+    DEPLOYMENT_INCOMPLETE = Entry(
+        (NOTE,),
+        "Some settings of the deployment were refused or have no effect in this kernel, or tasks could not "
+        "be moved. step.json names them.",
+        "see which settings, and why: rtgauge deploy show",
+    )
+    DEPLOYMENT_HELD = Entry((NOTE,), "The run was measured in the deployment that `deploy apply` had set.")
+    NOTHING_TO_RAISE = Entry(
+        (NOTE,),
+        "`--raise` names a device that has no IRQ thread.",
+        "boot a PREEMPT_RT kernel, or with threadirqs",
+    )
+    LOAD_DIED = Entry(
+        (INVALID,),
+        "A program of the load ended too early.",
+        "see load.log of the step for why the load died, then: rtgauge run --resume or run again",
+    )
+    RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
+    RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
+    STOPPED = Entry((NOTE,), "The user ended the step early.", "measure again for a full step")
+    THRESHOLD = Entry(
+        (NOTE,),
+        "A latency above `--stop-at` ended the step.",
+    )
+    GUEST_NOT_UP = Entry(
+        (NOTE,),
+        "A guest of the lab did not come up or did not answer. Its console is in the record.",
+        "read the console, then boot the guest again: rtgauge lab boot NAME",
+    )
+    CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data is lost.")
+    PICKED_UP = Entry((NOTE,), "The connection broke and the step went on; a later session picked it up.")
+    OTHER_TOOL = Entry((NOTE,), "Another tool measured this step, to check rtgauge against it.")
+    OTHER_PERIOD = Entry((NOTE,), "The other tool could not measure with the step's own period.")
+
+    # the engine
+    NOTHING_MEASURED = Entry(
+        (INVALID,),
+        "The step has not one value. The detail says why.",
+        "see the mark for the reason, then measure for longer (--duration)",
+    )
+    ENGINE_DIED = Entry(
+        (INVALID,),
+        "The engine was killed. Its data until then are kept.",
+        "see stream.ndjson of the step for its last words, then measure again",
+    )
+    LEASE_LOST = Entry(
+        (INVALID,),
+        "rtgauge was held for longer than the engine's lease (Ctrl-Z, a suspended machine), or the guard of "
+        "the run was killed, so the engine ended. Its data until then are kept.",
+        "measure again, and leave rtgauge running",
+    )
+    SAMPLES_LOST = Entry(
+        (INVALID, DOUBTFUL),
+        "Samples were taken but are missing. Doubtful if they are missing from an imported file.",
+        "measure again with a longer interval, or without raw samples",
+    )
+    IMPOSSIBLE_LATENCY = Entry(
+        (INVALID,),
+        "A thread woke before its time, or an end lay before its beginning. A clock or a timer is wrong.",
+        "choose another clock source or calibrate the timer, then measure again",
+    )
+    WATCHDOG = Entry(
+        (INVALID, NOTE),
+        "The watchdog ended the probe, because a measuring thread used up a CPU or ordinary threads could "
+        "not run. A note if the watchdog could not be started.",
+        "the measuring thread was starved: measure again with a lower load or without other real-time "
+        "programs",
+    )
+    WINDOWS_DISAGREE = Entry(
+        (INVALID,),
+        "Windows and summary of the engine disagree, so one of them is wrong.",
+        "measure again; if it comes back, report it with the record",
+    )
+    SUMMARY_MISSING = Entry(
+        (DOUBTFUL,),
+        "The engine wrote no summary of a series, so nothing checks its windows.",
+        "measure again",
+    )
+    EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events costs the time in the detail.")
+    NOT_EXPLAINED = Entry(
+        (NOTE,),
+        "Latencies are not explained, or not all. The detail says why.",
+        "run as root on a kernel with CONFIG_FTRACE",
+    )
+    TRACE_DROPPED = Entry(
+        (NOTE, DOUBTFUL),
+        "The kernel dropped trace events. Doubtful if measured values were lost with them.",
+        "measure with less load, or fewer threads, then again",
+    )
+
+    # single probes
+    ACTIVATIONS_UNTOLD = Entry(
+        (DOUBTFUL,),
+        "The kernel did not trace some activations of a watched thread. Their latencies are in no figure.",
+        "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: this "
+        "one does not trace every switch",
+    )
+    SWITCHES_MISSING = Entry(
+        (DOUBTFUL,),
+        "The kernel did not trace a few switches of a watched thread. Their times are in no figure.",
+        "keep the program's CPU from being idle, or use another kernel: this one does not trace every switch",
+    )
+    THREADS_LEFT_OUT = Entry(
+        (NOTE,),
+        "The program has more threads than can be watched at once.",
+        "name the threads of interest: --threads",
+    )
+    POLICY_NOT_SET = Entry(
+        (DOUBTFUL,),
+        "Not all of the kernel's timerlat threads were found. They measured at the kernel's own priority, "
+        "FIFO 95.",
+        "measure with --space user, or again",
+    )
+    PARTS_MISSING = Entry(
+        (DOUBTFUL,),
+        "Some responses could not be taken apart, because the kernel did not trace each switch to the slave.",
+        "keep the slave's CPU from being idle, or measure without --trace-parts",
+    )
+    NO_INTERRUPT = Entry(
+        (NOTE,),
+        "The path has no interrupt, so there is no interrupt latency and no service time.",
+        "choose a path with an interrupt: --path wire or gpio",
+    )
+    NO_STIMULUS = Entry(
+        (INVALID,),
+        "No stimulus came.",
+        "start the master first, and check that both ends name the same line",
+    )
+    SLAVE_DIED = Entry(
+        (INVALID,),
+        "The slave, or the observer of a periodic task, ended while it was needed.",
+        "see the detail and the slave's own messages, then measure again",
+    )
+    MASTER_LATE = Entry(
+        (NOTE, DOUBTFUL),
+        "The master was too late for some stimuli and did not send them. Doubtful above 1 %.",
+        "give the master a CPU of its own or a longer --interval, then measure again",
+    )
+    NOISE = Entry(
+        (DOUBTFUL,),
+        "Answers came without a stimulus, or more than one to a stimulus. The line is noisy or has another "
+        "user.",
+        "check the wires and who else uses the line, then measure again",
+    )
+    REFERENCE_MISSING = Entry(
+        (NOTE,),
+        "The wire lacks the time of some edges, so they are not in its series.",
+    )
+    OVERLOAD = Entry(
+        (INVALID, NOTE),
+        "The CPU could not keep the period, so the probe ended early. A note for a tire, whose steps until "
+        "then are valid.",
+        "take a longer period, or less work for each",
+    )
+    PERIOD_SHORT = Entry(
+        (NOTE,),
+        "A step of the tire takes longer than its period, so no deadline can be met.",
+        "take a longer period, fewer nodes or more threads",
+    )
+    UNFINISHED = Entry(
+        (DOUBTFUL,),
+        "Activations of a task were released but not finished at the end. They are in no figure.",
+        "lower the utilization of the set, or measure for longer",
+    )
+    TIMELINE_CUT = Entry((NOTE,), "The timeline of a task had more segments than could be kept.")
+    NOT_PREEMPTED = Entry(
+        (DOUBTFUL,),
+        "The low task did not run at some events, so they preempted nothing.",
+        "measure again on a CPU without other real-time tasks",
+    )
+    FEW_SWITCHES = Entry(
+        (NOTE,),
+        "The same task often went on after a yield: this policy does not hand over the CPU each time.",
+        "measure with --policy fifo",
+    )
+
+    # co-kernels
+    MODE_SWITCHES = Entry(
+        (DOUBTFUL, NOTE),
+        "Real-time threads were handed to Linux while they measured, so latencies of Linux are among "
+        "these. A note if their number is unknown.",
+        "measure again without debuggers and page faults; the detail has the last cause",
+    )
+    PERIOD_OF_THE_TASK = Entry(
+        (NOTE,),
+        "RTAI's program prints another period than its task has. The task's is used.",
+    )
+    PERIOD_ASSUMED = Entry(
+        (DOUBTFUL,),
+        "Neither the program nor RTAI's scheduler tells the period. The program's default is used.",
+        "give the period: --interval",
+    )
+
+    # instruments and files of edges
+    INSTRUMENT_LOST = Entry(
+        (INVALID,),
+        "The connection to the instrument broke. What it had sent until then is kept.",
+        "check cable and power of the instrument, then measure again",
+    )
+    EDGES_LOST = Entry(
+        (INVALID,),
+        "The instrument lost edges, because they came faster than it can read.",
+        "take a longer interval, and check the line for noise",
+    )
+    STREAM_GAPS = Entry(
+        (DOUBTFUL,),
+        "This machine read too slowly. Some values are only in the instrument's own totals.",
+        "measure with less load on this machine, or a longer interval",
+    )
+    GLITCHES = Entry(
+        (DOUBTFUL,),
+        "Pulses as short as one tick of the instrument came on the line.",
+        "check the wires and their ground, then measure again",
+    )
+    CELLS_MISSING = Entry(
+        (DOUBTFUL,),
+        "The latmon binned only some of its samples. Of the others only minimum, mean and maximum are known.",
+        "measure again",
+    )
+    FIRST_SECOND = Entry(
+        (NOTE,),
+        "The latmon's cells include its first second, which its lines leave out. There is no mean, and "
+        "extremes are exact to 1 us.",
+    )
+    MISSED_BY_OVERRUNS = Entry(
+        (NOTE,),
+        "Periods passed while an answer was missing. Each is filled in with one period, because the latmon "
+        "does not say more.",
+    )
+    ROWS_UNREADABLE = Entry(
+        (DOUBTFUL,),
+        "Rows of the file of edges could not be read and are left out.",
+        "export the file again from the instrument",
+    )
+    EXTRA_EDGES = Entry(
+        (DOUBTFUL,),
+        "Edges on the answer's channel belong to no stimulus: noise, or a threshold crossed more than once.",
+        "set the instrument's threshold and hysteresis, then record again",
+    )
+    ANSWERS_INVERTED = Entry(
+        (DOUBTFUL,),
+        "Edges went to the other level than the stimulus, so they do not count as its answer.",
+        "if the answer is toggled, import with --any-edge",
+    )
+    LAST_UNANSWERED = Entry(
+        (NOTE,),
+        "The file ends before the last stimulus has an answer. It counts neither as answered nor as missed.",
+    )
+    TIME_UNKNOWN = Entry(
+        (NOTE,),
+        "The file does not tell when it was measured. Its modification time is used.",
+    )
+
+    # other tools' output
+    RESOLUTION_1US = Entry(
+        (NOTE,),
+        "The tool counts in whole us, so values may be up to 1 us off. The detail says to which side.",
+    )
+    RESOLUTION = Entry((NOTE,), "The tool counted in bins, so values may be up to one bin larger.")
+    UNIT_ASSUMED = Entry(
+        (NOTE,),
+        "The text does not show whether it is in us or ns (-N). rtgauge assumes us.",
+        "keep the tool's command line in the file, or import its JSON",
+    )
+    BINS_ASSUMED = Entry((NOTE,), "The file lacks the width of its bins. The detail has the assumed one.")
+    TOOL_ASSUMED = Entry(
+        (NOTE,), "latency and latmus print this line alike. rtgauge assumes Xenomai's latency."
+    )
+    HISTOGRAM_OVERFLOW = Entry(
+        (NOTE,),
+        "Some samples lie above the histogram. Their number is known, their values are not.",
+        "measure with a larger histogram",
+    )
+    NO_HISTOGRAM = Entry(
+        (NOTE,),
+        "The file has only minimum, average and maximum. Quantiles are at least the minimum.",
+        "measure with a histogram (cyclictest -h)",
+    )
+    LAST_BIN_CLIPPED = Entry(
+        (NOTE,),
+        "The tool's last bin also counts every larger value. Its samples count as that much or more.",
+        "measure with a larger histogram",
+    )
+    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count plus one. rtgauge takes one off.")
+    COUNT_OF_IRQ = Entry(
+        (NOTE,),
+        "rtla top prints only the count of timer interrupts of a CPU. Threads have as many, unless it lost "
+        "some.",
+    )
+    LOOP_IN_FIRST_BIN = Entry(
+        (NOTE,),
+        "oslat counts each round of its own loop, not only gaps. The first bin is the loop itself.",
+    )
+    MEAN_ROUNDED = Entry(
+        (NOTE,),
+        "The histogram is incomplete, so the mean is the tool's own, truncated, and there is no standard "
+        "deviation.",
+    )
+    SIGN_LOST = Entry(
+        (DOUBTFUL,),
+        "Some activations were early, and the tool's histogram does not keep the sign.",
+        "calibrate the timer, then measure again",
+    )
+    EARLY = Entry((NOTE,), "Some activations were early: a calibrated timer is set earlier.")
+    OVERRUNS = Entry(
+        (DOUBTFUL,),
+        "The tool reports overruns: missed activations. How late they would have been is unknown.",
+        "measure with a longer period",
+    )
+    IN_BAND_SWITCHES = Entry(
+        (DOUBTFUL,),
+        "latmus reports switches to Linux. During them the task was not real-time.",
+        "measure again without debuggers and page faults",
+    )
+    MISSED_DERIVED = Entry(
+        (NOTE,),
+        "The tool does not report missed activations. rtgauge derives them from latencies and interval.",
+    )
+    MISSED_UNKNOWN = Entry(
+        (NOTE,),
+        "The number of missed activations is unknown, so none are counted.",
+        "give the interval: --interval",
+    )
+    AVERAGE_CONTRADICTS = Entry(
+        (DOUBTFUL,),
+        "The average and the histogram of the file contradict each other. One of them is not of all samples.",
+        "measure again and keep the whole output",
+    )
+    FIGURES_CONTRADICT = Entry(
+        (DOUBTFUL,),
+        "Figures of LAVA contradict each other, or the tool's own.",
+        "import the tool's own output",
+    )
+    MAXIMUM_DIFFERS = Entry(
+        (DOUBTFUL,),
+        "hwlatdetect's maximum is not that of its samples.",
+        "measure again and keep the whole output",
+    )
+    THREAD_NUMBER = Entry(
+        (DOUBTFUL,),
+        "One figure of each thread is the thread's number. The script that cut it out took the wrong word.",
+        "correct the script, or import the tool's own output",
+    )
+    LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
+    SAMPLES_UNKNOWN = Entry((NOTE,), "The number of samples is unknown, because LAVA does not keep it.")
+    SAMPLES_LIMITED = Entry(
+        (NOTE,),
+        "stress-ng keeps only the first 10,000 latencies. The rest of its run is missing.",
+    )
+    SAMPLES_MISSING = Entry(
+        (DOUBTFUL,),
+        "hwlatdetect found more gaps than are in the file.",
+        "measure again and keep the whole output",
+    )
+    QUANTITIES_MIXED = Entry(
+        (DOUBTFUL,),
+        "rteval adds rtla's counts of interrupt, thread and user context into one histogram.",
+        "measure with rtla itself",
+    )
+    OVERFLOW_UNKNOWN = Entry(
+        (DOUBTFUL,),
+        "rteval ignores values above rtla's bins. The maximum is at least the one shown.",
+        "measure with rtla itself",
+    )
+    NO_SUMMARY = Entry(
+        (DOUBTFUL,),
+        "rtla's rows count, over and max are missing, so samples above the histogram are unknown.",
+        "measure without --no-summary, and keep the whole output",
+    )
+    EXTREMES_OF_WHOLE_SECONDS = Entry(
+        (NOTE,),
+        "The histogram has samples beyond the extremes, which the tool takes from whole seconds only.",
+    )
+    SECONDS_MISSING = Entry(
+        (DOUBTFUL, NOTE),
+        "Lines of some seconds are missing. A note if the last line (RTS) has the figures of all.",
+        "keep the whole output of the tool",
+    )
+    CUT_SHORT = Entry((NOTE,), "The last sample of the file is not whole and is left out.")
+    SHORT_MEASUREMENT = Entry(
+        (NOTE,),
+        "The tool measured for a short time. It cannot show what happens less often.",
+        "measure for longer",
+    )
+    STOPPED_AT_THRESHOLD = Entry(
+        (NOTE,),
+        "The tool ended at a latency above its limit. Its maximum is the one that ended it.",
+    )
+    SMALL_GAPS_UNKNOWN = Entry((NOTE,), "hwlatdetect does not record gaps below its threshold.")
+    DUTY_CYCLE = Entry(
+        (NOTE,),
+        "hwlatdetect looked for only part of the time. Gaps in the rest are not recorded.",
+    )
+    NO_REAL_TIME_PRIORITY = Entry(
+        (DOUBTFUL,),
+        "The tool measured without real-time priority. Its latencies are an ordinary program's.",
+        "measure at a real-time priority",
+    )
+    LOW_PRIORITY = Entry(
+        (NOTE,),
+        "The tool measured below the priority of interrupt threads, which delay it.",
+        "measure at a higher priority, such as 98",
+    )
+
+    @property
+    def label(self) -> str:
+        """The mark's name in records: `cpu-held`."""
+        return self.name.lower().replace("_", "-")
+
+    def mark(self, detail: str, *, severity: Severity | None = None, series: int | None = None) -> Mark:
+        """A mark of this kind; `severity`: None for the usual one."""
+        return Mark(
+            name=self.label, severity=severity or self.value.severities[0], detail=detail, series=series
+        )
+
+    def is_in(self, marks: Iterable[Mark]) -> bool:
+        """Whether one of the marks is of this kind."""
+        return any(mark.kind is self for mark in marks)
+
+
+KIND_OF_NAME = {kind.label: kind for kind in MarkKind}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""The registry has every mark that is made, and docs/marks.md is made from it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from tools import marks
+
+from rtgauge.record.marks import KIND_OF_NAME, Mark, MarkKind, Severity
+
+ROOT = Path(__file__).parents[3]
+ENGINE = sorted(path for path in (ROOT / "engine").rglob("*.c") if "tests" not in path.parts)
+HOST = sorted((ROOT / "src" / "rtgauge").rglob("*.py"))
+STREAM_MARK = re.compile(r"(?<!void )stream_mark\((.*?)\);$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = (ROOT / "docs" / "marks.md").read_text(encoding="utf-8")
+    assert text == marks.page(), "run: python tools/marks.py docs"
+
+
+def engine_marks() -> list[tuple[str, set[Severity], str]]:
+    """Names of each call in the engine, its severities, and where it stands."""
+    found: list[tuple[str, set[Severity], str]] = []
+    for path in ENGINE:
+        for call in STREAM_MARK.findall(path.read_text(encoding="utf-8")):
+            severities = {Severity(word.lower()) for word in re.findall(r"SEVERITY_(\w+)", call)}
+            head = call.partition("SEVERITY_")[0]
+            found += [(name, severities, path.name) for name in re.findall(r'"([a-z-]+)"', head)]
+    return found
+
+
+def test_the_engine_makes_only_marks_of_the_registry() -> None:
+    made = engine_marks()
+    assert len(made) > 30
+    for name, severities, place in made:
+        kind = KIND_OF_NAME.get(name)
+        assert kind is not None, f"{place} makes the mark {name}"
+        assert severities <= set(kind.value.severities), f"{place}: {name}"
+
+
+def test_the_host_makes_marks_by_the_registry_only() -> None:
+    for path in HOST:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Mark":
+                assert path.name == "marks.py", f"{path}:{node.lineno}: use MarkKind.NAME.mark"
+
+
+def test_severities_given_by_hand_are_of_the_registry() -> None:
+    given = 0
+    for path in HOST:
+        for call in re.findall(
+            r"MarkKind\.(\w+)\.mark\(((?:(?!MarkKind).)*?severity=.*?)\)", path.read_text("utf-8"), re.DOTALL
+        ):
+            given += 1
+            for word in re.findall(r"Severity\.(\w+)", call[1].partition("severity=")[2]):
+                assert Severity[word] in MarkKind[call[0]].value.severities, f"{path}: {call[0]}"
+    assert given >= 3
+
+
+def test_every_mark_is_made_somewhere() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in HOST)
+    made = set(re.findall(r"MarkKind\.([A-Z_0-9]+)", text)) | {
+        KIND_OF_NAME[name].name for name, _, _ in engine_marks()
+    }
+    assert {kind.name for kind in MarkKind} - made == set()
+
+
+@pytest.mark.parametrize("kind", list(MarkKind))
+def test_every_mark_is_explained(kind: MarkKind) -> None:
+    """A sentence says what it means; whatever is doubtful or invalid has a remedy."""
+    assert re.match(r"\S.*\.$", kind.value.meaning)
+    assert not kind.value.remedy.endswith(".")
+    assert kind.value.remedy or kind.value.severities == (Severity.NOTE,)
+    assert "|" not in kind.value.meaning + kind.value.remedy
+
+
+def test_a_mark_of_another_version_is_kept() -> None:
+    mark = Mark(name="of-the-future", severity=Severity.DOUBTFUL, detail="x")
+    assert mark.kind is None
+    assert not mark.remedy
+    assert MarkKind.STEAL.mark("x").kind is MarkKind.STEAL
