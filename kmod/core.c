@@ -140,10 +140,12 @@ void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample)
 		ring->lost++;
 		WRITE_ONCE(shared->lost, ring->lost);
 	} else {
-		shared->samples[ring->head & (rings->capacity - 1)] = *sample;
-		ring->head++;
-		/* The sample is written before the head moves. */
-		smp_store_release(&shared->head, ring->head);
+		u64 head = ring->head;
+
+		shared->samples[head & (rings->capacity - 1)] = *sample;
+		/* The sample is written before either head moves. */
+		smp_store_release(&ring->head, head + 1);
+		smp_store_release(&shared->head, head + 1);
 	}
 	rtgauge_irqs_back(flags);
 }
@@ -214,8 +216,8 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 			 size_t room)
 {
 	struct rtgauge_ring *shared = ring->shared;
-	/* Pairs with the release in rtgauge_keep(). */
-	u64 head = smp_load_acquire(&ring->shared->head);
+	/* Pairs with the release in rtgauge_keep(). Not that of the page, which users write. */
+	u64 head = smp_load_acquire(&ring->head);
 	u64 tail = READ_ONCE(shared->tail);
 	size_t done = 0;
 
@@ -588,6 +590,7 @@ EXPORT_SYMBOL_GPL(rtgauge_thread);
 #endif
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTGAUGE_KMOD_VERSION);
 MODULE_AUTHOR("The rtgauge developers");
 MODULE_DESCRIPTION("rtgauge: what its measuring modules share");
 MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

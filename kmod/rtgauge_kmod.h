@@ -9,6 +9,9 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+/* rtgauge's own, and dkms.conf's. */
+#define RTGAUGE_KMOD_VERSION "0.1.0"
+
 /* Incremented with every incompatible change. */
 #define RTGAUGE_KMOD_ABI 1
 

@@ -193,6 +193,7 @@ static void __exit periodic_exit(void)
 module_exit(periodic_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTGAUGE_KMOD_VERSION);
 MODULE_AUTHOR("The rtgauge developers");
 MODULE_DESCRIPTION("rtgauge: the periodic task in kernel space");
 MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

@@ -430,6 +430,7 @@ static void __exit response_exit(void)
 module_exit(response_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTGAUGE_KMOD_VERSION);
 MODULE_AUTHOR("The rtgauge developers");
 MODULE_DESCRIPTION("rtgauge: the response task in kernel space");
 MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);

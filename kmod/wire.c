@@ -426,6 +426,7 @@ static void __exit wire_exit(void)
 module_exit(wire_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTGAUGE_KMOD_VERSION);
 MODULE_AUTHOR("The rtgauge developers");
 MODULE_DESCRIPTION("rtgauge: lines that are joined, and the time of every edge");
 MODULE_INFO(rtgauge_abi, RTGAUGE_ABI_TEXT);
