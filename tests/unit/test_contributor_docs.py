@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PLACES = (
     "",
     "src/rtgauge",
-    *(f"src/rtgauge/{package}" for package in ("exporters", "importers", "load", "study")),
+    *(f"src/rtgauge/{package}" for package in ("exporters", "importers", "load", "runner", "study")),
     *(f"tests/{folder}" for folder in ("", "unit", "unit/load")),
     "engine/probes",
 )

@@ -61,6 +61,12 @@ def audit(
 
     Compares kernel, boot and run-time settings with rules from the papers and the kernel's documentation.
     Exit status 1: a serious finding.
+
+    \b
+    Examples:
+      rtgauge audit
+      rtgauge audit --for preempt-rt
+      rtgauge audit --target ssh://root@board --script
     """
     from rtgauge import __version__
     from rtgauge.errors import InputError
