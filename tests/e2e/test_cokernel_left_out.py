@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real_time
 REFUSAL = (
-    '{"type":"error","code":"runtime","message":"response does not run on Cobalt; leave --rt '
-    'out","detail":{},"status":2}'
+    '{"type":"error","code":"runtime","message":"response does not run on Cobalt",'
+    '"detail":{"what":"response","remedy":"leave --rt out"},"status":2}'
 )
 PLAN = """
 name = "both"

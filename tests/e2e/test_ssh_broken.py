@@ -152,7 +152,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
             done = invoke(
                 "run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False
             )
-            assert "still going on" in error_line(done, 3)
+            assert "still in progress" in error_line(done, 3)
             assert process.poll() is None
         finally:
             process.send_signal(signal.SIGINT)
