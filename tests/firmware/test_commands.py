@@ -43,7 +43,7 @@ def test_firmware_goes_to_the_drive_of_a_board_and_to_nothing_else(tmp_path: Pat
     good(rtgauge("instrument", "flash", UF2, "--drive", tmp_path))
     assert (tmp_path / UF2.name).read_bytes() == UF2.read_bytes()
     said = error_line(rtgauge("instrument", "flash", __file__, "--drive", tmp_path), 2)
-    assert "no UF2 file" in said
+    assert "is not a UF2 file" in said
 
 
 def test_without_an_instrument_the_way_to_one_is_said() -> None:
