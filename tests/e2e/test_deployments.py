@@ -124,7 +124,7 @@ def test_wrong_words_are_one_line(tmp_path: Path) -> None:
     ):
         assert part in error_line(rtgauge(*words), 2)
     line = error_line(rtgauge("run", "--deployment", "CHM", "--set", "dma-latency=0"), 2)
-    assert "holds C-states off" in line
+    assert "keeps C-states off" in line
 
 
 @pytest.fixture
