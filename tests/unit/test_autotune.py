@@ -134,7 +134,7 @@ def measure(
         targets={"self": guest.name},
         repeat=0,
     )
-    run = SimpleNamespace(late_imports=())
+    run = SimpleNamespace()
     context = cast(
         "StepContext",
         SimpleNamespace(

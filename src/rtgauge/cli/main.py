@@ -7,8 +7,6 @@ them.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import re
 import sys
 from importlib import import_module
@@ -21,9 +19,6 @@ from rtgauge.cli.live import with_addresses
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
 from rtgauge.escape import one_line
-
-# At its end the interpreter would look through all imports for cycles: 0.15 s of a command's 1.8.
-atexit.register(gc.freeze)
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a wrong command line; which module it is from depends on typer's version."""

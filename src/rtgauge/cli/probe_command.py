@@ -50,18 +50,6 @@ REPEATS_HELP = "With --search: number of bisections, and of runs that confirm th
 JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
-def _import_conclusion() -> object:
-    from rtgauge.cli.conclusion import judged
-
-    return judged
-
-
-def _import_verdict() -> object:
-    from rtgauge.verdict.run_verdict import judge_run
-
-    return judge_run
-
-
 def _metadata(annotation: Any) -> list[Any]:
     """The metadata of an annotation, also inside a union."""
     if get_origin(annotation) is Annotated:
@@ -325,7 +313,6 @@ def measure_probe(
             ["rtgauge", *sys.argv[1:]],
             kept=kept,
             with_windows=kept or require is not None,
-            late_imports=(_import_conclusion, *([_import_verdict] if require is not None else [])),
             wait_s=wait_s(wait),
         )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -40,23 +39,6 @@ def report(
       rtgauge report RECORD --require "latency<=200us" -o strict.html
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
-    gc.disable()  # a page leaves few cycles behind, and looking for them takes a seventh of its time
-    try:
-        _write(record, require, out, figures, fraction, marker, allow_left_out=allow_left_out)
-    finally:
-        gc.enable()
-
-
-def _write(
-    record: Path,
-    require: str | None,
-    out: Path | None,
-    figures: Path | None,
-    fraction: str,
-    marker: list[str] | None,
-    *,
-    allow_left_out: bool,
-) -> None:
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
     from rtgauge.cli.options import timing

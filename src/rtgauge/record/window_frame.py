@@ -5,7 +5,6 @@ windows of the stream.
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rtgauge.record.stream import Window
-
-# It is imported while an engine is listened to. The import takes over Ctrl-C in a way that lets a read that
-# waits go on, and the signal is not seen.
-signal.siginterrupt(signal.SIGINT, True)
 
 SCHEMA = {
     "series": pl.UInt32,

@@ -159,8 +159,6 @@ class RunContext:
     interrupt: Interrupt
     load_warm_up_s: float = 0.0
     controller: Controller | None = None
-    late_imports: Sequence[Callable[[], object]] = ()
-    """Each imports what the caller needs once a step is measured, while the first one warms up."""
 
 
 @dataclass(frozen=True)

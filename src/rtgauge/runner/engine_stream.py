@@ -25,7 +25,6 @@ from rtgauge.record.stream import (
 )
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import NotHere, NotOnCokernel, StepInProgress
-from rtgauge.runner.late_imports import RECORDING, import_late
 from rtgauge.runner.refusal import explain
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
@@ -141,11 +140,6 @@ class EngineStream:
             self._moments.add_symbols(line)
 
 
-def _warm_up_s(result: StreamResult) -> float:
-    warm_up_ns = result.hello.parameters.get("warm_up_ns") if result.hello is not None else None
-    return warm_up_ns / NS_PER_S if isinstance(warm_up_ns, int) else 0.0
-
-
 def silence_limit_s(expected_ns: int | None) -> float | None:
     """How long the engine of a step that takes so long may say nothing; None: for ever.
 
@@ -196,7 +190,6 @@ def follow(
                         begin(stream)
                     program.say("go")
                     context.progress.phase("measuring")
-                    import_late((*RECORDING, *context.on.run.late_imports), _warm_up_s(stream.result))
                 if step.load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
                     step.load.check()
                     checked_s = time.monotonic()

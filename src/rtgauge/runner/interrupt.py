@@ -41,10 +41,9 @@ class Interrupt:
     def stop_by(self, stop: Callable[[], object] | None) -> None:
         """`stop` ends the present work in order, now or when a signal comes; None: nothing does.
 
-        Something may have imported polars meanwhile, whose handler of Ctrl-C lets a read that waits go on: a
-        read has to end, so that the signal is seen.
+        polars' handler of Ctrl-C restarts a read that waits. Wait with poll() or select(): any signal ends
+        these.
         """
-        signal.siginterrupt(signal.SIGINT, True)
         self._stop = stop
         if self.requested and stop is not None:
             stop()

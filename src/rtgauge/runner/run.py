@@ -78,7 +78,7 @@ def start_run(
         audited = (
             options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
         )
-        shared = _run_context(plan, targets, progress, interrupt, options)
+        shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, new.stack, kept=options.kept, audited=audited)
         tries = "never" if program is not None else "always" if options.kept else "unless-alone"
         choice = choose(plan.steps, contexts, tries=tries)
@@ -154,7 +154,7 @@ def resume_run(
                 not_picked_up = (
                     "; a step in a deployment, or by booting, is not picked up: it is measured again"
                 )
-        shared = _run_context(plan, targets, progress, interrupt, options)
+        shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
         # What was possible when the run began may not be now; nothing is tried where a step goes on.
         free = {name: context for name, context in contexts.items() if name not in interrupted}
@@ -178,7 +178,7 @@ def resume_run(
 
 
 def _run_context(
-    plan: Plan, targets: Mapping[str, Target], progress: Progress, interrupt: Interrupt, options: RunOptions
+    plan: Plan, targets: Mapping[str, Target], progress: Progress, interrupt: Interrupt
 ) -> RunContext:
     return RunContext(
         targets,
@@ -186,7 +186,6 @@ def _run_context(
         interrupt,
         plan.load_warm_up_ns / NS_PER_S,
         plan.controller,
-        options.late_imports,
     )
 
 

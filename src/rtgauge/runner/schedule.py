@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,6 @@ class RunOptions:
 
     None: as long as that step, within
     HOLD_S."""
-    late_imports: Sequence[Callable[[], object]] = ()
-    """Each imports what the caller needs once a step is measured."""
     wait_s: float = 0.0
     """How long to wait for a machine that another run holds."""
 
