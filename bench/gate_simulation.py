@@ -12,7 +12,9 @@ from collections import Counter
 
 import numpy as np
 
-from rtgauge.analysis.gate import BLOCK, Outcome, decide, pair_orders
+from rtgauge.analysis.gate import Outcome, decide
+from rtgauge.plan.alternation import first_sides
+from rtgauge.record.alternation import BLOCK
 
 LARGER_THAN, PAIRS = 0.1, 12
 SPREADS = (0.02, 0.04, 0.08, 0.2)
@@ -37,8 +39,13 @@ def outcomes(
     """(how often each outcome, mean pairs, how often worse at the first look)."""
     counted: Counter[str] = Counter()
     pairs = early = 0
+
+    def orders() -> list[int]:
+        seed = int(generator.integers(2**32))
+        return [side for block in range(PAIRS // BLOCK) for side in first_sides(seed, block)]
+
     for row in values.reshape(len(values), PAIRS, 2):
-        baseline_first = np.array(pair_orders(PAIRS, generator))
+        baseline_first = np.array(orders()) == 0
         ratios = np.where(baseline_first, row[:, 1] - row[:, 0], row[:, 0] - row[:, 1]) + math.log1p(change)
         decision = decide(ratios.tolist(), larger_than=LARGER_THAN, max_pairs=PAIRS)
         counted[decision.outcome] += 1

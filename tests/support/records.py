@@ -94,6 +94,10 @@ class Shape:
     state: str = "complete"
     seed: int = 1
     sigma: float = 0.35
+    alternate: tuple[str, str] | None = None
+    """Two sides by turns: the odd repeats are of the first."""
+    factors: tuple[float, ...] = ()
+    """What each repeat multiplies the median by."""
     median_ns: dict[str, float] = field(
         default_factory=lambda: {"idle": 6_000, "cpu": 9_000, "memory": 14_000}
     )
@@ -158,10 +162,10 @@ class _Drawn:
     missed_releases: np.ndarray
 
 
-def _draw(rng: np.random.Generator, shape: Shape, load: str, start_ns: int) -> _Drawn:
+def _draw(rng: np.random.Generator, shape: Shape, load: str, start_ns: int, factor: float) -> _Drawn:
     total = (shape.seconds + shape.warm_up_seconds) * SECOND // INTERVAL_NS
     values = np.maximum(
-        900, rng.lognormal(np.log(shape.median_ns.get(load, 10_000)), shape.sigma, total)
+        900, rng.lognormal(np.log(shape.median_ns.get(load, 10_000) * factor), shape.sigma, total)
     ).astype(np.int64)
     tail = rng.choice(total, size=max(1, total // 700), replace=False)
     values[tail] += rng.lognormal(np.log(60_000), 0.7, len(tail)).astype(np.int64)
@@ -273,7 +277,8 @@ def _step(
     all_missed: list[np.ndarray] = []
     warm_total = WarmUp()
     for index, cpu in enumerate(shape.cpus):
-        drawn = _draw(rng, shape, load, begin_ns)
+        factor = shape.factors[repeat - 1] if shape.factors else 1.0
+        drawn = _draw(rng, shape, load, begin_ns, factor)
         rows += _windows(index, drawn, begin_ns, shape)
         measured = drawn.releases >= measure_from
         plain, missed = drawn.values[measured], drawn.missed[drawn.missed_releases >= measure_from]
@@ -474,7 +479,7 @@ def write_record(parent: Path, shape: Shape | None = None) -> Path:
         state=shape.state,  # pyright: ignore[reportArgumentType]
         rtgauge="0.1.0",
         command=["rtgauge", "run", "quick"],
-        plan={"name": "quick"},
+        plan={"name": "quick", **({"alternate": {"sides": shape.alternate}} if shape.alternate else {})},
         targets=["local"],
         seed=42,
         requirement=requirement if shape.verdict else None,

@@ -115,6 +115,16 @@ def test_one_boot_for_each_change_of_the_deployment(monkeypatch: pytest.MonkeyPa
     assert guest.done[-2:] == ["close", "leave"]
 
 
+def test_a_run_with_a_boot_of_its_own_boots_the_guest_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = Guest()
+    deployments = boots(guest, monkeypatch)
+    for _ in range(2):
+        deployments.forget()
+        deployments.bring_about("as-is")
+        deployments.bring_about("as-is")
+    assert [what for what in guest.done if what.startswith("boot")] == ["boot ", "boot "]
+
+
 def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

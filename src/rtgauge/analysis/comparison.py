@@ -27,12 +27,14 @@ from rtgauge.analysis.quantile_difference import (
     QUANTILES,
     Interval,
     RunFigures,
+    between_pairs,
     between_runs,
     between_two_runs,
     holm,
 )
 from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
 from rtgauge.analysis.repeat_command import repeat_command
+from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
 
@@ -189,6 +191,16 @@ def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
     )
 
 
+def _is_paired(side: Side, baseline: Side) -> bool:
+    """Whether both sides were measured by turns in one record, in several pairs, each of them whole."""
+    return (
+        side.record is baseline.record
+        and alternation_of(side.record.run) is not None
+        and len(side.runs) > 1
+        and [run.number for run in side.runs] == [run.number for run in baseline.runs]
+    )
+
+
 def _bin_width(side: Side, ns: int) -> int:
     """The width (ns) of the bin of a value, that of the tool's resolution at least."""
     bin_number = signed_bin_of(ns)
@@ -209,7 +221,7 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
     texts = [why if len(labels) > 1 else f"{labels[0]}: {why}" for why, labels in reasons.items()]
     return QuantileDifference(
         side=side.label, baseline=baseline.label, quantile=quantile, side_runs_ns=of_side,
-        baseline_runs_ns=of_baseline,
+        baseline_runs_ns=of_baseline, paired=_is_paired(side, baseline),
         side_ns=side_ns, side_is_at_least=open_side, baseline_ns=baseline_ns,
         baseline_is_at_least=open_baseline,
         difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
@@ -227,7 +239,8 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
             [each.bin_ends_ns(ns) for ns in runs]
             for each, runs in ((side, row.side_runs_ns), (baseline, row.baseline_runs_ns))
         ]
-        difference = between_runs(
+        between = between_pairs if row.paired else between_runs
+        difference = between(
             *(RunFigures([low for low, _ in ends], [high for _, high in ends]) for ends in figures)
         )
     return difference.interval(alpha=options.alpha, within_ns=options.within_ns)

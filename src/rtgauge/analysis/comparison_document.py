@@ -98,6 +98,9 @@ class QuantileDifference(Model):
         default_factory=list[int], description="the quantile of each run of the side"
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
+    paired: bool = Field(
+        default=False, description="the sides were measured by turns, so that the unit is a pair of runs"
+    )
     side_ns: int
     side_is_at_least: bool = Field(
         default=False, description="the figure is a lower bound: the sample overflows its histogram"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
 
-A pair is one run or boot of each side. The order within a pair is random, and balanced over each six pairs.
+A pair is one run or boot of each side. The order within a pair is random, and balanced over each BLOCK of
+pairs, after which it is decided whether to go on: fewer show no change at this level.
 The test is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and
 slow boots widen the spread instead of shifting the mean. The error of the whole decision is spent look by
 look (Lan and DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes
@@ -21,6 +22,7 @@ import numpy as np
 
 from rtgauge.analysis.newton import root
 from rtgauge.errors import InputError
+from rtgauge.record.alternation import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +37,6 @@ stays below 1 in 500 under drift too.
 """
 OVERLOOK = 0.01
 """The chance of letting a change of the wanted size pass, over all looks of one decision (one-sided)."""
-BLOCK = 6
-"""Pairs between two looks, and pairs over which the order is balanced: fewer show no change at this level."""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
 """Of one pair: e^100 is beyond any clock."""
@@ -65,12 +65,6 @@ class Decision:
     low: float | None
     high: float | None
     spread: float | None
-
-
-def pair_orders(pairs: int, generator: np.random.Generator) -> list[bool]:
-    """For each pair whether the baseline runs first: at random, each order equally often in each BLOCK."""
-    blocks = np.tile(np.arange(BLOCK) % 2 == 0, (-(-pairs // BLOCK), 1))
-    return generator.permuted(blocks, axis=1).ravel()[:pairs].tolist()
 
 
 def looks(max_pairs: int) -> tuple[int, ...]:

@@ -153,6 +153,18 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
     return Difference(lambda errors: (low - errors * error, high + errors * error), freedom)
 
 
+def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
+    """The mean difference within pairs of runs, of which there are two or more, in the same order."""
+    side_low, side_high, base_low, base_high = (
+        np.asarray(ends, dtype=np.float64)
+        for ends in (side.low_ns, side.high_ns, baseline.low_ns, baseline.high_ns)
+    )
+    within = RunFigures((side_low - base_high).tolist(), (side_high - base_low).tolist())
+    error = math.sqrt(within.variance / len(side_low))
+    low, high = float(np.mean(within.low_ns)), float(np.mean(within.high_ns))
+    return Difference(lambda errors: (low - errors * error, high + errors * error), len(side_low) - 1.0)
+
+
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
     """Welch's degrees of freedom of a difference whose two means have these variances, from so many runs
     each.

@@ -6,6 +6,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from rtgauge.record.alternation import BLOCK, alternation_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,9 +29,9 @@ def _words(record: Record) -> list[str]:
     words, kept = command[1:], ["rtgauge"]
     while words:
         word = words.pop(0)
-        if word == "--repeats":
+        if word in ("--repeats", "--pairs"):
             words = words[1:]
-        elif not word.startswith("--repeats="):
+        elif not word.startswith(("--repeats=", "--pairs=")):
             kept.append(word)
     return kept
 
@@ -47,7 +49,9 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     commands = [_words(record) for record in single.values()]
     if len(records) == 1:
         (words,) = commands
-        return shlex.join([*words, "--repeats", str(REPEATS)]) if words[1] == "run" else None
+        (record,) = single.values()
+        more = ["--repeats", str(REPEATS)] if alternation_of(record.run) is None else ["--pairs", str(BLOCK)]
+        return shlex.join([*words, *more]) if words[1] == "run" else None
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (

@@ -19,6 +19,7 @@ from rtgauge.analysis.quantile_interval import WindowCounts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.window_counts import values_ns, window_counts
 from rtgauge.errors import InputError
+from rtgauge.record.alternation import alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
 from rtgauge.record.model import worst_severity
 from rtgauge.record.open_values import LIMITS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rtgauge.record.alternation import Alternation
     from rtgauge.record.model import Distribution, Severity, Step
     from rtgauge.record.reader import Record
 
@@ -53,6 +55,8 @@ class SideRun:
     Missed activations are filled in.
     """
 
+    number: int
+    """The pair if its record measured both sides by turns."""
     figures: Distribution
     bins: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
@@ -88,6 +92,11 @@ class Side:
         """Host and kernel."""
         return self.traits["host"], self.traits["kernel"]
 
+    @property
+    def is_first_by_turns(self) -> bool:
+        """Whether its record measured two sides by turns, and this is the first of them."""
+        return alternation_of(self.record.run) is not None and side_of(self.steps[0].key.repeat) == 0
+
     @cached_property
     def plain(self) -> Distribution:
         """The figures of the measured activations."""
@@ -113,7 +122,7 @@ class Side:
     @cached_property
     def runs(self) -> list[SideRun]:
         """Its runs in which something was measured, in their order."""
-        numbers = self.windows["run"].unique(maintain_order=True).to_list()
+        numbers = sorted(self.windows["run"].unique().to_list())
         parts = (
             [self.merged]
             if len(numbers) == 1
@@ -123,8 +132,8 @@ class Side:
             ]
         )
         every = [
-            SideRun(filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part))
-            for part in parts
+            SideRun(number, filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part))
+            for number, part in zip(numbers, parts, strict=True)
         ]
         return [run for run in every if run.figures.count]
 
@@ -242,7 +251,9 @@ def _traits(
     facts = brief(record.system(target))
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
+    alternation = alternation_of(record.run)
     return {
+        "side": "" if alternation is None else alternation.names[side_of(step.key.repeat)],
         "host": str(facts["hostname"] or target),
         "processor": EMULATED if facts["emulated"] is True or step.emulated else "not emulated",
         "kernel": str(facts["kernel"] or "kernel unknown"),
@@ -256,8 +267,10 @@ def _traits(
     }
 
 
-def _identity(step: Step) -> str:
+def _identity(step: Step, alternation: Alternation | None) -> str:
     key = step.key.model_dump(exclude={"repeat"})
+    if alternation is not None:
+        key["side"] = side_of(step.key.repeat)
     return json.dumps(key, sort_keys=True)
 
 
@@ -292,7 +305,10 @@ def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame
     for number, (record, step) in enumerate(steps):
         series = [summary.series for summary in scope.series(step) if summary.series is not None]
         frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(series))
-        run = numbers[record.path] if len(numbers) > 1 else number
+        if len(numbers) > 1:
+            run = numbers[record.path]
+        else:
+            run = number if alternation_of(record.run) is None else pair_of(step.key.repeat)
         frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset, run=pl.lit(run))
         frames.append(frame)
         if frame.height:
@@ -314,6 +330,10 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
 
     different = differ(traits)
+    if all(side["side"] for side in traits):  # what differs between the sides, their names say
+        different = {"side"}.union(
+            *(differ([of for of in traits if of["side"] == side["side"]]) for side in traits)
+        )
     if named:  # what differs between two records, their names say
         different = {
             name
@@ -366,7 +386,7 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
                 f"{record.path} has no finished step with latencies: there is nothing to compare in it"
             )
         for step in steps:
-            groups.setdefault(_identity(step), []).append((record, step))
+            groups.setdefault(_identity(step, alternation_of(record.run)), []).append((record, step))
     return [
         _Condition(name, steps)
         for name, groups in by_name.items()
@@ -498,6 +518,9 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         single = [side for side in sides if side.traits["deployment"] == UNIPROCESSOR]
         if single and len(single) < len(sides):
             return single
+        by_turns = [side for side in sides if side.is_first_by_turns]
+        if by_turns:
+            return by_turns
         first = [side for side in sides if side.record is sides[0].record]
         if len(first) == len(sides):
             # One record: of several machines the first, each load compared with the same load.

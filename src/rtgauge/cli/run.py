@@ -17,7 +17,7 @@ DIRECT = ("cpu", "interval", "policy", "priority", "explain")
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rtgauge.plan.plan import Overrides
+    from rtgauge.plan.plan import Overrides, Plan
     from rtgauge.runner.schedule import RunOptions
 
 DEFAULT_PLAN = "quick"
@@ -41,19 +41,11 @@ def _overrides(
     deployments_by: str | None,
 ) -> Overrides:
     from rtgauge.errors import InputError
-    from rtgauge.plan.plan import Overrides
+    from rtgauge.plan.plan import Overrides, parse_setting
     from rtgauge.system.deployment.definition import split_deployments
 
     parameters: dict[str, object] = {}
-    for setting in settings:
-        key, sign, value = setting.partition("=")
-        if not sign or not key:
-            raise InputError(f"--set {setting}: write KEY=VALUE, for example --set interval=100us")
-        parameters[key.strip()] = (
-            int(value)
-            if value.strip().isdigit()
-            else {"true": True, "false": False}.get(value.strip(), value.strip())
-        )
+    parameters.update(parse_setting(setting, "--set") for setting in settings)
     for name, value in direct.items():
         if value is not None and name in parameters:
             raise InputError(f"--{name} and --set {name}= together; give one of them")
@@ -82,6 +74,25 @@ def _overrides(
         targets=targets,
         deployments_by=ways[deployments_by],
     )
+
+
+def _planned(
+    plan: str,
+    overrides: Overrides,
+    alternate: tuple[str, str] | None,
+    pairs: int | None,
+    *,
+    boot_between: bool,
+) -> Plan:
+    """The plan, by turns on two sides if `alternate` names them. Raises InputError."""
+    from rtgauge.plan.alternation import alternating_plan
+    from rtgauge.plan.plan import load_plan
+    from rtgauge.record.alternation import BLOCK, Alternation
+
+    if alternate is None:
+        return load_plan(plan, overrides)
+    alternation = Alternation(sides=alternate, boot_between=boot_between)
+    return alternating_plan(plan, overrides, alternation, pairs or BLOCK)
 
 
 def _hold_ns(text: str | None) -> int | None:
@@ -175,6 +186,24 @@ def run(
         int | None,
         typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
     ] = None,
+    alternate: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help=(
+                "Measure two sides by turns, in random order within each pair. A side is a target, a "
+                'deployment or "KEY=VALUE ...".'
+            ),
+        ),
+    ] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, metavar="N", help="Pairs that --alternate measures; default: 6."),
+    ] = None,
+    boot_between: Annotated[
+        bool,
+        typer.Option("--boot-between", help="Boot the lab guest before each run of --alternate."),
+    ] = False,
     load: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network."),
@@ -327,6 +356,8 @@ def run(
           the same in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
           your own plan, three times, in random order
+      rtgauge run --alternate M MI --pairs 12
+          two deployments by turns; `rtgauge compare latest` compares the pairs
       rtgauge run --target ssh://root@board --target local
           another machine, then this one
       rtgauge run standard --live
@@ -346,7 +377,7 @@ def run(
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
-    from rtgauge.plan.plan import load_plan
+    from rtgauge.errors import InputError
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import start_run
     from rtgauge.runner.schedule import RunOptions
@@ -398,12 +429,23 @@ def run(
                 "--seed": seed,
                 "--controller": controller or None,
                 "--allow-left-out": allow_left_out or None,
+                "--alternate": alternate,
+                "--pairs": pairs,
+                "--boot-between": boot_between or None,
                 "--raise": raised,
             }
         )
         raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address, details=details))
+    if alternate is None and (pairs is not None or boot_between):
+        raise InputError(f"{'--pairs' if pairs is not None else '--boot-between'} is for --alternate")
+    if alternate is not None and plan in registry.STUDIES:
+        raise InputError(f"--alternate is for a plan; {plan} is a study, which chooses its steps itself")
     study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
-    chosen = study.plan() if study is not None else load_plan(plan, overrides)
+    chosen = (
+        _planned(plan, overrides, alternate, pairs, boot_between=boot_between)
+        if study is None
+        else study.plan()
+    )
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if explain and all(step.space == "kernel" for step in chosen.steps):

@@ -74,6 +74,17 @@ class Plan:
     """The requirement may hold although a load or a step could not be measured."""
 
 
+def parse_setting(text: str, option: str) -> tuple[str, object]:
+    """`"interval=100us"` -> the key and its value: a whole number, true or false, or text.
+
+    `option` names where it was given. Raises InputError.
+    """
+    key, sign, value = (part.strip() for part in text.partition("="))
+    if not sign or not key:
+        raise InputError(f"{option} {text}: write KEY=VALUE, for example interval=100us")
+    return key, int(value) if value.isdigit() else {"true": True, "false": False}.get(value, value)
+
+
 def presets() -> dict[str, str]:
     """Name -> description of every preset."""
     folder = resources.files("rtgauge.plan") / "presets"

@@ -98,7 +98,14 @@ def choose(
         else:
             choice.steps += chosen
         choice.contexts[name] = context
+    # Of several targets by turns, as the plan has them.
+    order = {_of_any_runtime(key): number for number, key in enumerate(steps)}
+    choice.steps.sort(key=lambda key: order[_of_any_runtime(key)])
     return choice
+
+
+def _of_any_runtime(key: StepKey) -> str:
+    return key.model_copy(update={"parameters": {**key.parameters, "rt": AUTO}}).model_dump_json()
 
 
 def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetContext) -> None:

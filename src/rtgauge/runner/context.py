@@ -130,6 +130,10 @@ class DeploymentStrategy(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """The next deployment is brought about anew, also if it is in force."""
+        ...
+
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
         ...

@@ -116,6 +116,10 @@ class BootDeployments:
             key, deployment, self._machine
         )
 
+    def forget(self) -> None:
+        """The next step boots the guest."""
+        self._current = None
+
     def check(self) -> None:
         """Nothing: whether the guest is held is checked after each boot."""
 

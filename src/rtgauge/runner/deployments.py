@@ -85,6 +85,9 @@ class LiveDeployments:
         # as-is sets nothing: the machine is not read for it
         return (nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)), None
 
+    def forget(self) -> None:
+        """Nothing: each step sets its deployment, and puts it back."""
+
     def check(self) -> None:
         """Raises MeasureError where the target is no longer held by this run."""
         self._target.check()

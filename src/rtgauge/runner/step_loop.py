@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
+from rtgauge.record.alternation import alternation_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
@@ -107,10 +108,15 @@ def _measure(
     progress, interrupt = shared.progress, shared.interrupt
     ids = dict(zip((key.model_dump_json() for key in run.planned), step_ids(run.planned), strict=True))
     steps = list(finished)
+    before: dict[str, StepKey] = {}
     for number, key in enumerate(remaining):
         if interrupt.requested:
             break
-        context = contexts[key.targets["self"]]
+        target = key.targets["self"]
+        context = contexts[target]
+        if _is_booted_for(key, before.get(target), run):
+            context.deployments.forget()
+        before[target] = key
         for name in key.targets.values():
             contexts[name].deployments.check()
         progress.step_begins(number, key)
@@ -191,7 +197,7 @@ def measure_run(
         # A study may add to a record whose planned steps are all there, so that the loop is entered with
         # nothing to do.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
-            expected = _expected_s(remaining, contexts)
+            expected = _expected_s(remaining, contexts, writer.run or run)
             for context in contexts.values():
                 context.target.expect(sum(expected))
             progress.run_begins(remaining, expected)
@@ -214,9 +220,16 @@ def measure_run(
     return path, final if final is not None else run, steps
 
 
-def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext]) -> list[float]:
+def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
+    """Whether a step begins a run that has a boot of its own."""
+    alternation = alternation_of(run)
+    booted = alternation is not None and alternation.boot_between
+    return booted and (before is None or before.repeat != key.repeat)
+
+
+def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run) -> list[float]:
     """About how long each step takes, in s, with what its deployment takes."""
-    before: dict[str, str] = {}
+    before: dict[str, StepKey] = {}
     times: list[float] = []
     for key in steps:
         name = key.targets["self"]
@@ -226,8 +239,10 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext])
         slowed = is_emulated(context.facts) and not counts_instructions(context.facts)
         load_warm_up_ns = round(context.run.load_warm_up_s * NS_PER_S)
         alone_s = expected_s(key, load_warm_up_ns, arming_s=context.arming_s, emulated=slowed)
-        times.append(alone_s + context.deployments.expected_s(before.get(name), key.deployment))
-        before[name] = key.deployment
+        last = before.get(name)
+        deployed = None if last is None or _is_booted_for(key, last, run) else last.deployment
+        times.append(alone_s + context.deployments.expected_s(deployed, key.deployment))
+        before[name] = key
     return times
 
 

@@ -13,7 +13,6 @@ from scipy.stats import multivariate_normal, norm
 
 from rtgauge.analysis.gate import (
     ALARM,
-    BLOCK,
     MOST_PAIRS,
     OVERLOOK,
     Outcome,
@@ -21,10 +20,11 @@ from rtgauge.analysis.gate import (
     detectable,
     levels,
     looks,
-    pair_orders,
     pairs_needed,
 )
 from rtgauge.errors import InputError
+from rtgauge.plan.alternation import first_sides
+from rtgauge.record.alternation import BLOCK
 
 
 @pytest.mark.parametrize("error", [ALARM, OVERLOOK, 0.05])
@@ -42,13 +42,6 @@ def test_the_looks_together_have_the_error_that_they_may_have(pairs: int, error:
 def test_the_error_is_spent_in_proportion_to_the_pairs() -> None:
     assert levels(12, ALARM)[0] == pytest.approx(ALARM / 2)
     assert levels(6, ALARM) == (pytest.approx(ALARM),)
-
-
-def test_each_order_comes_equally_often_in_each_block() -> None:
-    orders = pair_orders(20, np.random.default_rng(1))
-    assert len(orders) == 20
-    assert [sum(orders[first : first + BLOCK]) for first in (0, 6, 12)] == [3, 3, 3]
-    assert orders != pair_orders(20, np.random.default_rng(2))
 
 
 def log_ratios(change: float, spread: float, pairs: int = 12, seed: int = 1) -> list[float]:
@@ -127,7 +120,8 @@ def simulated(boots: np.ndarray, change: float, seed: int) -> dict[str, int]:
     generator = np.random.default_rng(seed)
     outcomes: dict[str, int] = dict.fromkeys(Outcome, 0)
     for row in boots.reshape(len(boots), -1, 2):
-        first = np.array(pair_orders(len(row), generator))
+        seed = int(generator.integers(2**32))
+        first = np.concatenate([first_sides(seed, block) for block in range(len(row) // BLOCK)]) == 0
         ratios = np.where(first, row[:, 1] - row[:, 0], row[:, 0] - row[:, 1]) + math.log1p(change)
         outcomes[decide(ratios.tolist(), larger_than=0.1, max_pairs=12).outcome] += 1
     return outcomes

@@ -522,9 +522,14 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     if repeated:
         numbers = sorted({len(runs) for row in repeated for runs in (row.side_runs_ns, row.baseline_runs_ns)})
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        intervals = (
+            "intervals over the pairs"
+            if all(row.paired for row in repeated)
+            else "Welch's intervals over the runs"
+        )
         notes.append(
-            f"In us, side minus baseline: means over {runs} runs a side, with Welch's intervals "
-            "over the runs, the width of bins included."
+            f"In us, side minus baseline: means over {runs} runs a side, with {intervals}, the width of bins "
+            "included."
         )
     if any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested):
         notes.append(

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Two sides of one plan, measured by turns: their order is random within each pair, and balanced."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setting
+from rtgauge.record.alternation import BLOCK, KEY, Alternation
+from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
+from rtgauge.target.address import LAB, LOCAL, SCHEME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.record.model import Run, StepKey
+
+
+def first_sides(seed: int, block: int) -> list[int]:
+    """For each pair of a block (from 0) the side that is measured first: at random, each equally often."""
+    order = [0, 1] * (BLOCK // 2)
+    random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - an order to be told again, not a secret
+    return order
+
+
+def alternating_plan(source: str, overrides: Overrides, alternation: Alternation, pairs: int) -> Plan:
+    """The plan or preset `source` on both sides by turns, in so many pairs.
+
+    A side is one or more words: a target, a deployment, or KEY=VALUE for a parameter of the probes. Raises
+    InputError.
+    """
+    if overrides.repeats is not None:
+        raise InputError(
+            "--repeats is not for sides by turns: the number of pairs says how often both are measured"
+        )
+    if alternation.boot_between:
+        overrides = replace(overrides, deployments_by="boot")
+    first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
+    # The same seed: the steps of both sides are in the same order.
+    seeded = replace(overrides, repeats=1, seed=first.seed)
+    second = load_plan(source, _with_side(alternation.sides[1], seeded))
+    for side, plan in zip(alternation.sides, (first, second), strict=True):
+        if len(plan.targets) > 1:
+            raise InputError(f"{side}: name one target instead of {', '.join(plan.targets)}")
+    if len(first.steps) != len(second.steps):
+        raise InputError(
+            f"{alternation.sides[0]} has {len(first.steps)} steps and {alternation.sides[1]} "
+            f"{len(second.steps)}; both sides need the same"
+        )
+    if 2 * pairs * len(first.steps) > MAX_STEPS:
+        raise InputError(f"--pairs {pairs}: these are more than {MAX_STEPS} steps")
+    return replace(
+        first,
+        targets=list(dict.fromkeys([*first.targets, *second.targets])),
+        steps=_in_turn((first.steps, second.steps), first.seed, range(1, pairs + 1)),
+        written={**first.written, KEY: alternation.model_dump(mode="json")},
+        by_boot=first.by_boot or second.by_boot,
+    )
+
+
+def further_pairs(run: Run, pairs: Iterable[int]) -> list[StepKey]:
+    """The steps of these pairs of a record that alternates, which has its first pair planned."""
+    sides = tuple([key for key in run.planned if key.repeat == number] for number in (1, 2))
+    return _in_turn((sides[0], sides[1]), run.seed or 0, pairs)
+
+
+def _with_side(side: str, overrides: Overrides) -> Overrides:
+    """What the command line says over the plan, with a side of it. Raises InputError."""
+    words = side.split()
+    if not words:
+        raise InputError("a side is empty; give a target, a deployment or KEY=VALUE")
+    for word in words:
+        if word == LOCAL or word.startswith((LAB, SCHEME)):
+            overrides = replace(overrides, targets=[word])
+        elif "=" in word and word.partition("=")[0] not in CHECKS:
+            key, value = parse_setting(word, "side")
+            overrides = replace(overrides, parameters={**overrides.parameters, key: value})
+        else:
+            try:
+                deployment = parse_deployment(word).name
+            except InputError as error:
+                if "=" in word:
+                    raise
+                raise InputError(
+                    f"'{word}' is not a side: give a target (local, ssh://HOST, lab:NAME), KEY=VALUE, or a "
+                    f"deployment ({', '.join(NAMED)}, or settings)"
+                ) from error
+            overrides = replace(overrides, deployments=[deployment])
+    return overrides
+
+
+def _in_turn(
+    sides: tuple[Sequence[StepKey], Sequence[StepKey]], seed: int, pairs: Iterable[int]
+) -> list[StepKey]:
+    """The steps of both sides, pair by pair."""
+    steps: list[StepKey] = []
+    for pair in pairs:
+        first = first_sides(seed, (pair - 1) // BLOCK)[(pair - 1) % BLOCK]
+        for side in (first, 1 - first):
+            number = 2 * pair - 1 + side
+            steps += [key.model_copy(update={"repeat": number}) for key in sides[side]]
+    return steps

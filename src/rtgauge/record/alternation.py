@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""The two sides of a record that measured them by turns.
+
+What drifts on a machine, and what one run leaves to the next, then falls on both sides alike. A run of a side
+is every step of the plan once. It has one number, the steps' `repeat`: 1 and 2 are the first pair, the odd
+ones are of the first side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from rtgauge.errors import RecordError
+from rtgauge.record.strict_model import Model
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Run
+
+KEY = "alternate"
+"""Where in the plan of run.json."""
+BLOCK = 6
+"""Within so many pairs each side comes first equally often."""
+
+
+class Alternation(Model):
+    """The two sides of a record, as the user wrote them, the baseline first."""
+
+    sides: tuple[str, str]
+    boot_between: bool = False
+    """Whether the guest of a run is booted before it."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """A name for each side, also if both are the same."""
+        first, second = self.sides
+        return (f"{first} (A)", f"{second} (B)") if first == second else self.sides
+
+
+def side_of(repeat: int) -> int:
+    """The side of the run with this number: 0 or 1."""
+    return (repeat - 1) % 2
+
+
+def pair_of(repeat: int) -> int:
+    """The pair of the run with this number, from 1."""
+    return (repeat + 1) // 2
+
+
+def alternation_of(run: Run) -> Alternation | None:
+    """The sides of a record; None for the record of another run. Raises RecordError if it is damaged."""
+    written = run.plan.get(KEY)
+    if written is None:
+        return None
+    try:
+        return Alternation.model_validate(written)
+    except ValidationError:
+        raise RecordError(
+            f"the record {run.id} is damaged: its plan does not say which sides it alternates"
+        ) from None

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Two sides by turns: the order of their steps, what a side may be, and how their record is compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.errors import InputError, RecordError
+from rtgauge.plan.alternation import alternating_plan, first_sides, further_pairs
+from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.reader import Record
+from rtgauge.runner.schedule import RunOptions, new_run, plan_of
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOTH = Overrides(loads=["idle", "cpu"], seed=7)
+
+
+def plan(*sides: str, overrides: Overrides = BOTH, number: int = BLOCK, boot_between: bool = False) -> Plan:
+    alternation = Alternation(sides=(sides[0], sides[1]), boot_between=boot_between)
+    return alternating_plan("quick", overrides, alternation, number)
+
+
+def runs(steps: Plan) -> list[list[tuple[str, str]]]:
+    """The runs in their order: (load, deployment) of each step."""
+    grouped = itertools.groupby(steps.steps, key=lambda key: key.repeat)
+    return [[(key.load, key.deployment) for key in keys] for _, keys in grouped]
+
+
+def test_each_pair_is_one_run_of_each_side_in_an_order_that_is_balanced() -> None:
+    measured = plan("M", "MI", number=12)
+    assert [len(steps) for steps in runs(measured)] == [2] * 24
+    numbers = [key.repeat for key in measured.steps[::2]]
+    assert sorted(numbers) == list(range(1, 25))
+    assert [pair_of(number) for number in numbers] == [pair for pair in range(1, 13) for _ in range(2)]
+    first = [side_of(number) for number in numbers[::2]]
+    assert [sum(first[:BLOCK]), sum(first[BLOCK:])] == [3, 3]
+    assert {key.deployment for key in measured.steps if side_of(key.repeat) == 0} == {"M"}
+    assert len({tuple(load for load, _ in steps) for steps in runs(measured)}) == 1
+
+
+def test_the_order_follows_from_the_seed() -> None:
+    assert plan("M", "MI") == plan("M", "MI")
+    orders = {tuple(first_sides(seed, 0)) for seed in range(200)}
+    assert len(orders) == 20  # 3 of 6
+
+
+def test_further_pairs_are_those_that_a_longer_plan_would_have_had() -> None:
+    short, long = plan("M", "MI"), plan("M", "MI", number=15)
+    run = new_run(short, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
+    assert [*short.steps, *further_pairs(run, range(BLOCK + 1, 16))] == long.steps
+
+
+def test_a_side_is_a_target_a_deployment_parameters_or_all_of_them() -> None:
+    mixed = plan("lab:stock M interval=500us", "lab:rt policy=rr")
+    first, second = (next(key for key in mixed.steps if key.repeat == number) for number in (1, 2))
+    assert (first.targets, first.deployment, first.parameters["interval_ns"]) == (
+        {"self": "lab:stock"},
+        "M",
+        500_000,
+    )
+    assert (second.targets, second.deployment, second.parameters["policy"]) == (
+        {"self": "lab:rt"},
+        "as-is",
+        "rr",
+    )
+    assert mixed.targets == ["lab:stock", "lab:rt"]
+
+
+def test_both_sides_may_be_the_same() -> None:
+    same = plan("local", "local")
+    assert len({key.model_dump_json() for key in same.steps}) == 2 * BLOCK * 2
+
+
+@pytest.mark.parametrize(
+    ("sides", "overrides", "says"),
+    [
+        (("M", "N"), BOTH, "'N' is not a side"),
+        (("M", " "), BOTH, "a side is empty"),
+        (("M", "smt=maybe"), BOTH, "smt must be on or off"),
+        (("M", "perriod=1ms"), BOTH, "unknown key 'perriod'"),
+        (("M", "lab:NO"), BOTH, "not a guest"),
+        (("M", "MI"), dataclasses.replace(BOTH, repeats=2), "--repeats is not for sides"),
+        (("M", "MI"), dataclasses.replace(BOTH, targets=["local", "lab:a"]), "name one target"),
+    ],
+)
+def test_what_is_no_side_is_refused(sides: tuple[str, str], overrides: Overrides, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        plan(*sides, overrides=overrides)
+
+
+def test_only_guests_of_the_lab_are_booted_between_runs() -> None:
+    with pytest.raises(InputError, match="guests of the lab"):
+        plan("M", "lab:a", boot_between=True)
+    booted = plan("lab:a", "lab:b", boot_between=True)
+    resumed = new_run(booted, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
+    assert plan_of(resumed).by_boot
+    known = alternation_of(resumed)
+    assert known is not None
+    assert known.boot_between
+
+
+def test_a_plan_that_says_nothing_right_of_its_sides_is_a_damaged_record(tmp_path: Path) -> None:
+    record = Record.open(write_record(tmp_path, Shape(seconds=1, loads=("idle",))))
+    record.run.plan["alternate"] = {"sides": ["one"]}
+    with pytest.raises(RecordError, match="does not say which sides"):
+        alternation_of(record.run)
+
+
+# --- compare
+
+DRIFT = (1.0, 1.1, 1.6, 1.7, 0.8, 0.9)
+"""Three pairs: the runs differ by a factor of two, and the second of each pair from the first by 0.6 us."""
+
+
+def drawn(folder: Path, *, sides: tuple[str, str] = ("M", "MI"), repeats: int = 6) -> Record:
+    shape = Shape(
+        seconds=12, loads=("idle",), repeats=repeats, alternate=sides, factors=DRIFT, sigma=0.05,
+        missed_under=(), verdict=None,
+    )  # fmt: skip
+    return Record.open(write_record(folder, shape))
+
+
+def test_pairs_show_what_the_spread_of_the_runs_hides(tmp_path: Path) -> None:
+    record = drawn(tmp_path)
+    sides = sides_of([record])
+    chosen = pairs(sides, None)
+    assert [(side.label, baseline.label) for side, baseline in chosen] == [("MI", "M")]
+    options = Options(tails=False, within_ns=50)
+    (row, *_) = compare(sides, chosen, options).quantiles
+    assert row.paired
+    assert row.p_different is not None
+    assert row.p_different < 0.05
+    del record.run.plan["alternate"]
+    (unpaired,) = sides_of([record])
+    assert len(unpaired.runs) == 6
+
+
+def test_a_pair_without_its_second_run_is_not_paired(tmp_path: Path) -> None:
+    record = drawn(tmp_path, repeats=5)
+    sides = sides_of([record])
+    assert not compare(sides, pairs(sides, None), Options(tails=False)).quantiles[0].paired
+
+
+def test_the_same_side_twice_is_two_sides(tmp_path: Path) -> None:
+    sides = sides_of([drawn(tmp_path, sides=("local", "local"))])
+    assert [side.label for side in sides] == ["local (A)", "local (B)"]
+
+
+def test_one_pair_says_how_to_measure_more(tmp_path: Path) -> None:
+    record = drawn(tmp_path, repeats=2)
+    record.run.command = ["rtgauge", "run", "quick", "--alternate", "M", "MI", "--pairs", "1"]
+    sides = sides_of([record])
+    conclusion = compare(sides, pairs(sides, None), Options(tails=False)).conclusion
+    assert conclusion.endswith("rtgauge run quick --alternate M MI --pairs 6")
