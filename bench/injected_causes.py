@@ -26,6 +26,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import statistics
@@ -862,6 +863,7 @@ def main() -> None:
     )
     parser.add_argument("causes", nargs="*", metavar="CAUSE", help=f"of: {'; '.join(names)}; default: all")
     parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
+    parser.add_argument("--keep", type=Path, help="a folder that does not exist yet: it gets the records")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--inject", choices=names, help=argparse.SUPPRESS)
     parser.add_argument("--program", choices=names, help=argparse.SUPPRESS)
@@ -888,6 +890,8 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             row = summary(cause, tried(cause, Path(folder)))
+            if words.keep is not None:
+                shutil.copytree(folder, words.keep / cause.name)
         print(json.dumps(row) if words.json else table_row(row), flush=True)
 
 

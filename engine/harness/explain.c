@@ -45,7 +45,18 @@
 	"sched/sched_migrate_task,sched/sched_pi_setprio,timer/timer_expire_entry,timer/timer_expire_exit,"  \
 	"timer/tick_stop,ipi,nmi/nmi_handler,signal/signal_generate,"                                        \
 	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
+	"lock/contention_begin,lock/contention_end,"                                                         \
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
+
+/*
+ * A writer that waits for the lock of a program's memory spins first, which contention_begin does not tell.
+ * Kernels before 6.14 look up the name of a control group for each of these, with each page fault.
+ */
+#define MEMORY_LOCK_EVENTS                                                                                   \
+	",mmap_lock/mmap_lock_start_locking,mmap_lock/mmap_lock_acquire_returned,"                           \
+	"mmap_lock/mmap_lock_released"
+#define MEMORY_LOCK_FORMAT "events/mmap_lock/mmap_lock_start_locking/format"
+#define MEMORY_LOCK_CHEAP "memcg_id"
 
 #define STACK "stack" /* in place of an event: with each timer what it interrupted */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
@@ -79,6 +90,7 @@ static struct {
 	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
 
 	explain_who who;
+	pid_t first_task, last_task; /* of the program that is watched, by their numbers; 0: there is none */
 	int64_t *maximum_ns, step_maximum_ns; /* of each series, of all */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
@@ -106,10 +118,20 @@ int64_t explain_warm_up_ns(void)
 	return explain_options.instance ? explain_cost_ns(explain_options.cost_ns) : 0;
 }
 
+static bool has_memory_lock(void)
+{
+	char format[TRACE_TEXT_MAX];
+	struct trace_field field;
+
+	return explain.last_task && trace_read(explain.instance, MEMORY_LOCK_FORMAT, format) &&
+	       trace_find_field(format, MEMORY_LOCK_CHEAP, &field);
+}
+
 /* The list with the word `default` written out. */
 static unsigned int find_events(void)
 {
 	static char list[4096];
+	const char *memory_lock = has_memory_lock() ? MEMORY_LOCK_EVENTS : "";
 	size_t len = 0;
 
 	for (const char *at = explain_options.events; *at;) {
@@ -119,11 +141,11 @@ static unsigned int find_events(void)
 		int added;
 
 		explain.stack = explain.stack || stack;
-		added = snprintf(list + len, sizeof(list) - len, "%.*s,",
+		added = snprintf(list + len, sizeof(list) - len, "%.*s%s,",
 				 usual	 ? (int)strlen(DEFAULT_EVENTS)
 				 : stack ? 0
 					 : (int)word,
-				 usual ? DEFAULT_EVENTS : at);
+				 usual ? DEFAULT_EVENTS : at, usual ? memory_lock : "");
 
 		if (added < 0 || (size_t)added >= sizeof(list) - len)
 			break;
@@ -159,6 +181,29 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
+/* Of the lock of a memory only what the program does: others map memory some 100,000 times a second. */
+static void filter_event(const char *name)
+{
+	char path[200], filter[100];
+
+	if (!explain.last_task || strncmp(name, "mmap_lock/", strlen("mmap_lock/")) != 0)
+		return;
+	snprintf(path, sizeof(path), "events/%s/filter", name);
+	snprintf(filter, sizeof(filter), "write==1&&common_pid>=%d&&common_pid<=%d", (int)explain.first_task,
+		 (int)explain.last_task);
+	trace_write(explain.instance, path, filter);
+}
+
+void explain_program(pid_t first, pid_t last)
+{
+	if (first == explain.first_task && last == explain.last_task)
+		return;
+	explain.first_task = first;
+	explain.last_task = last;
+	for (unsigned int i = 0; explain.on && i < explain.event_count; i++)
+		filter_event(explain.events[i]);
+}
+
 /* Those that cannot be switched on are left out. */
 static bool begin_events(void)
 {
@@ -166,6 +211,7 @@ static bool begin_events(void)
 	char format[TRACE_TEXT_MAX];
 
 	for (unsigned int i = 0; i < found; i++) {
+		filter_event(explain.events[i]);
 		if (!trace_event_format(explain.instance, explain.events[i], format) ||
 		    !trace_event_enable(explain.instance, explain.events[i], true))
 			continue;

@@ -71,6 +71,10 @@ int explain_check(void);
 /* What the warm-up is longer by. */
 int64_t explain_warm_up_ns(void);
 
+/* The numbers of the first and the last task of the program that is watched: the waits for the lock of its
+ * memory are recorded. May be called again as tasks begin. */
+void explain_program(pid_t first, pid_t last);
+
 /* Has the kernel record. Where it cannot, that is told later and nothing is explained. */
 void explain_open(explain_who who);
 

@@ -121,15 +121,21 @@ static void choose(struct choice *c, pid_t tid)
 		c->left_out++;
 }
 
+/* In the order of their numbers; -1: there is no such program. */
+static int list_tasks(pid_t pid, struct dirent ***entries)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return scandir(path, entries, is_number, by_number);
+}
+
 /* false: there is no such program. */
 static bool choose_of(struct choice *c, pid_t pid)
 {
 	struct dirent **entries;
-	char path[64];
-	int count;
+	int count = list_tasks(pid, &entries);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	count = scandir(path, &entries, is_number, by_number);
 	if (count < 0)
 		return false;
 	for (int i = 0; i < count; i++) {
@@ -166,6 +172,37 @@ int threads_find(pid_t pid, const char *names, struct watched_thread threads[WAT
 	free(children);
 	*left_out = c.left_out;
 	return lives ? c.found : -1;
+}
+
+static bool add_range(pid_t pid, pid_t *first, pid_t *last)
+{
+	struct dirent **entries;
+	int count = list_tasks(pid, &entries);
+
+	for (int i = 0; i < count; i++) {
+		pid_t tid = (pid_t)atoi(entries[i]->d_name);
+
+		*first = !*first || tid < *first ? tid : *first;
+		*last = tid > *last ? tid : *last;
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return count > 0;
+}
+
+bool threads_range(pid_t pid, pid_t *first, pid_t *last)
+{
+	pid_t *children;
+	size_t count = process_tree_list(pid, &children);
+	bool lives;
+
+	*first = *last = 0;
+	lives = add_range(pid, first, last);
+	for (size_t i = 0; lives && i < count; i++)
+		add_range(children[i], first, last);
+	free(children);
+	return lives;
 }
 
 int threads_find_program(const char *name, pid_t *pid)

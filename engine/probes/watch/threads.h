@@ -31,6 +31,10 @@ bool thread_parse(const char *text, struct watched_thread *thread, struct thread
 int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
 		 int *left_out);
 
+/* The lowest and the highest number of all threads of a program and of the programs that it started; false:
+ * there is no such program. */
+bool threads_range(pid_t pid, pid_t *first, pid_t *last);
+
 /* How many programs have this name (that of their first thread); *pid is the last of them. */
 int threads_find_program(const char *name, pid_t *pid);
 

@@ -166,6 +166,15 @@ static bool follow(const struct watched_thread *thread)
 	return true;
 }
 
+/* Whose waits for the lock of the program's memory are recorded. */
+static void explain_tasks(void)
+{
+	pid_t first, last;
+
+	if (explain_options.instance && threads_range((pid_t)options.pid, &first, &last))
+		explain_program(first, last);
+}
+
 static int make(struct harness *h)
 {
 	static struct watched_thread threads[WATCH_THREADS_MAX];
@@ -182,6 +191,7 @@ static int make(struct harness *h)
 	}
 	h->thread_count = 0;
 	h->series_count = (unsigned int)count * METRICS;
+	explain_tasks();
 	return 0;
 }
 
@@ -428,6 +438,7 @@ static void find_later(int64_t now_ns)
 	if (now_ns - looked_ns < SCAN_NS)
 		return;
 	looked_ns = now_ns;
+	explain_tasks();
 	found = threads_find((pid_t)options.pid, options.threads, threads, &unused);
 	for (int i = 0; i < found; i++) {
 		if (is_followed(threads[i].tid))

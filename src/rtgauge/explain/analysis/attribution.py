@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.cpu_quota import FAIR, CpuQuota, cpu_quota
+from rtgauge.explain.analysis.kernel_lock import KernelLockWait, kernel_lock_waits
 from rtgauge.explain.analysis.lock_chain import (
     IN_INTERRUPT,
     Link,
@@ -80,6 +81,7 @@ class Kind(StrEnum):
     FAULT_OR_OWN = "page fault or own work"
     BLOCKED = "blocked"
     STOPPED = "stopped"
+    KERNEL_LOCK = "kernel lock"
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
@@ -93,7 +95,7 @@ class Culprit:
 
     `number`: of an IRQ. `priority`: of a task, as the kernel counts.
     `mechanism`: of throttling, if only one is possible on the machine. `until`: of a sleep, the task that
-    ended it.
+    ended it; of a wait for a lock of the kernel, the task that had it.
     """
 
     kind: Kind
@@ -174,6 +176,7 @@ class _Scene:
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
     quota: CpuQuota
+    kernel_locks: tuple[KernelLockWait, ...]
     changed_priorities: dict[int, int]
     """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs
     is in no other event.
@@ -204,6 +207,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         LateTimers.of(table),
         _passed_over(moment, path),
         cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns))),
+        kernel_lock_waits(table, moment.thread),
         _last_priorities(moment),
         traced,
         missed,
@@ -301,6 +305,7 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
         path=link.path,
         throttled_ns=_passed_over(moment, link.path),
         quota=CpuQuota(),
+        kernel_locks=kernel_lock_waits(moment.table, link.thread),
         changed_priorities=_last_priorities(moment),
     )
 
@@ -519,12 +524,25 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
     if piece.prev_state & STOPPED:
         return Culprit(Kind.STOPPED, _stop_signal(scene, piece), until=until)
+    lock = _kernel_lock(scene, piece.start_ns)
+    if lock is not None:
+        return lock if lock.until else replace(lock, until=until)
     if _faulted(scene, piece):
         return Culprit(Kind.PAGE_FAULT)
     calls = [
         call for since_ns, call in scene.moment.held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS
     ]
     return Culprit(Kind.BLOCKED, next(iter(calls), ""), until=until)
+
+
+def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
+    """The lock of the kernel for which the thread waited then, and who had it as far as the trace tells."""
+    wait = next((wait for wait in scene.kernel_locks if wait.covers(time_ns)), None)
+    if wait is None:
+        return None
+    return Culprit(
+        Kind.KERNEL_LOCK, wait.name, until="" if wait.owner is None else scene.names.task(wait.owner).name
+    )
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
@@ -671,6 +689,9 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 
 def _running(scene: _Scene, span: Span) -> Culprit:
     context = span.context
+    lock = _kernel_lock(scene, span.start_ns)
+    if lock is not None:
+        return lock
     if context.fault:
         return Culprit(
             Kind.PAGE_FAULT if span.end_ns - span.start_ns <= LONGEST_FAULT_NS else Kind.FAULT_OR_OWN

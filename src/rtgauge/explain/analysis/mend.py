@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.explain.analysis.attribution import Kind
+from rtgauge.explain.analysis.kernel_lock import MEMORY_LOCK
 from rtgauge.system.audit import audit_summary_of
 from rtgauge.system.rules import Rule, read_rules
 
@@ -51,6 +52,10 @@ FAULTS = (
     "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate "
     "none in it"
 )
+MAPPING = (
+    "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "
+    "or in another process"
+)
 OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
@@ -67,6 +72,8 @@ OF_PROGRAM = {
 def _of_program(ranked: RankedCulprit) -> str | None:
     """What no setting of the machine mends."""
     culprit = ranked.culprit
+    if culprit.kind is Kind.KERNEL_LOCK:
+        return MAPPING if culprit.name == MEMORY_LOCK else None
     if culprit.kind is Kind.BLOCKED and culprit.name:
         return f"call {culprit.name} in another thread"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:

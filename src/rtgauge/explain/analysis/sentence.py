@@ -67,6 +67,8 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.BLOCKED:
             place = f" in {name}" if name else ""
             return f"blocked{place}{f' until {culprit.until} woke it' if culprit.until else ''}"
+        case Kind.KERNEL_LOCK:
+            return f"kernel lock {name}{f' of {culprit.until}' if culprit.until else ''}"
         case Kind.STEAL:
             return "steal (hypervisor)"
         case Kind.SWITCH:
@@ -150,6 +152,9 @@ def part_words(part: Part) -> str:
                 "it was "
                 f"{culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
             )
+        case Kind.KERNEL_LOCK:
+            owner = f", which {culprit.until} had" if culprit.until else ""
+            return f"it waited for a lock of the kernel, {culprit.name}{owner}"
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between them"
         case Kind.OWN:

@@ -24,6 +24,8 @@ IDLE_ENDS = 0xFFFF_FFFF
 """State of a cpu_idle event that ends the idling (PWR_EVENT_EXIT)."""
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
 """Kinds of frames that a CPU only leaves by their end: no other task can run in between."""
+LOCK_EVENTS = ("contention_", "mmap_lock_")
+"""How the names of events begin that also come within a page fault."""
 _CALLBACKS = {
     "hrtimer_expire": "hrtimer",
     "timer_expire": "timer",
@@ -311,7 +313,8 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 
     `kept`: the softirqs and works of tasks that were preempted in them.
     """
-    state.fault = event.name.startswith("page_fault")
+    if not event.name.startswith(LOCK_EVENTS):
+        state.fault = event.name.startswith("page_fault")
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
