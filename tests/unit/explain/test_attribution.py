@@ -258,6 +258,15 @@ def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() 
         )
 
 
+def test_a_lower_real_time_task_that_is_not_asked_to_leave_had_its_priority_raised() -> None:
+    story = Story().switch(-500, 1, MEASURED, ("packets", 200, 79), state=1).timer(1, 1)
+    story.events[-1] = story.events[-1]._replace(flags=4)
+    story.at(300, 1, "softirq_entry", vec=3).at(350, 1, "softirq_exit", vec=3)
+    found = parts(explained(story.switch(800, 1, ("packets", 200, 79), MEASURED).moment(802)))
+    assert found[Kind.TASK, "packets"] == pytest.approx(795 - 50)
+    assert not any(kind is Kind.THROTTLED for kind, _ in found)
+
+
 def test_a_higher_task_that_is_not_asked_to_leave_is_no_throttling() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)

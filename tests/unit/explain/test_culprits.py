@@ -115,6 +115,18 @@ def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
     ]
 
 
+def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
+    found = by_itself(700, 300)
+    parts = [
+        replace(part, culprit=Culprit(Kind.FAULT_OR_OWN)) if part.culprit.kind is Kind.OWN else part
+        for part in found.parts
+    ]
+    assert [ranked.culprit.kind for ranked in ranked_culprits([replace(found, parts=parts)])][:2] == [
+        Kind.TASK,
+        Kind.FAULT_OR_OWN,
+    ]
+
+
 def advice(culprit: Culprit, *, blocked: bool = False) -> str:
     found = by_hog(100)
     moment = replace(found.moment, kind="blocked" if blocked else "maximum")
