@@ -89,7 +89,9 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
 
 def _place(ranked: RankedCulprit) -> int:
     """What the thread itself had to do comes after what made it late, unless that is next to nothing."""
-    return 1 if ranked.culprit.kind in {Kind.OWN, Kind.FAULT_OR_OWN} else 0 if ranked.time_share >= LEAST_SHARE else 2
+    if ranked.culprit.kind in {Kind.OWN, Kind.FAULT_OR_OWN}:
+        return 1
+    return 0 if ranked.time_share >= LEAST_SHARE else 2
 
 
 def general(culprit: Culprit) -> Culprit:
