@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""When a thread waited for a lock of the kernel, and who had it, from the kernel's events of contended locks and
-of the lock of a program's memory.
+"""When a thread waited for a lock of the kernel, and who had it, from the kernel's events of contended locks
+and of the lock of a program's memory.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class KernelLockWait:
 def kernel_lock_waits(table: EventTable, thread: int) -> tuple[KernelLockWait, ...]:
     """The waits of `thread` in the order of time; none overlap. Waits in interrupts are not the thread's.
 
-    For the lock of a memory a writer spins before it sleeps, of which `contention_begin` tells nothing. Its own
-    events tell each time that it is taken: those count if somebody else had the lock.
+    For the lock of a memory a writer spins before it sleeps, of which `contention_begin` tells nothing. Its
+    own events tell each time that it is taken: those count if somebody else had the lock.
     """
     waits = [*_memory_waits(table, thread), *_contended(table.events, thread)]
     kept: list[KernelLockWait] = []
