@@ -665,7 +665,7 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         if mine is not None and mine >= 0 and task.priority is not None and task.priority < FAIR:
-            # only fair tasks get the CPU of a real-time one: this one's priority was raised, which no event tells
+            # only fair tasks get the CPU of a real-time one: its priority was raised, which no event tells
             return _of_task(Kind.TASK, replace(task, priority=None))
         mechanism = DEADLINE_BUDGET if mine is not None and mine < 0 else ""
         return Culprit(
