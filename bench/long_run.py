@@ -31,7 +31,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import Armed, Window
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.writer import RecordWriter
-from rtgauge.runner.engine_stream import EngineStream
+from rtgauge.runner.engine import EngineStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

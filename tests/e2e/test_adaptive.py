@@ -13,8 +13,7 @@ from rtgauge.cli.progress_lines import Display
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.run import resume_run, start_run
-from rtgauge.runner.schedule import RunOptions
+from rtgauge.runner.run import RunOptions, resume_run, start_run
 from rtgauge.study.adaptive import AdaptiveStudy
 from tests.e2e.cli import PATIENCE_S
 

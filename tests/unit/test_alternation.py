@@ -16,7 +16,7 @@ from rtgauge.plan.alternation import alternating_plan, first_sides, further_pair
 from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.reader import Record
-from rtgauge.runner.schedule import RunOptions, new_run, plan_of
+from rtgauge.runner.run import RunOptions, new_run, plan_of
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:

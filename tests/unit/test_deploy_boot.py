@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.errors import MeasureError
+from rtgauge.lab import boot_guest
 from rtgauge.record.model import StepKey
-from rtgauge.runner import deploy_boot
+from rtgauge.runner import deployments
 from rtgauge.runner.context import Abandoned
-from rtgauge.runner.deploy_boot import BootDeployments, NotBooted
+from rtgauge.runner.deployments import BootDeployments, NotBooted
 from rtgauge.runner.interrupt import Interrupt
 from tests.unit.system.test_deployment import CPU, machine
 
@@ -85,8 +86,8 @@ class Guest:
 def boots(
     guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None
 ) -> BootDeployments:
-    monkeypatch.setattr(deploy_boot, "Reboots", lambda name, engines, say: guest)
-    monkeypatch.setattr(deploy_boot, "where_now", lambda name: None)
+    monkeypatch.setattr(boot_guest, "Reboots", lambda name, engines, say: guest)
+    monkeypatch.setattr(deployments, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
 

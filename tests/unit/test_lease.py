@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.runner.schedule import RunOptions, lease_of
+from rtgauge.runner.run import RunOptions, lease_of
 from rtgauge.target.lease import LEASE_NS
 
 S, MIN = 10**9, 60 * 10**9

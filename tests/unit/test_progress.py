@@ -13,7 +13,7 @@ from rich.console import Console
 from rtgauge.cli import progress_lines
 from rtgauge.cli.progress_bar import LiveDisplay
 from rtgauge.cli.progress_lines import Display
-from rtgauge.runner.schedule import expected_s
+from rtgauge.runner.step_loop import expected_s
 from tests.unit.records import step
 
 SECOND = 10**9

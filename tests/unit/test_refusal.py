@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rtgauge.record.stream import ErrorLine
 from rtgauge.runner.context import LoadFailed, NotHere, NotOnCokernel
-from rtgauge.runner.engine_stream import as_exception
-from rtgauge.runner.refusal import explain
+from rtgauge.runner.engine import as_exception
+from rtgauge.system.refusal import explain
 
 V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
 PRIORITY = {

@@ -22,7 +22,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge.runner.measurers.other_tool import why_not
-from rtgauge.runner.rtai_programs import measuring_module, modules_of, program_folder, rtai_argv
+from rtgauge.system.rtai_programs import measuring_module, modules_of, program_folder, rtai_argv
 from tests.unit.system.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
@@ -212,12 +212,13 @@ def key(probe: str, tool: str, **written: object) -> StepKey:
 
 
 def test_which_modules_a_program_gets() -> None:
-    assert set(modules_of(key("wakeup", "rtai-latency"))) == {"rtai_mbx", "rtai_msg"}
-    assert set(modules_of(key("wakeup", "rtgauge"))) == set()
+    assert set(modules_of("rtai-latency", in_kernel=False)) == {"rtai_mbx", "rtai_msg"}
+    assert set(modules_of("rtgauge", in_kernel=False)) == set()
     in_kernel = key("periodic", "rtai-latency", space="kernel", path="none", context="thread", period="2ms")
-    assert set(modules_of(in_kernel)) == {"rtai_fifos"}
-    assert measuring_module(in_kernel) == {"latency_rt": "period=1000000"}
-    assert measuring_module(key("wakeup", "rtai-latency")) == {}
+    interval_ns = PROBES["periodic"].interval_ns(in_kernel.parameters)
+    assert set(modules_of("rtai-latency", in_kernel=True)) == {"rtai_fifos"}
+    assert measuring_module("rtai-latency", interval_ns, in_kernel=True) == {"latency_rt": "period=1000000"}
+    assert measuring_module("rtai-latency", 1_000_000, in_kernel=False) == {}
 
 
 @pytest.mark.parametrize(

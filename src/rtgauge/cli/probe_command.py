@@ -284,8 +284,7 @@ def measure_probe(
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import start_run
-    from rtgauge.runner.schedule import RunOptions
+    from rtgauge.runner.run import RunOptions, start_run
 
     requirement = None
     if require is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rtgauge.plan.plan import Overrides, Plan
-    from rtgauge.runner.schedule import RunOptions
+    from rtgauge.runner.run import RunOptions
 
 DEFAULT_PLAN = "quick"
 
@@ -379,8 +379,7 @@ def run(
     from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import InputError
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import start_run
-    from rtgauge.runner.schedule import RunOptions
+    from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study import registry
     from rtgauge.verdict.answerable import check_answerable
     from rtgauge.verdict.requirement import parse_requirement

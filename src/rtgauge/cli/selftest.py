@@ -117,8 +117,7 @@ def selftest(
     from rtgauge.load.stall import KINDS, LONGEST_US
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import start_run
-    from rtgauge.runner.schedule import RunOptions
+    from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.suggest import nearest
     from rtgauge.target.address import parse_address
     from rtgauge.units import parse_duration_ns

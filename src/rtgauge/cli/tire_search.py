@@ -19,8 +19,7 @@ from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.run import start_run
-from rtgauge.runner.schedule import RunOptions
+from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import registry
 from rtgauge.tire.analysis.aims import TIRE_SEARCH
 from rtgauge.tire.analysis.results import TireResults

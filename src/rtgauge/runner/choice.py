@@ -18,13 +18,11 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
-from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context
+from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context, steps_on
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
-from rtgauge.runner.engine import check_engine_starts
-from rtgauge.runner.engine_stream import as_exception
+from rtgauge.runner.engine import as_exception, check_engine_starts
 from rtgauge.runner.measurer import measurer_of
 from rtgauge.runner.measurers import one_engine
-from rtgauge.runner.schedule import steps_on
 from rtgauge.runner.scope import in_deployment, with_modules
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules

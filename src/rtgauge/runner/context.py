@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run, of a target and one step are measured with, whom they tell, and how a step that is
-not measured ends.
+"""What the steps of a run, of a target and one step are measured with, whom they tell, how a step that is not
+measured ends, and what another process needs to pick one up.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,16 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
 from rtgauge.errors import EXIT_INPUT, MeasureError
 from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.load.load_state import KeptLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.resume_state import StepState
 from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
 """End reasons of a step that is not finished: it is measured again when the run is resumed."""
@@ -59,6 +63,42 @@ class NotOnCokernel(NotHere):
     """The co-kernel has no such probe or option."""
 
     status = EXIT_INPUT
+
+
+class StepState(TypedDict):
+    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's
+    files before it, and the names of the folders
+    of its programs and files there."""
+
+    key: str
+    started: str
+    before: dict[str, Any]
+    program: ProgramPlace
+    files: FolderName | None
+    load: KeptLoad | None
+
+
+STEP_STATE = TypeAdapter(StepState)
+
+
+def read_step_state(written: object) -> StepState | None:
+    """The state that a record holds; None where nothing can be picked up from it."""
+    try:
+        state = STEP_STATE.validate_python(written, strict=True)
+        StepKey.model_validate_json(state["key"])
+    except ValidationError:
+        return None
+    return state
+
+
+def program_folders(state: StepState | None) -> list[str]:
+    """The names of the folders of a step's programs on the target."""
+    if state is None:
+        return []
+    return [
+        state["program"]["name"],
+        *(part["kept"]["name"] for part in (state["load"]["parts"] if state["load"] is not None else [])),
+    ]
 
 
 class Progress(Protocol):
@@ -106,8 +146,8 @@ class Progress(Protocol):
 
 
 class DeploymentStrategy(Protocol):
-    """How deployments come into force on one target: by settings while it runs (deployments), or by booting
-    it (deploy_boot).
+    """How deployments come into force on one target: by settings while it runs, or by booting
+    it.
     """
 
     not_put_back: list[str]
@@ -287,3 +327,13 @@ def is_emulated(facts: Mapping[str, Any]) -> bool:
 def now_utc() -> str:
     """ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def how_to_resume(record: Path) -> str:
+    """The end of every line that ends a run early and keeps its record."""
+    return f"; go on with: rtgauge run --resume {shlex.quote(str(record))}"
+
+
+def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:
+    """The steps that are measured on the target of that name."""
+    return [key for key in steps if key.targets["self"] == name]

@@ -1,22 +1,45 @@
 # SPDX-License-Identifier: MIT
-"""Deployments by settings while the machine runs, and what of them a machine cannot take."""
+"""How deployments come into force on a target: by settings while it runs, or by booting a guest of the lab
+for each; and which of them the machine cannot take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
+from rtgauge.runner.context import Abandoned, abandon
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
+from rtgauge.system.deployment.boot_parameters import (
+    boot_words,
+    differs,
+    left_to_set,
+    not_in_effect,
+    other_words,
+    why_not_by_boot,
+)
 from rtgauge.system.deployment.current import Held, read_held
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.facts import facts_by
 from rtgauge.system.file_batch import cpu_list
-from rtgauge.target.factory import console
+from rtgauge.target.address import LAB, SshAddress
+from rtgauge.target.engine_path import installed_engines
+from rtgauge.target.factory import console, where_now
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
+
+if TYPE_CHECKING:
+    from rtgauge.target.ssh import SshTarget
+
+PLAIN = "no deployment"
+BOOT_S = 12.0
+"""About how long it takes an emulated guest to be off and up again."""
 
 
 def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
@@ -122,3 +145,171 @@ def isolated_in(held: Held, target: Target) -> list[int]:
     files = target.read(names)
     lists = (cpu_list(str(files.get(name, {}).get("text", "")).strip()) for name in names)
     return next((cpus for cpus in lists if cpus), list[int]())
+
+
+class NotBooted(Refused):
+    """The guest did not come up, or not in the deployment that it was booted for."""
+
+    remedy = "its console is in the record (console.log)"
+
+
+@dataclass(frozen=True)
+class _Boot:
+    """How the guest is booted at the moment: for which deployment, with which words, and its facts then."""
+
+    name: str
+    words: list[str]
+    facts: dict[str, Any]
+
+
+class BootDeployments:
+    """The deployments of a run, for each of which one guest is booted. A DeploymentStrategy."""
+
+    sets_as_is = True
+
+    def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
+        """Boot the guest without the words of any deployment, where it is not so already: only then is known
+        what they have to be.
+
+        Others stay.
+
+        `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply`
+        holds a deployment that a boot would undo.
+        """
+        from rtgauge.lab.boot_guest import Reboots
+
+        self._target = target
+        self._interrupt = interrupt
+        self._phase = phase
+        self.not_put_back: list[str] = []
+        self._failed: dict[str, NotBooted] = {}
+        self._current: _Boot | None = None
+        self._consoles: list[bytes] = []
+        self._booted_for = "what was found"
+        self._refuse_held()
+        self._reboots = Reboots(target.name.removeprefix(LAB), installed_engines(), phase)
+        self._found = self._reboots.append
+        try:
+            self._kept = other_words(self._found.split())
+            if self._kept != self._found.split():
+                self._boot(PLAIN, self._kept)
+            self._machine: Machine = read_machine(target)
+            self._architecture = str(facts_by(target.read, target.machine)[0]["kernel"]["architecture"])
+        except BaseException:
+            self.leave()
+            raise
+
+    def _refuse_held(self) -> None:
+        held = read_held(self._target.read)
+        if held is not None:
+            name = self._target.name
+            raise MeasureError(
+                f"{name}: `deploy apply` holds the deployment {held.name}; undo it first: "
+                f"rtgauge restore --applied --target {name}"
+            )
+
+    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
+        """The steps whose deployment the guest can be booted for, and what is left out and why."""
+        possible: list[StepKey] = []
+        missing: dict[str, LeftOut] = {}
+        for key in steps:
+            cannot = None if key.deployment == AS_IS else self._why_not(key, parse_deployment(key.deployment))
+            if cannot is None:
+                possible.append(key)
+            else:
+                missing.setdefault(key.deployment, as_left_out(key.deployment, cannot))
+        return possible, list(missing.values())
+
+    def _why_not(self, key: StepKey, deployment: Deployment) -> Cannot | None:
+        return why_not_by_boot(deployment, self._machine, self._architecture) or cpus_not_given(
+            key, deployment, self._machine
+        )
+
+    def forget(self) -> None:
+        """The next step boots the guest."""
+        self._current = None
+
+    def check(self) -> None:
+        """Nothing: whether the guest is held is checked after each boot."""
+
+    def expected_s(self, before: str | None, name: str) -> float:
+        """A boot, where the deployment changes."""
+        return 0.0 if before == name else BOOT_S
+
+    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any]]:
+        """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts
+        then.
+
+        Raises NotBooted where it does not come up in it, Abandoned where the user ends the run meanwhile.
+        """
+        deployment = parse_deployment(name)
+        boot = self._booted(name, deployment)
+        self._target.check()
+        applied = apply(left_to_set(deployment), self._target)
+        applied.deployment = deployment
+        applied.isolated = isolated_cpus(deployment, self._machine)
+        # What the kernel was booted to leave alone is entered by affinity.
+        applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
+        report = applied.report
+        report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(boot.words)
+        report.recognised = str(boot.facts["deployment"]["name"])
+        report.isolated = format_cpu_list(applied.isolated)
+        report.not_in_effect = not_in_effect(boot.words, boot.facts["cpu"])
+        return applied, boot.facts
+
+    def _booted(self, name: str, deployment: Deployment) -> _Boot:
+        if name in self._failed:
+            raise self._failed[name]
+        if self._current is not None and self._current.name == name:
+            return self._current
+        words = (
+            self._found.split()
+            if name == AS_IS
+            else [*self._kept, *boot_words(deployment, self._machine, self._architecture)]
+        )
+        try:
+            self._boot(name, words)
+            facts, _ = facts_by(self._target.read, self._target.machine)
+            wrong = differs(deployment, self._machine, facts["cpu"])
+            if wrong is not None:
+                raise MeasureError(f"booted with '{' '.join(words)}': {wrong}")
+        except MeasureError as error:
+            self._failed[name] = NotBooted(str(error))
+            raise self._failed[name] from None
+        self._current = _Boot(name, words, facts)
+        return self._current
+
+    def _boot(self, name: str, words: Sequence[str]) -> None:
+        """Boot the guest and hold it again. Raises MeasureError, Abandoned."""
+
+        def reboot() -> SshAddress:
+            self._consoles.append(self._last_console())
+            self._booted_for = name
+            self._interrupt.stop_by(abandon)
+            try:
+                if self._interrupt.requested:
+                    raise Abandoned
+                self._reboots.boot(" ".join(words))
+            finally:
+                self._interrupt.stop_by(None)
+            return where_now(self._target.name)
+
+        self._current = None
+        self._phase(f"boots for {name}")
+        self._target.begin_anew(reboot)
+
+    def _last_console(self) -> bytes:
+        return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
+
+    def console(self) -> bytes:
+        """What the guest wrote on its console, boot by boot."""
+        return b"\n".join([*self._consoles, self._last_console()])
+
+    def leave(self) -> None:
+        """Give the guest free and leave it as it was found: booted with the words that it had.
+
+        Raises MeasureError where it does not come up.
+        """
+        self._target.close()
+        self._phase("boots as it was found")
+        self._reboots.leave()

@@ -7,32 +7,25 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import rtgauge
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Run, Step
+from rtgauge.record.model import Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
-from rtgauge.runner.context import STOPPED_EARLY, Progress, RunContext, now_utc
+from rtgauge.runner.context import STOPPED_EARLY, Progress, RunContext, StepState, how_to_resume, now_utc
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.resume_state import StepState
-from rtgauge.runner.schedule import (
-    RunOptions,
-    all_targets,
-    lease_of,
-    new_run,
-    plan_of,
-    remaining_steps,
-)
-from rtgauge.runner.step_loop import More, measure_run, saying_how_to_resume
+from rtgauge.runner.step_loop import More, RunOutcome, expected_s, measure_run, remaining_steps
 from rtgauge.runner.targets import (
     NewRecord,
     console_into,
@@ -42,9 +35,33 @@ from rtgauge.runner.targets import (
     target_contexts,
     to_pick_up,
 )
+from rtgauge.system.priorities import Controller
+from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opener import TargetOpener
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
+
+HOLD_S = (60.0, 15 * 60.0)
+"""Least and most: a run of short steps is soon measured again, and must not keep its target from others."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where the record goes, the command line, and whether the record is kept."""
+
+    out: Path
+    command: Sequence[str]
+    kept: bool = True
+    with_windows: bool = True
+    """Whether the record needs its windows: to be judged, drawn, compared."""
+    hold_ns: int | None = None
+    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody
+    resumes.
+
+    None: as long as that step, within
+    HOLD_S."""
+    wait_s: float = 0.0
+    """How long to wait for a machine that another run holds."""
 
 
 def start_run(
@@ -56,15 +73,13 @@ def start_run(
     *,
     into: Path | None = None,
     program: Callable[[], AbstractContextManager[int]] | None = None,
-) -> tuple[Path, Run, list[Step]]:
+) -> RunOutcome:
     """Measure a plan from its beginning, and then the steps that `more` adds.
 
-    Gives the record's folder, its run.json and its steps. Raises InputError or MeasureError; what was
-    measured until then is in the folder
-    whose name ends in `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`:
-    of a plan with one target and steps of
-    `watch`: starts the program that they watch, and gives its number. It is entered once the target is ours
-    and nothing refuses to measure.
+    Raises InputError or MeasureError; what was measured until then is in the folder whose name ends in
+    `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`: of a plan with one
+    target and steps of `watch`: starts the program that they watch, and gives its number. It is entered once
+    the target is ours and nothing refuses to measure.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
@@ -105,19 +120,20 @@ def start_run(
 
 def resume_run(
     folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None
-) -> tuple[Path, Run, list[Step]]:
+) -> RunOutcome:
     """Resume a record whose name ends in `.partial`: finished steps stay as they are, the others, and those
     that `more` adds, are measured.
 
     What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
-    Gives and raises as `start_run` does.
+    Raises as `start_run` does.
     """
     folder = folder.resolve() if folder.is_symlink() else folder
     record = Record.open(folder)
     unfinished = record.run
     if unfinished.state == "complete" and folder.name.endswith(PARTIAL):
         # It ended between writing its state and getting its new name.
-        return RecordWriter(folder, unfinished.id, unfinished).finish("complete"), unfinished, []
+        path = RecordWriter(folder, unfinished.id, unfinished).finish("complete")
+        return RunOutcome(path, unfinished, [])
     if unfinished.rtgauge != rtgauge.__version__:
         versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, this is {rtgauge.__version__}"
         raise InputError(f"{versions}: resume it with that version, or start a new run")
@@ -195,3 +211,90 @@ def find_partial(out: Path) -> Path:
     if not partial_records:
         raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
     return partial_records[-1]
+
+
+@contextmanager
+def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
+    """Whatever ends a run early says how to resume it."""
+    how = how_to_resume(writer.path) if options.kept else ""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RtgaugeError(f"stopped at once{how}", EXIT_INTERRUPTED) from None
+    except RtgaugeError as error:
+        raise error.reword(f"{error}{how}") from None
+
+
+def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
+    """How long, in ns, a target goes on without a word from this run."""
+    if not options.kept:
+        return LEASE_NS
+    longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
+    hold_ns = (
+        round(min(max(longest_s, HOLD_S[0]), HOLD_S[1]) * NS_PER_S)
+        if options.hold_ns is None
+        else options.hold_ns
+    )
+    # A study may go on under load with a step as long as the longest idle one.
+    return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
+
+
+def all_targets(plan: Plan) -> list[str]:
+    """Those that have steps, and those that are the other end of one."""
+    return list(dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)]))
+
+
+def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
+    """What run.json says of a plan of which nothing is measured yet."""
+    return Run(
+        id=record,
+        created=now_utc(),
+        state="partial",
+        rtgauge=rtgauge.__version__,
+        command=list(options.command),
+        plan={
+            **plan.written,
+            "load-warm-up-ns": plan.load_warm_up_ns,
+            **_controller_keys(plan.controller),
+            **_boot_keys(by_boot=plan.by_boot),
+        },
+        targets=all_targets(plan),
+        seed=plan.seed,
+        requirement=plan.require,
+        allow_left_out=plan.allow_left_out,
+        planned=list(plan.steps),
+    )
+
+
+def plan_of(run: Run) -> Plan:
+    """The plan that `new_run` was given."""
+    return Plan(
+        name=str(run.plan.get("name", "run")),
+        description="",
+        seed=run.seed or 0,
+        require=run.requirement,
+        cross_check=None,  # its steps are among the others
+        load_warm_up_ns=run.plan.get("load-warm-up-ns", 0),
+        controller=controller_of(run),
+        targets=list(dict.fromkeys(key.targets["self"] for key in run.planned)),
+        steps=run.planned,
+        written=run.plan,
+        by_boot=run.plan.get("deployments-by") == "boot",
+        allow_left_out=run.allow_left_out,
+    )
+
+
+def _controller_keys(controller: Controller | None) -> dict[str, Any]:
+    """What a resumed run has to know about the controller."""
+    return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
+
+
+def controller_of(run: Run) -> Controller | None:
+    """The controller as a resumed run has to know it."""
+    raised = run.plan.get("raise", [])
+    return Controller(tuple(raised)) if run.plan.get("controller") or raised else None
+
+
+def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
+    """What a resumed run has to know about how its deployments are brought about."""
+    return {"deployments-by": "boot"} if by_boot else {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What is set for one step while it is measured, however its deployment comes into force: the deployment, the
-controller's priorities, tracing, kernel modules. Each step begins from the same state.
+controller's priorities, what the kernel is to record, kernel modules. Each step begins from the same state.
 """
 
 from __future__ import annotations
@@ -12,23 +12,69 @@ from typing import Any, Literal
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
-from rtgauge.probe.explain_parameters import is_explained
+from rtgauge.probe.descriptor import TRACE_INSTANCE
+from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE, is_explained
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step, StepKey
 from rtgauge.runner.context import StepContext, TargetContext, step_context
 from rtgauge.runner.deployments import nothing_set
-from rtgauge.runner.rtai_programs import measuring_module, modules_of
-from rtgauge.runner.tracing import prepare_explain, prepare_tracing
 from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply_actions, put_back
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.system.rtai_modules import calibration_for, rtai_modules
+from rtgauge.system.rtai_programs import measuring_module, modules_of
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
 MAX_PRIORITY = 99
+
+
+TIMERLAT_SETTINGS = (
+    "timerlat_period_us",
+    "cpus",
+    "stop_tracing_us",
+    "stop_tracing_total_us",
+    "print_stack",
+    "workload",
+)
+"""What the engine sets for the tracer (docs/formats/agent.md, `osnoise:`): one set for the whole machine.
+
+Older kernels lack the last two.
+"""
+
+
+class CannotTrace(Refused):
+    """The kernel cannot record what the step needs."""
+
+    what = "the kernel's events"
+    remedy = "it takes root and a kernel with CONFIG_FTRACE"
+
+
+class NoParts(CannotTrace):
+    """A response cannot be taken apart."""
+
+    what = "trace-parts"
+    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
+
+
+class NoTimerlat(CannotTrace):
+    """There is no timerlat tracer to measure kernel space with."""
+
+    what = "space kernel"
+    remedy = (
+        "measure with space user, or on a kernel with CONFIG_TIMERLAT_TRACER, such as Debian's "
+        "PREEMPT_RT kernels"
+    )
+
+
+WHY_NO_TIMERLAT = {
+    "ENOENT": "this kernel has no timerlat tracer",
+    "ENODEV": "this kernel has no tracefs",
+    "EACCES": "this user may not use its timerlat tracer: run as root",
+    "EPERM": "this user may not use its timerlat tracer: run as root, outside of a container",
+}
 
 
 def _set_controller(key: StepKey, context: TargetContext, applied: Applied) -> None:
@@ -72,6 +118,47 @@ def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
                 f"{WHY.get(str(error), str(error))}"
             )
         applied.report.noted += 1
+
+
+def prepare_tracing(
+    traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False
+) -> None:
+    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before.
+
+    `optional`: the probe also measures without.
+
+    Raises CannotTrace.
+    """
+    if traces == "timerlat":
+        _note_timerlat(applied, target)
+    try:
+        apply_actions([Write((Setting(f"trace:{TRACE_INSTANCE}", "present"),))], applied, target)
+    except Refused as error:
+        if traces == "timerlat":
+            raise NoTimerlat(f"the timerlat tracer cannot be used here: {error}") from None
+        raise (NoParts if optional else CannotTrace)(
+            f"the kernel's events cannot be recorded here: {error}"
+        ) from None
+
+
+def prepare_explain(applied: Applied, target: Target) -> str | None:
+    """Make the instance for the kernel's events, which `restore` removes.
+
+    Gives why it cannot be; None: it is there. A step goes on without.
+    """
+    try:
+        apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
+    except Refused as error:
+        return str(error)
+    return None
+
+
+def _note_timerlat(applied: Applied, target: Target) -> None:
+    answers = target.agent("set", "--note", "--", *(f"osnoise:{name}" for name in TIMERLAT_SETTINGS))
+    error = answers[0].get("error")
+    if error is not None:
+        raise NoTimerlat(WHY_NO_TIMERLAT.get(str(error), f"its timerlat tracer cannot be used ({error})"))
+    applied.report.noted += sum(answer.get("error") is None for answer in answers)
 
 
 @dataclass(frozen=True)
@@ -128,7 +215,7 @@ def insert_rtai(
     Raises NoModules.
     """
     calibration = calibration_for(key.parameters, facts)
-    files = rtai_modules(target, calibration, modules_of(key))
+    files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
     if files:
         say(
             "RTAI's modules are loaded"
@@ -172,7 +259,9 @@ def with_measuring_module(context: StepContext) -> Generator[None]:
 
     Raises NoModules.
     """
-    names = measuring_module(context.key)
+    key = context.key
+    interval_ns = probes.get(key.probe).interval_ns(key.parameters)
+    names = measuring_module(key.tool, interval_ns, in_kernel=key.space == "kernel")
     if not names:
         yield
         return

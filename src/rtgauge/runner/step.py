@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from rtgauge.runner.context import StepState
     from rtgauge.runner.put_together import Outcome, Windows
-    from rtgauge.runner.resume_state import StepState
     from rtgauge.target.target import Guarded
 
 

@@ -3,46 +3,51 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rtgauge.errors import EXIT_INTERRUPTED, RtgaugeError
+from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import alternation_of
+from rtgauge.record.files import clean_name
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.choice import choose, on_target
-from rtgauge.runner.context import STOPPED_EARLY, Abandoned, LoadFailed, Progress, TargetContext, is_emulated
+from rtgauge.runner.context import (
+    STOPPED_EARLY,
+    Abandoned,
+    LoadFailed,
+    Progress,
+    StepState,
+    TargetContext,
+    is_emulated,
+)
 from rtgauge.runner.deployments import as_left_out
-from rtgauge.runner.resume_state import StepState
-from rtgauge.runner.schedule import RunOptions, expected_s, how_to_resume, remaining_steps, step_ids
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
+from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.fact_summary import counts_instructions
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S
 
+STEP_OVERHEAD_S = 0.6
+DEPLOYMENT_S = 0.3
+STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
+"""How many times as long as arming a probe and stopping it again a step takes beside its measuring, and a
+load beside its warm-up, on a target where
+that is more than STEP_OVERHEAD_S. An emulated guest is slowed down by what loads it. Measured on guests of
+the lab, with the loads of `quick`.
+"""
 More = Callable[[Record], Sequence[StepKey]]
 """The next steps of a study, from what the record holds; none: it is done.
 
 No step may take longer than the longest one that was planned.
 """
-
-
-@contextmanager
-def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
-    """Whatever ends a run early says how to resume it."""
-    how = how_to_resume(writer.path) if options.kept else ""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise RtgaugeError(f"stopped at once{how}", EXIT_INTERRUPTED) from None
-    except RtgaugeError as error:
-        raise error.reword(f"{error}{how}") from None
 
 
 def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
@@ -82,6 +87,16 @@ def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> Ta
 
     save(context.interrupted_step)
     return replace(context, save_step=save)
+
+
+class RunOutcome(NamedTuple):
+    """What a run left."""
+
+    path: Path
+    """The record's folder."""
+    run: Run
+    """Its run.json."""
+    steps: list[Step]
 
 
 @contextmanager
@@ -173,12 +188,11 @@ def measure_run(
     finished: Sequence[Step],
     contexts: Mapping[str, TargetContext],
     more: More | None,
-) -> tuple[Path, Run, list[Step]]:
+) -> RunOutcome:
     """Measure what is planned and not done, and what a study adds.
 
     Ends early, in order, when the user asks; the record then keeps its `.partial`.
 
-    Gives the record's folder, its run.json and its steps.
     """
     for name, context in contexts.items():
         writer.write_system(
@@ -216,8 +230,7 @@ def measure_run(
     else:
         writer.close_partial()
         path = writer.path
-    final = writer.run
-    return path, final if final is not None else run, steps
+    return RunOutcome(path, writer.run or run, steps)
 
 
 def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
@@ -255,3 +268,45 @@ def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> No
 def _write_left_out(writer: RecordWriter, missing: LeftOut) -> None:
     if writer.run is not None and missing not in writer.run.left_out:
         writer.write_run(writer.run.model_copy(update={"left_out": [*writer.run.left_out, missing]}))
+
+
+def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
+    """How long a step takes, about, in s.
+
+    `arming_s`: how long it took on its target to arm a probe and to stop it again. `emulated`: the target is,
+    and has
+    the host's clock, so that a load slows it down.
+    """
+    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
+    deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
+    loading = 0.0
+    if key.load != "idle":
+        loading = load_warm_up_ns / NS_PER_S + max(
+            STEP_OVERHEAD_S, arming_s * (EMULATED_LOAD_ARMINGS if emulated else LOAD_ARMINGS)
+        )
+    return measured + max(STEP_OVERHEAD_S, arming_s * STEP_ARMINGS) + deploying + loading
+
+
+def step_ids(steps: Sequence[StepKey]) -> list[str]:
+    """A folder name a step: number, probe, load, and what else distinguishes it."""
+    repeats = max((key.repeat for key in steps), default=1) > 1
+    several = len({key.targets["self"] for key in steps}) > 1
+    names: list[str] = []
+    for number, key in enumerate(steps, 1):
+        parts = [
+            f"{number:02d}",
+            *([clean_name(key.targets["self"].removeprefix("ssh://"))] if several else []),
+            key.probe,
+            re.sub(r"[^A-Za-z0-9]+", "-", key.load)[:60].strip("-"),
+        ]
+        parts += [re.sub(r"[^A-Za-z0-9]+", "-", key.deployment)[:60]] if key.deployment != AS_IS else []
+        parts += [key.tool] if key.tool != "rtgauge" else []
+        parts += [f"r{key.repeat}"] if repeats else []
+        names.append("-".join(parts))
+    return names
+
+
+def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
+    """The steps that are planned and not done."""
+    done = {step.key.model_dump_json() for step in finished}
+    return [key for key in run.planned if key.model_dump_json() not in done]

@@ -24,15 +24,18 @@ from rtgauge.runner.context import (
     Abandoned,
     DeploymentStrategy,
     RunContext,
+    StepState,
     TargetContext,
     abandon,
+    how_to_resume,
     is_emulated,
+    program_folders,
+    read_step_state,
+    steps_on,
 )
 from rtgauge.runner.deployments import LiveDeployments
-from rtgauge.runner.engine_stream import LAST_WORDS_S, SILENCE_S
+from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.resume_state import StepState, program_folders, read_step_state
-from rtgauge.runner.schedule import how_to_resume, steps_on
 from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
@@ -168,7 +171,7 @@ def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) 
     """
     if not plan.by_boot or target.name not in plan.targets:
         return LiveDeployments(target)
-    from rtgauge.runner.deploy_boot import BootDeployments
+    from rtgauge.runner.deployments import BootDeployments
     from rtgauge.target.ssh import SshTarget
 
     assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only

@@ -13,7 +13,7 @@ from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.plan.study_state import StudyState, with_study
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
-from rtgauge.runner.schedule import expected_s
+from rtgauge.runner.step_loop import expected_s
 
 
 class Study(Protocol):

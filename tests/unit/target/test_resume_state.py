@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.runner.resume_state import program_folders, read_step_state
+from rtgauge.runner.context import program_folders, read_step_state
 from rtgauge.target import ssh_folder
 from rtgauge.target.ssh import Session, session_name
 from rtgauge.target.ssh_connection import Answer

@@ -19,8 +19,7 @@ from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, Result, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
-from rtgauge.runner.engine import start_engine
-from rtgauge.runner.engine_stream import EngineStream, follow
+from rtgauge.runner.engine import EngineStream, follow, start_engine
 from rtgauge.runner.measurers import one_engine
 from rtgauge.runner.put_together import Measured
 from rtgauge.system import cobalt

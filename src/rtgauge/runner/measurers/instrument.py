@@ -17,8 +17,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
-from rtgauge.runner.engine import BackgroundEngine
-from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop
+from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop
 from rtgauge.runner.measurers.instrument_view import DIED, OUTER_TABLE, InstrumentResult, InstrumentStep
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target

@@ -9,8 +9,7 @@ from typing import Any
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
-from rtgauge.runner.engine import start_engine
-from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop, follow
+from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop, follow, start_engine
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S

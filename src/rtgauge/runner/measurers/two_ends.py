@@ -16,8 +16,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, PeerReport, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
-from rtgauge.runner.engine import BackgroundEngine
-from rtgauge.runner.engine_stream import STREAM, EngineStream, arm_and_stop, follow
+from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Guarded, Target
 

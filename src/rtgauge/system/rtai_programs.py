@@ -9,11 +9,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from rtgauge.probe import registry as probes
 from rtgauge.system.rtai_modules import module_folders
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import StepKey
     from rtgauge.target.target import Target
 
 LATENCY, SWITCHES = "rtai-latency", "rtai-switches"
@@ -59,16 +57,16 @@ SCRIPTS = {
 }
 
 
-def modules_of(key: StepKey) -> dict[str, str]:
-    """The modules that the tool of a step needs beyond RTAI's scheduler -> their parameters."""
-    return dict.fromkeys(MODULES.get((key.tool, key.space == "kernel"), ()), "")
+def modules_of(tool: str, *, in_kernel: bool) -> dict[str, str]:
+    """The modules that a tool needs beyond RTAI's scheduler -> their parameters."""
+    return dict.fromkeys(MODULES.get((tool, in_kernel), ()), "")
 
 
-def measuring_module(key: StepKey) -> dict[str, str]:
-    """The module that measures by itself, for a step that is measured by one -> its parameters."""
-    if (key.tool, key.space) != (LATENCY, "kernel"):
+def measuring_module(tool: str, interval_ns: int | None, *, in_kernel: bool) -> dict[str, str]:
+    """The module that measures by itself, for a tool that is one -> its parameters."""
+    if (tool, in_kernel) != (LATENCY, True):
         return {}
-    return {IN_KERNEL: f"period={probes.get(key.probe).interval_ns(key.parameters)}"}
+    return {IN_KERNEL: f"period={interval_ns}"}
 
 
 def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[str]:
