@@ -2,7 +2,7 @@
 """Injects causes of latency into or beside a real program under `rtgauge watch`, and prints what was injected
 and what was named.
 
-    sudo python3 bench/injected_causes.py [--json] [CAUSE ...]
+    sudo .venv/bin/python bench/injected_causes.py [--json] [--keep FOLDER] [CAUSE ...]
 
 The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when
 it ends, and the program that is watched tells
@@ -28,7 +28,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import statistics
 import struct
 import subprocess
@@ -40,28 +39,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.load.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
+RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
 SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
 PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 LEAST_CULPRIT = 0.05
 """As the ranking has it: the program's own work comes after what took more of a latency than this."""
 FAIR_NICE = -3
-"""Of the busy task: above other programs, but not so far that the program beside it, or the machine, starves.
-"""
+"""Of the busy task: above the program beside it, but not so far that that one starves."""
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
 ABOVE = "500us"
-FREEZER, QUOTA = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
+FREEZER, GROUP = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
+MOST_SHARES = "262144"
+"""Of the CPU's time (MAX_SHARES, kernel/sched/sched.h), so that fair programs of this machine do not starve a
+group.
+"""
 MOST_UNSURE_NS = 100_000
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
 FILES = 15_000
 SOCKETS = 2_000
 TIMERS = 2_500
 MAPPED = 32 << 20
-PORT = 53_991
 LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = Path()
 """Of this trial: what the programs of it tell each other."""
@@ -72,15 +76,24 @@ def now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
+SLEPT_UNTIL = 0
+"""When the last sleep of this program was to end."""
+
+
 def sleep_until(due_ns: int) -> None:
     """Sleep; not at all if it is late."""
+    global SLEPT_UNTIL  # noqa: PLW0603 - a program of one thread
     left = due_ns - now_ns()
     if left > 0:
+        SLEPT_UNTIL = due_ns
         time.sleep(left / 1e9)
 
 
 RAN: list[tuple[int, int]] = []
 """When this program ran without a gap, as far as it knows."""
+SETTLE_S = 0.005
+LEAVE_NS = 10_000
+"""From the last reading of a clock to the next task: a system call and a switch, 4 to 9 us."""
 LEAST_GAP_NS = 20_000
 """A program that computes was kept from it if two of its readings are so far apart."""
 
@@ -128,16 +141,21 @@ def tell(begin_ns: int, end_ns: int, unsure_ns: int = 0) -> None:
     TOLD.append((begin_ns, end_ns, unsure_ns))
 
 
-def tell_computed(due_ns: int, begin_ns: int) -> None:
-    """One injection, in the pieces in which this program had the CPU; the last ends with this: it sleeps
-    next.
-    """
+def leave() -> int:
+    """Leave the CPU and give when, which is the last that is done before."""
+    time_ns = now_ns()
+    time.sleep(SETTLE_S)
+    return time_ns
+
+
+def tell_computed(due_ns: int, begin_ns: int, end_ns: int) -> None:
+    """One injection, in the pieces in which this program had the CPU; the last ends when it left."""
     pieces = [(start, end) for start, end in RAN if start >= begin_ns]
     RAN.clear()
     for start, end in pieces[:-1]:
         tell(start, end, begin_ns - due_ns if start == begin_ns else 0)
     last = pieces[-1][0]
-    tell(last, now_ns(), begin_ns - due_ns if last == begin_ns else 0)
+    tell(last, end_ns, begin_ns - due_ns if last == begin_ns else 0)
 
 
 def tell_all(_number: int, _frame: object) -> None:
@@ -154,6 +172,16 @@ def victim() -> int:
     return int(files[0].name.partition("-")[2])
 
 
+def first_release() -> int:
+    """When the program's first period begins."""
+    return int(FOLDER.joinpath(f"victim-{victim()}").read_text())
+
+
+def next_work(first_ns: int) -> int:
+    """When the program is in the middle of its work, some periods from now."""
+    return first_ns + ((now_ns() - first_ns) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2
+
+
 def beside(run: Callable[[], None]) -> None:
     """Run this in a process of its own, which ends with its parent."""
     if os.fork() == 0:
@@ -168,7 +196,7 @@ def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
     become(name, priority, cpu)
     for due in pauses():
         begin, _ = compute(size_ns())
-        tell_computed(due, begin)
+        tell_computed(due, begin, leave())
 
 
 # --- other tasks have the CPU
@@ -204,7 +232,16 @@ def busy() -> None:
     """
     become("cause-busy", 0)
     os.setpriority(os.PRIO_PROCESS, 0, FAIR_NICE)
+    make_group(os.getpid(), victim())
     tell_runs(LEAST_GAP_NS)
+
+
+def make_group(*pids: int) -> None:
+    """These programs share a CPU as if they were alone on it: other fair ones get next to nothing."""
+    GROUP.mkdir(exist_ok=True)
+    GROUP.joinpath("cpu.shares").write_text(MOST_SHARES)
+    for pid in pids:
+        GROUP.joinpath("cgroup.procs").write_text(str(pid))
 
 
 def tell_runs(gap_ns: int) -> None:
@@ -225,7 +262,7 @@ def moved() -> None:
     for due in pauses():
         os.sched_setaffinity(pid, [OTHER_CPU])
         begin, _ = compute(size_ns())
-        tell_computed(due, begin)
+        tell_computed(due, begin, leave())
         sleep_until(now_ns() + 10_000_000)
         os.sched_setaffinity(pid, [CPU])
 
@@ -253,22 +290,15 @@ def system_call() -> None:
 
 def softirq() -> None:
     """One packet goes over lo to many sockets."""
-    receivers: list[socket.socket] = []
-    for _ in range(SOCKETS):
-        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        receiver.bind(("127.255.255.255", PORT))
-        receivers.append(receiver)
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    receivers, sender = receivers_of_one_packet(SOCKETS), broadcaster()
     become("cause-packets", LOWER)
     for _ in pauses():
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HIGHER))
         begin = now_ns()
-        sender.sendto(b"x", ("127.255.255.255", PORT))
+        sender.sendto(b"x", RECEIVERS)
         tell(begin, now_ns())
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOWER))
+    del receivers
 
 
 def timers() -> None:
@@ -277,13 +307,10 @@ def timers() -> None:
     """
     allow_files()
     files = [LIBC.timerfd_create(1, os.O_NONBLOCK) for _ in range(TIMERS)]
-    victim()
-    first = int(next(FOLDER.glob("victim-*")).read_text())
+    begun = first_release()
     become("cause-timers", LOWER)
     for _ in pauses():
-        due = (
-            first + ((now_ns() - first) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2
-        )  # while the program works
+        due = next_work(begun)
         when = struct.pack("=qqqq", 0, 0, due // 10**9, due % 10**9)
         for file in files:
             LIBC.timerfd_settime(file, 1, when, None)
@@ -338,13 +365,14 @@ def debugger() -> None:
 
 
 def frozen() -> None:
-    """Its cgroup is frozen."""
-    pid = victim()
-    become("cause-freezer", 0, OTHER_CPU)
+    """Its cgroup is frozen while it works: one that sleeps is frozen asleep, and nothing wakes it late."""
+    pid, begun = victim(), first_release()
+    become("cause-freezer", HIGHER, OTHER_CPU)
     FREEZER.mkdir(exist_ok=True)
     FREEZER.joinpath("cgroup.procs").write_text(str(pid))
     state = os.open(FREEZER / "freezer.state", os.O_WRONLY)
     for _ in pauses():
+        sleep_until(next_work(begun))
         begin = now_ns()
         os.write(state, b"FROZEN")
         time.sleep(size_ns() / 1e9)
@@ -354,24 +382,25 @@ def frozen() -> None:
 
 def quota() -> Callable[[int], None]:
     """Its cgroup uses up its quota; its own clock has a gap, in which the kernel counts a throttling."""
-    QUOTA.mkdir(exist_ok=True)
-    QUOTA.joinpath("cpu.cfs_period_us").write_text("30000")
-    QUOTA.joinpath("cpu.cfs_quota_us").write_text("3000")
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    os.setpriority(os.PRIO_PROCESS, 0, -20)  # to use it up beside other programs, and to run again at once
-    QUOTA.joinpath("cgroup.procs").write_text(str(os.getpid()))
+    make_group(os.getpid())
+    GROUP.joinpath("cpu.cfs_period_us").write_text("30000")
+    GROUP.joinpath("cpu.cfs_quota_us").write_text("3000")
+    last = now_ns()
 
     def times() -> str:
-        return QUOTA.joinpath("cpu.stat").read_text().partition("nr_throttled ")[2].partition("\n")[0]
+        return GROUP.joinpath("cpu.stat").read_text().partition("nr_throttled ")[2].partition("\n")[0]
+
+    before = times()
 
     def work(number: int) -> None:
-        before, last = times(), now_ns()
-        end = last + (6_000_000 if number % 20 == 0 else WORK_NS)
+        nonlocal before, last
+        last = max(last, SLEPT_UNTIL)
+        end = now_ns() + (6_000_000 if number % 20 == 0 else WORK_NS)
         while last < end:
             time_ns = now_ns()
-            if time_ns - last > 1_000_000 and (after := times()) != before:
+            if time_ns - last > LEAST_GAP_NS and (after := times()) != before:
                 tell(last, time_ns)
-                before = after
+                before, time_ns = after, now_ns()
             last = time_ns
 
     return work
@@ -459,7 +488,7 @@ def inversion() -> Callable[[int], None]:
         while True:
             os.read(asked, 1)
             begin, _ = compute(size_ns() + 3_000_000)
-            tell_computed(begin, begin)
+            tell_computed(begin, begin, leave())
 
     beside(own)
     beside(third)
@@ -583,6 +612,10 @@ class Cause:
 
 
 OWN = ("own work",)
+OWN_OR_FAULT = {*OWN, "page fault or own work"}
+"""As the ranking has it."""
+QUOTA_DOUBT = "was throttled"
+"""In the doubt that says how much of a latency is called the quota's and may be something else."""
 UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
 """Kinds of parts that are a doubt by their name."""
 SLEEPS = (
@@ -614,7 +647,7 @@ CAUSES = (
     Cause("fair program beside a busy task", r"\bcause-busy\b", busy, fair=True),
     Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off",)),
     Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
-    Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off")),
+    Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off", "task")),
     Cause(
         "many timers at once",
         r"local timer interrupt|hrtimer",
@@ -640,7 +673,7 @@ CAUSES = (
     ),
     Cause(
         "another thread's mprotect",
-        r"\bcause-mapping\b|\bmmap\b|\bmunmap\b",
+        r"\bcause-mapping\b",
         within=mapping,
         inside=SLEEPS,
         options=("--threads", "victim"),
@@ -693,9 +726,7 @@ class Row:
 
 def explained(record: str) -> list[dict[str, Any]]:
     """The latencies of a record, with the waits for others."""
-    done = subprocess.run(
-        ["rtgauge", "explain", record, "--json"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([RTGAUGE, "explain", record, "--json"], capture_output=True, text=True, check=True)
     return [
         latency
         for step in json.loads(done.stdout)["steps"]
@@ -721,7 +752,7 @@ def judged(
         for part in latency["parts"]:
             parts[part["culprit"]] = parts.get(part["culprit"], 0) + part["ns"]
         unknown = {part["culprit"] for part in latency["parts"] if part["kind"] in UNKNOWN}
-        others = {part["culprit"] for part in latency["parts"] if part["kind"] not in OWN}
+        others = {part["culprit"] for part in latency["parts"] if part["kind"] not in OWN_OR_FAULT}
         late = {name for name in others if parts[name] >= LEAST_CULPRIT * latency["latency_ns"]}
         main = max(late or parts, key=lambda name: parts[name])
         found = sum(
@@ -733,7 +764,8 @@ def judged(
             if part["kind"] in {*MACHINE, *cause.inside} and not re.search(cause.expected, part["culprit"])
         )
         open_ns = sum(parts[name] for name in unknown)
-        wrong = max(found - most, least - found - inside - open_ns, 0)
+        placed = found if any(QUOTA_DOUBT in doubt for doubt in latency["doubts"]) else 0
+        wrong = max(found - most - placed, least - found - inside - open_ns - placed, 0)
         right = re.search(cause.expected, main) is not None
         rows.append(
             Row(
@@ -759,7 +791,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
         None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
     )
     watch = [
-        "rtgauge",
+        RTGAUGE,
         "watch",
         "--wait",
         "5min",
@@ -785,7 +817,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
             os.killpg(injector.pid, signal.SIGTERM)
             injector.wait()
         time.sleep(0.2)  # for its children to write down what they told
-        for group in (FREEZER, QUOTA):
+        for group in (FREEZER, GROUP):
             with contextlib.suppress(OSError):
                 group.rmdir()
     documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]
@@ -817,7 +849,7 @@ def bounded(
     not run around it.
     """
     if not ran:
-        return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAST_NS
+        return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAVE_NS
     if beside:  # a reading of its clock that comes after the program ran is too late
         next_run = bisect.bisect_right(ran, (begin_ns, sys.maxsize))
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns

@@ -25,7 +25,8 @@ HOG_PRIORITY = 99
 """Above any that a measured thread has by default."""
 LOW_PRIORITY = 1
 FAULT_PRIORITY = 50
-PORT = 53_991
+RECEIVERS, NOBODY = ("127.255.255.255", 53_991), ("127.255.255.255", 53_992)
+"""Where a broadcast goes over lo: to the sockets of `softirq`, and to none."""
 SOCKET_NS = 470
 """About what handing a packet to one more socket takes. How long a stall is, is measured."""
 TIMER_NS, LEAST_TIMER_NS = 400, 100
@@ -203,29 +204,40 @@ def catch_up() -> None:
         end = now_ns()
 
 
-def softirq() -> None:
-    """One broadcast to many sockets: the kernel hands it to all of them in one run of the softirq NET_RX."""
-    name_self("rtgauge-packets")
-    count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
-    allow_files(count)
+def receivers_of_one_packet(count: int) -> "list[socket.socket]":
+    """So many sockets that get each packet to `RECEIVERS`, and drop it."""
     receivers: list[socket.socket] = []
     for _ in range(count):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # too small a buffer for any packet: nothing has to be read again
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        receiver.bind(("127.255.255.255", PORT))
+        receiver.bind(RECEIVERS)
         receivers.append(receiver)
+    return receivers
+
+
+def broadcaster() -> socket.socket:
+    """A socket that sends to all at once."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-    while True:
+    return sender
+
+
+def softirq() -> None:
+    """One broadcast to many sockets: the kernel hands it to all of them in one run of the softirq NET_RX."""
+    name_self("rtgauge-packets")
+    count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
+    allow_files(count)
+    receivers, sender = receivers_of_one_packet(count), broadcaster()
+    while receivers:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
         for _ in range(WARM):
-            sender.sendto(b"x", ("127.255.255.255", PORT + 1))
+            sender.sendto(b"x", NOBODY)
         set_priority(HOG_PRIORITY)  # or the measured thread would run before the end is read
         start = now_ns()
-        sender.sendto(b"x", ("127.255.255.255", PORT))
+        sender.sendto(b"x", RECEIVERS)
         end = now_ns()
         set_priority(LOW_PRIORITY)
         tell(start, end)
