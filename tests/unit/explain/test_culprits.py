@@ -9,9 +9,8 @@ import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part, explain
-from rtgauge.explain.analysis.culprits import MENDS, ranked_culprits
+from rtgauge.explain.analysis.culprits import MENDS, mend_of, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
-from rtgauge.explain.analysis.mend import mend_of
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.system.rules import read_rules
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story

@@ -22,8 +22,8 @@ def blame_of(record: Record, step: Step) -> Blame | None:
         return None
     # Only for explained steps: most records have none.
     from rtgauge.explain.analysis.attribution import Kind
+    from rtgauge.explain.analysis.culprits import mend_of
     from rtgauge.explain.analysis.explained_step import explained_steps
-    from rtgauge.explain.analysis.mend import mend_of
     from rtgauge.explain.analysis.sentence import culprit_name
 
     ranked = next(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.text import Text
 
-from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
+from rtgauge.explain.analysis.culprits import Mend, RankedCulprit, mend_of, ranked_culprits
 from rtgauge.explain.analysis.explained_step import ExplainedStep, explained_steps
-from rtgauge.explain.analysis.mend import Mend, mend_of
 from rtgauge.explain.analysis.selftest import self_test
 from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
 from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
