@@ -12,33 +12,36 @@
 
 #define CPUS "cpus:"
 
-/* 0, an errno, or -1: what is named is no place. */
-static int move_to(const char *place)
+/* A control group (*cpus is empty then) or CPUs; false: it is neither. */
+static bool parse_place(const char *place, struct cpuset *cpus)
 {
-	struct cpuset cpus;
-
+	cpuset_clear(cpus);
 	if (place[0] == '/')
-		return cgroup_is(place) ? cgroup_put(place, 0) : EINVAL;
-	if (strncmp(place, CPUS, strlen(CPUS)))
-		return -1;
-	if (!cpuset_parse(&cpus, place + strlen(CPUS)) || !cpuset_count(&cpus))
-		return -1;
-	return cpuset_pin(0, &cpus);
+		return true;
+	return !strncmp(place, CPUS, strlen(CPUS)) && cpuset_parse(cpus, place + strlen(CPUS)) &&
+	       cpuset_count(cpus);
+}
+
+static int enter_group(const char *dir)
+{
+	return cgroup_is(dir) ? cgroup_put(dir, 0) : EINVAL;
 }
 
 static int verb_enter(int argc, char **argv)
 {
-	bool dashes;
-	int rest, error,
-		status = options_parse_operands(NULL, 0, " PLACE PROGRAM ARG...", argc, argv, &rest, &dashes);
+	struct cpuset cpus;
+	bool dashes, is_group;
+	int rest, error;
+	int status = options_parse_operands(NULL, 0, " PLACE PROGRAM ARG...", argc, argv, &rest, &dashes);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;
-	error = dashes || argc - rest < 2 ? -1 : move_to(argv[rest]);
-	if (error < 0)
+	if (dashes || argc - rest < 2 || !parse_place(argv[rest], &cpus))
 		return usage_error(
 			"enter takes a place and a program: enter /sys/fs/cgroup/...|cpus:0-3,6 PROGRAM ARG...");
-	if (error && argv[rest][0] == '/')
+	is_group = argv[rest][0] == '/';
+	error = is_group ? enter_group(argv[rest]) : cpuset_pin(0, &cpus);
+	if (error && is_group)
 		return error_line(STATUS_CANNOT_MEASURE, "group",
 				  "the control group %.200s cannot be entered: %s", argv[rest],
 				  errname(error));

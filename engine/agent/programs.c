@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent_error.h"
 #include "agent/process_tree.h"
 #include "agent/text.h"
 #include "base/boot_id.h"
 #include "base/clock.h"
-#include "base/error.h"
 
 #define PREFIX "program:"
 #define LOOK_NS (NS_PER_S / 50)
@@ -143,7 +143,7 @@ static void begin_step(struct program *program, enum step step)
 				       step == STEP_KILL_GUARD ? SIGKILL : SIGTERM);
 	if (!guard_lives(program) || step == STEP_KILL_GUARD)
 		error = signal_tree(program, step == STEP_TERM ? SIGTERM : SIGKILL);
-	program->error = error && error != ESRCH ? errname(error) : NULL;
+	program->error = error == ESRCH ? 0 : error;
 }
 
 static bool any_lives(const struct program *programs, size_t count)
@@ -168,8 +168,8 @@ void programs_end(struct program *programs, size_t count)
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (!program_lives(&programs[i]))
-			programs[i].error = NULL;
+			programs[i].error = 0;
 		else if (!programs[i].error)
-			programs[i].error = "alive";
+			programs[i].error = AGENT_ALIVE;
 	}
 }

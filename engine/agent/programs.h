@@ -19,7 +19,7 @@ struct program {
 	int64_t start,
 		guard_start; /* clock ticks since boot: a number alone may be another process's by now */
 	char run[129];
-	const char *error; /* of `programs_end`: why it could not be ended; NULL: it was */
+	int error; /* of `programs_end`: why it could not be ended (agent/agent_error.h); 0: it was */
 };
 
 /*

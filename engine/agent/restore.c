@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_error.h"
 #include "agent/journal.h"
 #include "agent/options.h"
 #include "agent/programs.h"
 #include "agent/setting.h"
 #include "agent/setting_group.h"
-#include "agent/setting_module.h"
+#include "agent/setting_kind.h"
 #include "agent/text.h"
 #include "base/boot_id.h"
 #include "base/error.h"
@@ -21,7 +22,7 @@
 
 struct outcome {
 	const char *action;
-	const char *error;
+	int error; /* of agent/agent_error.h */
 	char *now; /* malloc'ed, may be NULL */
 	bool over; /* the entry is done with */
 };
@@ -70,11 +71,11 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 
 /* What ended or was removed since has no setting to be put back. A file of /sys/devices may come again with
  * its CPU, and is waited for. */
-static bool is_gone(const struct entry *entry, const char *error)
+static bool is_gone(const struct entry *entry, int error)
 {
-	if (error && !strcmp(error, "ESRCH"))
+	if (error == ESRCH)
 		return true;
-	return error && !strcmp(error, "ENOENT") && entry->is_volatile &&
+	return error == ENOENT && entry->is_volatile &&
 	       (!strncmp(entry->path, "/proc/", 6) || !strncmp(entry->path, "/sys/fs/cgroup/", 15));
 }
 
@@ -100,7 +101,7 @@ static struct outcome put_back(const struct entry *entry)
 		free(outcome.now);
 		outcome.error = setting_read(entry->path, entry->is_volatile, &outcome.now);
 		if (!outcome.error && !setting_same(outcome.now, entry->old))
-			outcome.error = "differs";
+			outcome.error = AGENT_DIFFERS;
 		if (outcome.error)
 			return outcome;
 	}
@@ -120,7 +121,7 @@ static void print_outcome(const struct entry *entry, const struct outcome *outco
 	json_str(j, "wanted", entry->wanted);
 	json_str(j, "now", outcome->now);
 	json_str(j, "action", outcome->action);
-	json_str(j, "error", outcome->error);
+	json_str(j, "error", agent_errname(outcome->error));
 	json_close(j, '}');
 	json_line(j);
 }
@@ -215,7 +216,7 @@ static int end_programs(struct journal *journal, const char *dir, const struct r
 		programs_end(programs, count);
 		for (size_t i = 0; i < count; i++) {
 			print_program(&programs[i], j);
-			*failed += programs[i].error != NULL;
+			*failed += programs[i].error != 0;
 		}
 		error = journal_open(journal, dir, false);
 	}
@@ -241,7 +242,7 @@ static bool is_in_use(const struct journal *journal, const struct entry *entry)
 {
 	struct program program;
 
-	if (!setting_module_is(entry->path))
+	if (!setting_module.is(entry->path))
 		return false;
 	for (size_t i = 0; i < journal->count; i++) {
 		if (journal->entries[i].state != STATE_OVER && !strcmp(journal->entries[i].run, entry->run) &&
@@ -260,7 +261,7 @@ static struct outcome restore_entry(struct journal *journal, size_t index, const
 	if (entry->is_volatile && strcmp(entry->boot, boot))
 		outcome = (struct outcome){.action = "dropped-after-reboot", .over = true};
 	else if (is_in_use(journal, entry))
-		outcome = (struct outcome){.action = "left-in-use", .error = "in-use"};
+		outcome = (struct outcome){.action = "left-in-use", .error = AGENT_IN_USE};
 	else if (is_under_another(journal, index))
 		outcome = (struct outcome){.action = "left-under-another"};
 	else if (goes_with_group(journal, index))
@@ -270,7 +271,7 @@ static struct outcome restore_entry(struct journal *journal, size_t index, const
 	if (outcome.over) {
 		error = journal_mark(journal, entry, STATE_OVER);
 		if (error)
-			outcome.error = errname(error);
+			outcome.error = error;
 	}
 	return outcome;
 }
@@ -319,7 +320,7 @@ int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out
 		outcome = restore_entry(&journal, i, boot);
 		print_outcome(&journal.entries[i], &outcome, &j);
 		count += !strcmp(outcome.action, "restored");
-		failed += outcome.error != NULL;
+		failed += outcome.error != 0;
 		free(outcome.now);
 	}
 	journal_close(&journal);

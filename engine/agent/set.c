@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent_error.h"
 #include "agent/journal.h"
 #include "agent/options.h"
 #include "agent/setting.h"
@@ -18,7 +19,7 @@
 struct item {
 	struct entry entry;
 	char *old, *now;
-	const char *error;
+	int error; /* of agent/agent_error.h */
 };
 
 /* What to write so that it looks as it did: a file on a disk keeps its last newline. */
@@ -46,15 +47,15 @@ static void write_item(struct journal *journal, struct item *item)
 {
 	struct entry *entry = &item->entry;
 	char *text = text_for(entry, entry->wanted);
-	const char *unread;
+	int unread;
 
-	item->error = text ? setting_write(entry->path, entry->is_volatile, text) : "ENOMEM";
+	item->error = text ? setting_write(entry->path, entry->is_volatile, text) : ENOMEM;
 	free(text);
 	unread = setting_read(entry->path, entry->is_volatile, &item->now);
 	if (!item->error && unread)
 		item->error = unread;
 	else if (!item->error && !setting_same(item->now, entry->wanted))
-		item->error = "differs";
+		item->error = AGENT_DIFFERS;
 	/* An entry that cannot be marked stays requested, and is put back whatever its value is. */
 	if (!item->error)
 		journal_mark(journal, entry, STATE_SET);
@@ -80,7 +81,7 @@ static void print_item(struct item *item, struct json *j)
 	json_str(j, "wanted", item->entry.wanted);
 	json_str(j, "now", trimmed(item->now));
 	json_bool(j, "ok", !item->error);
-	json_str(j, "error", item->error);
+	json_str(j, "error", agent_errname(item->error));
 	json_close(j, '}');
 	json_line(j);
 }
@@ -158,7 +159,7 @@ static int keep_items(const char *dir, const char *run, int argc, char **argv)
 		json_str(&j, "type", "keep");
 		json_str(&j, "path", argv[i]);
 		json_uint(&j, "count", count);
-		json_str(&j, "error", error ? errname(error) : NULL);
+		json_str(&j, "error", agent_errname(error));
 		json_close(&j, '}');
 		json_line(&j);
 	}
@@ -207,7 +208,7 @@ static int set_all(const char *dir, const struct entry *common, int argc, char *
 	for (size_t i = 0; i < count; i++) {
 		if (!status)
 			print_item(&items[i], &j);
-		failed |= items[i].error != NULL;
+		failed |= items[i].error != 0;
 		free(items[i].old);
 		free(items[i].now);
 	}

@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: MIT
 #include "agent/setting.h"
-#include "agent/text.h"
-#include "base/error.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "agent/file.h"
-#include "agent/setting_group.h"
-#include "agent/setting_module.h"
-#include "agent/setting_thread.h"
-#include "agent/setting_trace.h"
+#include "agent/setting_kind.h"
 #include "base/cpuset.h"
 
-bool setting_is_name(const char *path)
+static const struct setting_kind *const named[] = {&setting_thread, &setting_group, &setting_trace,
+						   &setting_module};
+
+/* NULL: it is the name of no setting. */
+static const struct setting_kind *kind_of(const char *name, bool is_volatile)
 {
-	return path[0] == '/' || setting_thread_is(path) || setting_group_is(path) ||
-	       setting_trace_is(path) || setting_module_is(path);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		if (named[i]->is(name))
+			return named[i];
+	}
+	if (name[0] != '/')
+		return NULL;
+	if (!is_volatile)
+		return &setting_disk_file;
+	return setting_gravity.is(name) ? &setting_gravity : &setting_kernel_file;
 }
 
-bool setting_is_volatile(const char *path)
+bool setting_is_name(const char *name)
+{
+	return kind_of(name, false);
+}
+
+bool setting_is_volatile(const char *name)
 {
 	static const char *const trees[] = {"/proc/", "/sys/", "/dev/", "/run/"};
-	char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
-	const char *place = real ? real : path;
-	bool found = path[0] != '/';
+	char *real = name[0] == '/' ? realpath(name, NULL) : NULL;
+	const char *place = real ? real : name;
+	bool found = name[0] != '/';
 
 	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
 		found |= !strncmp(place, trees[i], strlen(trees[i]));
@@ -38,138 +44,21 @@ bool setting_is_volatile(const char *path)
 	return found;
 }
 
-char *setting_selected(const char *text)
+int setting_read(const char *name, bool is_volatile, char **value)
 {
-	const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+	const struct setting_kind *kind = kind_of(name, is_volatile);
+	int error = kind ? kind->read(name, value) : EINVAL;
 
-	if (!close || close == open + 1 || strchr(open + 1, '[') || strchr(close + 1, ']'))
-		return NULL;
-	/* A word of its own, without a space in it. */
-	if ((open > text && !isspace((unsigned char)open[-1])) ||
-	    (close[1] && !isspace((unsigned char)close[1])))
-		return NULL;
-	for (const char *c = open; c < close; c++) {
-		if (isspace((unsigned char)*c))
-			return NULL;
-	}
-	return strndup(open + 1, (size_t)(close - open - 1));
-}
-
-/* Of the clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines) what sets its
- * gravity: "0i 2000k 2000u". malloc'ed; NULL: it is no such. */
-static char *clock_gravity(const char *path, const char *text)
-{
-	static const char *const words[] = {"gravity: irq=", " kernel=", " user="};
-	static const char clock[] = "/xenomai/clock/coreclk";
-	size_t path_len = strlen(path), len;
-	long long ns[3];
-	char *value, *end;
-
-	if (path_len < sizeof(clock) || strcmp(path + path_len - (sizeof(clock) - 1), clock))
-		return NULL;
-	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
-		len = strlen(words[i]);
-		if (strncmp(text, words[i], len))
-			return NULL;
-		ns[i] = strtoll(text + len, &end, 10);
-		if (end == text + len)
-			return NULL;
-		text = end;
-	}
-	return asprintf(&value, "%lldi %lldk %lldu", ns[0], ns[1], ns[2]) < 0 ? NULL : value;
-}
-
-const char *setting_read(const char *path, bool is_volatile, char **value)
-{
-	struct bytes bytes;
-	int error = 0;
-	char *word;
-
-	*value = NULL;
-	if (path[0] != '/') {
-		error = setting_thread_is(path)	  ? setting_thread_read(path, value)
-			: setting_trace_is(path)  ? setting_trace_read(path, value)
-			: setting_module_is(path) ? setting_module_read(path, value)
-						  : setting_group_read(path, value);
-		return error ? errname(error) : NULL;
-	}
-	error = file_read(path, SETTING_MAX_LEN, &bytes);
 	if (error)
-		return errname(error);
-	if (bytes.more)
-		error = EFBIG;
-	else if (memchr(bytes.data, '\0', bytes.len) || !text_is_utf8(bytes.data, bytes.len))
-		error = EILSEQ;
-	if (error) {
-		free(bytes.data);
-		return errname(error);
-	}
-	*value = bytes.data;
-	if (!is_volatile)
-		return NULL;
-	if (bytes.len && bytes.data[bytes.len - 1] == '\n')
-		bytes.data[bytes.len - 1] = '\0';
-	word = clock_gravity(path, bytes.data);
-	if (!word && strchr(bytes.data, '\n')) {
-		free(bytes.data);
 		*value = NULL;
-		return "multi-line";
-	}
-	if (!word)
-		word = setting_selected(bytes.data);
-	if (word) {
-		free(bytes.data);
-		*value = word;
-	}
-	return NULL;
+	return error;
 }
 
-const char *setting_write(const char *path, bool is_volatile, const char *value)
+int setting_write(const char *name, bool is_volatile, const char *value)
 {
-	struct stat st;
-	size_t len = strlen(value);
-	char *text;
-	ssize_t written;
-	int error = 0;
-	int fd;
+	const struct setting_kind *kind = kind_of(name, is_volatile);
 
-	if (path[0] != '/') {
-		error = setting_thread_is(path)	  ? setting_thread_write(path, value)
-			: setting_trace_is(path)  ? setting_trace_write(path, value)
-			: setting_module_is(path) ? setting_module_write(path, value)
-						  : setting_group_write(path, value);
-		return error ? errname(error) : NULL;
-	}
-	if (stat(path, &st))
-		return errname(errno);
-	if (!S_ISREG(st.st_mode))
-		return errname(EINVAL);
-	fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return errname(errno);
-	text = malloc(len + 2);
-	if (!text || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		free(text);
-		close(fd);
-		return errname(EINVAL);
-	}
-	memcpy(text, value, len + 1);
-	/* Nothing at all cannot be written to a kernel file; an empty line clears it. */
-	if (is_volatile)
-		text[len++] = '\n';
-	do {
-		written = write(fd, text, len);
-	} while (written < 0 && errno == EINTR);
-	if (written < 0)
-		error = errno;
-	else if ((size_t)written != len)
-		error = EIO;
-	else if (!is_volatile && ftruncate(fd, (off_t)len))
-		error = errno;
-	if (close(fd) && !error)
-		error = errno;
-	free(text);
-	return error ? errname(error) : NULL;
+	return kind ? kind->write(name, value) : EINVAL;
 }
 
 /* Spaces at the ends removed, those within made one each. malloc'ed. */

@@ -11,6 +11,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/file.h"
+#include "agent/setting_kind.h"
 
 #define GROUP "group:"
 #define CONTROLLER "controller:"
@@ -37,7 +38,7 @@ static const char *controller(const char *name, char word[NAME_MAX_LEN + 1])
 	return at + len + 1;
 }
 
-bool setting_group_is(const char *name)
+static bool is_group(const char *name)
 {
 	char word[NAME_MAX_LEN + 1];
 
@@ -114,19 +115,18 @@ static int make_group(const char *dir)
 	return error;
 }
 
-int setting_group_read(const char *name, char **value)
+static int read_setting(const char *name, char **value)
 {
 	const char *dir = setting_group_dir(name);
 	char word[NAME_MAX_LEN + 1];
 
-	*value = NULL;
 	if (dir)
 		return read_group(dir, value);
 	dir = controller(name, word);
 	return dir ? read_controller(dir, word, value) : EINVAL;
 }
 
-int setting_group_write(const char *name, const char *value)
+static int write_setting(const char *name, const char *value)
 {
 	const char *dir = setting_group_dir(name);
 	char word[NAME_MAX_LEN + 1];
@@ -140,3 +140,5 @@ int setting_group_write(const char *name, const char *value)
 		return EINVAL;
 	return write_controller(dir, word, !strcmp(value, "on"));
 }
+
+const struct setting_kind setting_group = {is_group, read_setting, write_setting};

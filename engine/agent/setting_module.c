@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "agent/setting_module.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/setting_kind.h"
 #include "base/clock.h"
 
 #define PREFIX "module:"
@@ -66,19 +65,18 @@ static bool parse(const char *setting, struct module *module)
 	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len;
 }
 
-bool setting_module_is(const char *name)
+static bool is_module(const char *name)
 {
 	struct module module;
 
 	return parse(name, &module);
 }
 
-int setting_module_read(const char *name, char **value)
+static int read_setting(const char *name, char **value)
 {
 	struct module module;
 	char path[NAME_SIZE + 32];
 
-	*value = NULL;
 	if (!parse(name, &module))
 		return EINVAL;
 	/* What is built into the kernel has a folder too, without this file. */
@@ -115,7 +113,7 @@ static int take_out(const char *module)
 	return errno;
 }
 
-int setting_module_write(const char *name, const char *value)
+static int write_setting(const char *name, const char *value)
 {
 	struct module module;
 
@@ -125,3 +123,5 @@ int setting_module_write(const char *name, const char *value)
 		return insert(&module);
 	return strcmp(value, "absent") != 0 ? EINVAL : take_out(module.name);
 }
+
+const struct setting_kind setting_module = {is_module, read_setting, write_setting};

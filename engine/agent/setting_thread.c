@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "agent/setting_thread.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/process.h"
+#include "agent/setting_kind.h"
 #include "base/cpuset.h"
 #include "base/options.h"
 
@@ -64,7 +63,7 @@ static bool parse(const char *name, struct thread *thread)
 	return thread->start >= 0 && (thread->affinity || !strcmp(at, "policy"));
 }
 
-bool setting_thread_is(const char *name)
+static bool is_thread(const char *name)
 {
 	struct thread thread;
 
@@ -144,11 +143,10 @@ static int write_policy(pid_t tid, const char *value)
 	return EINVAL;
 }
 
-int setting_thread_read(const char *name, char **value)
+static int read_setting(const char *name, char **value)
 {
 	struct thread thread;
 
-	*value = NULL;
 	if (!parse(name, &thread))
 		return EINVAL;
 	if (!process_lives(thread.tid, thread.start))
@@ -156,7 +154,7 @@ int setting_thread_read(const char *name, char **value)
 	return thread.affinity ? read_affinity(thread.tid, value) : read_policy(thread.tid, value);
 }
 
-int setting_thread_write(const char *name, const char *value)
+static int write_setting(const char *name, const char *value)
 {
 	struct thread thread;
 
@@ -166,3 +164,5 @@ int setting_thread_write(const char *name, const char *value)
 		return ESRCH;
 	return thread.affinity ? write_affinity(thread.tid, value) : write_policy(thread.tid, value);
 }
+
+const struct setting_kind setting_thread = {is_thread, read_setting, write_setting};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "agent/setting_trace.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/setting_kind.h"
 #include "base/clock.h"
 #include "base/tracefs.h"
 #include "trace/instance.h"
@@ -27,20 +26,18 @@ static bool is_osnoise(const char *name)
 	return !strncmp(name, OSNOISE, strlen(OSNOISE));
 }
 
-bool setting_trace_is(const char *name)
+static bool is_trace(const char *name)
 {
 	return (is_osnoise(name) && tracefs_is_name(name + strlen(OSNOISE))) ||
 	       (!strncmp(name, PREFIX, strlen(PREFIX)) && tracefs_is_name(name + strlen(PREFIX)));
 }
 
-/* *value is malloc'ed. 0 or an errno. */
-static int osnoise_read(const char *name, char **value)
+static int read_osnoise(const char *name, char **value)
 {
 	char path[128], text[TRACE_TEXT_MAX];
 	int root = tracefs_open(), error;
 	bool is_workload = !strcmp(name, WORKLOAD);
 
-	*value = NULL;
 	if (root < 0)
 		return errno;
 	snprintf(path, sizeof(path), "osnoise/%s", is_workload ? OPTIONS : name + strlen(OSNOISE));
@@ -56,7 +53,7 @@ static int osnoise_read(const char *name, char **value)
 	return *value ? 0 : ENOMEM;
 }
 
-static int osnoise_write(const char *name, const char *value)
+static int write_osnoise(const char *name, const char *value)
 {
 	char path[128];
 	int root, error;
@@ -75,25 +72,25 @@ static int osnoise_write(const char *name, const char *value)
 	return error;
 }
 
-/* tracefs's root, and the instance's path below it. -1 and errno. */
-static int locate(const char *name, char path[128])
+/* Opens tracefs's root; the instance's path below it. 0 or an errno. */
+static int locate(const char *name, int *root, char path[128])
 {
 	snprintf(path, 128, "instances/%s", name + strlen(PREFIX));
-	return tracefs_open();
+	*root = tracefs_open();
+	return *root < 0 ? errno : 0;
 }
 
-int setting_trace_read(const char *name, char **value)
+static int read_setting(const char *name, char **value)
 {
 	char path[128];
-	int root, error = 0;
+	int root, error;
 	struct stat st;
 
 	if (is_osnoise(name))
-		return osnoise_read(name, value);
-	root = locate(name, path);
-	if (root < 0)
-		return errno;
-	*value = NULL;
+		return read_osnoise(name, value);
+	error = locate(name, &root, path);
+	if (error)
+		return error;
 	if (!fstatat(root, path, &st, 0))
 		*value = strdup("present");
 	else if (errno == ENOENT)
@@ -155,16 +152,16 @@ static void leave_names(int root, const char *path)
 		trace_write(root, options, "norecord-cmd");
 }
 
-int setting_trace_write(const char *name, const char *value)
+static int write_setting(const char *name, const char *value)
 {
 	char path[128];
 	int root, error;
 
 	if (is_osnoise(name))
-		return osnoise_write(name, value);
-	root = locate(name, path);
-	if (root < 0)
-		return errno;
+		return write_osnoise(name, value);
+	error = locate(name, &root, path);
+	if (error)
+		return error;
 	if (!strcmp(value, "present")) {
 		error = mkdirat(root, path, 0700) && errno != EEXIST ? errno : 0;
 		if (!error)
@@ -174,3 +171,5 @@ int setting_trace_write(const char *name, const char *value)
 	close(root);
 	return error;
 }
+
+const struct setting_kind setting_trace = {is_trace, read_setting, write_setting};

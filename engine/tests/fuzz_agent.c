@@ -7,6 +7,7 @@
 #include "agent/machine_lock.h"
 #include "agent/process.h"
 #include "agent/setting.h"
+#include "agent/setting_file.h"
 #include "agent/text.h"
 #include "base/options.h"
 

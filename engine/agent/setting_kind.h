@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The kinds of settings. Most are files; the others have names of their own (docs/formats/agent.md). */
+#ifndef RTGAUGE_SETTING_KIND_H
+#define RTGAUGE_SETTING_KIND_H
+
+#include <stdbool.h>
+
+/* Errors: see agent/agent_error.h. To put a setting back is to write what was read before. */
+struct setting_kind {
+	bool (*is)(const char *name); /* one of this kind has this name */
+	/* Reads what has to be written to bring the present value back; *value is malloc'ed, NULL after an
+	 * error. */
+	int (*read)(const char *name, char **value);
+	int (*write)(const char *name, const char *value);
+};
+
+/* A file on a disk: every byte. */
+extern const struct setting_kind setting_disk_file;
+
+/* A file that the kernel shows: its one line without the newline, or of a selector ("always [madvise] never")
+ * the word in brackets. */
+extern const struct setting_kind setting_kernel_file;
+
+/* The clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines): its gravity as it
+ * is written, "0i 2000k 2000u". */
+extern const struct setting_kind setting_gravity;
+
+/*
+ * `thread:TID:START:policy` ("fifo 50", "other") and `thread:TID:START:affinity` ("0-3"). START is the
+ * thread's start time, so that another thread which has the number later is left alone. ESRCH: it is gone;
+ * ENOTSUP: a deadline policy, which these words cannot say.
+ */
+extern const struct setting_kind setting_thread;
+
+/*
+ * Control groups: `group:DIR` is "present" or "absent", `controller:NAME:DIR` is "on" or "off" (whether the
+ * groups below DIR have it, version 2). EINVAL: not a file system of control groups. The tasks of a group
+ * that is made absent go to the one above.
+ */
+extern const struct setting_kind setting_group;
+
+/*
+ * `trace:NAME`: an instance of tracefs, "present" or "absent"; `osnoise:FILE`: a setting of the osnoise and
+ * timerlat tracers, which all instances share; `osnoise:workload`: their own threads, "on" or "off".
+ */
+extern const struct setting_kind setting_trace;
+
+/*
+ * `module:FILE` or `module:FILE PARAMETERS`: a kernel module, "present" or "absent". FILE is its .ko, perhaps
+ * compressed (.ko.xz, .ko.gz, .ko.zst); only its name is used to look for the module and to remove it.
+ * Errors: what finit_module(2) and delete_module(2) say.
+ */
+extern const struct setting_kind setting_module;
+
+#endif
