@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit
+.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -16,6 +16,7 @@ help:
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
+	@echo 'make wheel  the package for every Linux, with the engines of all architectures, in dist/'
 	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
 	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
@@ -82,14 +83,27 @@ test-alone: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest tests/engine tests/e2e $(AGAIN) -m alone
 
 # The engines of other architectures, to be part of the package from the next install on.
+ENGINES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf x86_64)
+
 engines: $(VENV)/.ready
-	@for architecture in aarch64 armhf; do \
+	@for architecture in $(ENGINES); do \
 		echo "--- engine for $$architecture"; \
 		[ -f build-$$architecture/build.ninja ] || $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
 			--cross-file engine/cross/$$architecture.ini >/dev/null || exit 1; \
 		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
+
+$(VENV)/.release: $(VENV)/.ready tools/locks/release.txt
+	@sh tools/packages.sh release
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/locks/release.txt
+	@touch $@
+
+# One wheel with the engines of all architectures, and the source distribution, in dist/.
+wheel: $(VENV)/.release engines
+	@echo '--- wheel and source distribution'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/wheel.py dist
+	@ls -l dist
 
 FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
 

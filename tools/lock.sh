@@ -16,4 +16,5 @@ lock() {
 	sed -i '1i # SPDX-License-Identifier: MIT\n# Written by tools/lock.sh.' "$out"
 }
 lock tools/locks/run.txt --group build
+lock tools/locks/release.txt --group build --group release
 lock tools/locks/test.txt --group build --group test --group lint --group docs

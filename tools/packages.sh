@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that `run`, `test`, `firmware`, `lab` or `bench` want; where it may not, prints the command and goes on.
+# Installs the Debian packages that `run`, `test`, `firmware`, `lab`, `release` or `bench` want; where it may not, prints the command and goes on.
 set -eu
 
 run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
 test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind trace-cmd chromium chromium-driver openssh-server busybox-static qemu-user-static gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross"
 lab="$test qemu-system-x86 qemu-system-arm mmdebstrap debian-archive-keyring e2fsprogs zstd"
 firmware="gcc-arm-none-eabi make nodejs npm"
+release="$run gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross"
 bench="$run valgrind jitterdebugger"
 
 case "${1:-run}" in
@@ -14,8 +15,9 @@ run) wanted=$run ;;
 test) wanted=$test ;;
 firmware) wanted=$firmware ;;
 lab) wanted=$lab ;;
+release) wanted=$release ;;
 bench) wanted=$bench ;;
-*) echo "usage: $0 run|test|firmware|lab|bench" >&2; exit 2 ;;
+*) echo "usage: $0 run|test|firmware|lab|release|bench" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null 2>&1 || {

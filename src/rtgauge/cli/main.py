@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import platform
 import re
 import sys
 from importlib import import_module
@@ -102,8 +103,12 @@ app = typer.Typer(
 def _version(requested: bool) -> None:
     if requested:
         import rtgauge
+        from rtgauge.build import commit
+        from rtgauge.target.engine_path import engine_hash
 
         typer.echo(f"rtgauge {rtgauge.__version__}")
+        typer.echo(f"commit {commit() or 'unknown'}")
+        typer.echo(f"engine sha256:{engine_hash(platform.machine(), 'linux') or 'missing'}")
         raise typer.Exit
 
 

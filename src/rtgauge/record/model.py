@@ -426,6 +426,9 @@ class Step(Model):
     id: str = Field(description="folder name, e.g. 01-wakeup-idle")
     key: StepKey
     tool: str = Field(description="what measured: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
+    engine_sha256: str | None = Field(
+        default=None, description="of the engine's program that measured; None: another tool measured"
+    )
     started: str = Field(description="UTC, ISO 8601")
     ended: str
     start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")
@@ -531,6 +534,9 @@ class Run(Model):
     ended: str | None = None
     state: Literal["partial", "complete", "interrupted"]
     rtgauge: str = Field(description="version")
+    commit: str | None = Field(
+        default=None, description='of its sources, with "+" if they were changed; None: unknown'
+    )
     command: list[SystemText]
     plan: dict[str, Any]
     targets: list[str]

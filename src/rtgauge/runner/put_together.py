@@ -25,6 +25,7 @@ from rtgauge.record.stream import StreamResult
 from rtgauge.runner.context import Abandoned, StepInProgress, is_emulated, now_utc
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.starvation import throttled
+from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         tool=f"rtgauge-engine {hello.engine}"
         if hello.runtime == "linux"
         else f"rtgauge-engine-{hello.runtime} {hello.engine}",
+        engine_sha256=engine_hash(context.target.machine, key.rt),
         started=begun.started,
         ended=now_utc(),
         start_ns=min(measuring["start_ns"], default=None),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import rtgauge
+from rtgauge.build import commit
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
@@ -251,6 +252,7 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
         created=now_utc(),
         state="partial",
         rtgauge=rtgauge.__version__,
+        commit=commit(),
         command=list(options.command),
         plan={
             **plan.written,

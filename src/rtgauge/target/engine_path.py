@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
@@ -71,6 +72,8 @@ def engine_path() -> Path:
     """
     named = os.environ.get("RTGAUGE_ENGINE")
     path = Path(named) if named else PACKAGE / "bin" / NAME
+    if not named and not path.exists():  # a wheel for all architectures has no engine of its own
+        path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
         where = "RTGAUGE_ENGINE names" if named else "the package should hold"
         raise MeasureError(
@@ -78,6 +81,22 @@ def engine_path() -> Path:
             "RTGAUGE_ENGINE"
         )
     return path
+
+
+def engine_hash(machine: str, runtime: str) -> str | None:
+    """The SHA-256, in hexadecimal, of the engine that runs on a target whose `uname -m` says `machine`, for a
+    runtime: linux, cobalt or rtai. None if the engine cannot be read, for example because it was removed
+    while it measured.
+    """
+    try:
+        return _sha256(engine_for(machine) if runtime == "linux" else cokernel_engine(machine, runtime))
+    except (MeasureError, OSError):
+        return None
+
+
+@cache
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def installed_engines() -> tuple[Path, ...]:

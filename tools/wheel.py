@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Makes the wheel and the source distribution in a folder: python tools/wheel.py [dist].
+
+The wheel holds the static engines of all architectures and no compiled Python, so that one wheel serves every
+Linux. The same commit gives the same bytes (SOURCE_DATE_EPOCH is the commit's time unless it is set).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENGINES = ("aarch64", "armhf", "x86_64")
+"""As rtgauge.target.engine_path names them."""
+PLATFORMS = [
+    f"{libc}_{machine}"
+    for libc in ("manylinux_2_17", "musllinux_1_1")
+    for machine in ("aarch64", "armv7l", "x86_64")
+]
+"""pip knows these on glibc since 2.17 and on musl; the engines are static, so they need neither."""
+
+
+def run(*command: str, folder: Path = ROOT) -> str:
+    """Standard output of a command; ends the program if it fails."""
+    done = subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed with status {done.returncode}")
+    return done.stdout
+
+
+def tag(wheel: Path, dist: Path) -> None:
+    """Write `wheel`, which was built for this machine's Python, as one for all into `dist`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run(sys.executable, "-m", "wheel", "unpack", "--dest", scratch, str(wheel))
+        (content,) = Path(scratch).iterdir()
+        programs = content / "rtgauge" / "bin"
+        for program in programs.glob("rtgauge-engine-*"):
+            if program.name.removeprefix("rtgauge-engine-") not in ENGINES:
+                program.unlink()
+        (programs / "rtgauge-engine").rename(programs / f"rtgauge-engine-{platform.machine()}")
+        missing = [name for name in ENGINES if not (programs / f"rtgauge-engine-{name}").is_file()]
+        if missing:
+            sys.exit(f"no engine for {', '.join(missing)}: make engines")
+        (about,) = content.glob("*.dist-info/WHEEL")
+        kept = [line for line in about.read_text().splitlines() if line and not line.startswith("Tag:")]
+        about.write_text("\n".join([*kept, *(f"Tag: py3-none-{name}" for name in PLATFORMS)]) + "\n")
+        run(sys.executable, "-m", "wheel", "pack", "--dest-dir", str(dist), str(content))
+
+
+def main() -> None:
+    """Build both."""
+    dist = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").absolute()
+    dist.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", run("git", "log", "-1", "--format=%ct").strip())
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind, place in (("--wheel", scratch), ("--sdist", str(dist))):
+            run(sys.executable, "-m", "build", "--quiet", "--no-isolation", kind, "--outdir", place, ".")
+        tag(next(Path(scratch).glob("*.whl")), dist)
+
+
+if __name__ == "__main__":
+    main()
