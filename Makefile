@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit wheel
+.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -55,11 +55,15 @@ test: $(VENV)/.tools $(VENV)/.installed
 test-parts:
 	@sh tools/packages.sh lab
 	@sh tools/packages.sh firmware
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine test-firmware test-unit test-browser
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine test-firmware test-unit test-browser test-wheel
 	@$(MAKE) --no-print-directory test-measure
 	@$(MAKE) --no-print-directory test-commands
 	@$(MAKE) --no-print-directory test-alone
 	@$(MAKE) --no-print-directory test-lab-main
+
+# Builds it in two folders.
+test-wheel: $(VENV)/.tools $(VENV)/.installed $(VENV)/.release
+	@$(PART) 'the package, built twice and installed' $(BIN)/pytest tests/package
 
 test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh

@@ -4,3 +4,5 @@
 set -eu
 commit=$(sh "$MESON_SOURCE_ROOT/tools/commit.sh")
 printf '%s\n' "$commit" >"$MESON_DIST_ROOT/COMMIT"
+# The same commit gives the same bytes.
+touch --date="@${SOURCE_DATE_EPOCH:-$(date +%s)}" "$MESON_DIST_ROOT/COMMIT"
