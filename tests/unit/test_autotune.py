@@ -20,6 +20,7 @@ from rtgauge.record.model import LoadReport, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.calibrations import CALIBRATIONS
+from rtgauge.report.record_view import RecordView
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
 from rtgauge.runner.measurers import autotune
 from rtgauge.system import cobalt
@@ -199,13 +200,13 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
         targets=["lab:xenomai"],
         steps=[step.id],
     )
-    record = Record(tmp_path, run, [step], {})
-    assert CALIBRATIONS.conclusion(record, [step]) == (
+    view = RecordView(Record(tmp_path, run, [step], {}))
+    assert CALIBRATIONS.conclusion(view, [step]) == (
         "autotune set the gravity to 0.5 us irq, 5.5 us kernel, 5.0 us user, from 0.0 us irq, 2.0 "
         "us kernel, 2.0 us user; "
         "mean latency 7.7 us before and 4.7 us after; the previous gravity was restored"
     )
-    chapter = CALIBRATIONS.chapter(record, [step], ())
+    chapter = CALIBRATIONS.chapter(view, [step], ())
     assert chapter is not None
     assert [len(grid.rows) for grid in cast("list[Any]", chapter.content)] == [2, 2]
 

@@ -15,9 +15,9 @@ from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Result
-from rtgauge.report.conditions import conditions
 from rtgauge.report.method import method_words
 from rtgauge.report.presenter import step_lines
+from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.flowchart import advise
 from rtgauge.verdict.flowchart_file import load_flowchart
@@ -53,14 +53,14 @@ def test_user_space_is_the_default():
 
 
 def test_a_condition_names_its_space_where_there_are_two(both: Record, tmp_path: Path):
-    assert [condition.label for condition in conditions(both)] == [
+    assert [condition.label for condition in RecordView(both).conditions] == [
         "idle, user space",
         "idle, kernel space",
         "cpu, user space",
         "cpu, kernel space",
     ]
     alone = record(tmp_path / "alone", [drawn(20, "idle", "kernel"), drawn(20, "cpu", "kernel")])
-    assert [condition.label for condition in conditions(alone)] == ["idle", "cpu"]
+    assert [condition.label for condition in RecordView(alone).conditions] == ["idle", "cpu"]
 
 
 def test_only_kernel_space_has_a_context(tmp_path: Path):
@@ -76,10 +76,13 @@ def test_only_kernel_space_has_a_context(tmp_path: Path):
         ]
 
     two = record(tmp_path / "two", steps(None, "irq"))
-    assert [condition.label for condition in conditions(two)] == ["idle, user space", "idle, kernel space"]
+    assert [condition.label for condition in RecordView(two).conditions] == [
+        "idle, user space",
+        "idle, kernel space",
+    ]
     assert {side.traits["parameters"] for side in sides_of([two])} == {"default parameters"}
     three = record(tmp_path / "three", steps(None, "irq", "thread"))
-    assert [condition.label for condition in conditions(three)] == [
+    assert [condition.label for condition in RecordView(three).conditions] == [
         "idle, user space",
         "idle, kernel space, context irq",
         "idle, kernel space, context thread",
@@ -144,8 +147,10 @@ def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
 
 def test_the_method_is_told_for_each_space_that_was_measured(both: Record, tmp_path: Path):
     probe = PROBES["wakeup"]
-    assert {probe.method, probe.kernel_method} <= set(method_words(both))
-    assert probe.kernel_method not in method_words(record(tmp_path / "user", [drawn(20, "idle", "user")]))
+    assert {probe.method, probe.kernel_method} <= set(method_words(RecordView(both)))
+    assert probe.kernel_method not in method_words(
+        RecordView(record(tmp_path / "user", [drawn(20, "idle", "user")]))
+    )
 
 
 def test_wakeup_in_kernel_space_is_the_timerlat_tracer():

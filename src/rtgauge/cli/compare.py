@@ -208,7 +208,7 @@ def compare(
     from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
     from rtgauge.explain.analysis.blame import blame_of
-    from rtgauge.report.conditions import step_labels
+    from rtgauge.report.record_view import RecordView
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.run_verdict import judge_run
 
@@ -225,7 +225,7 @@ def compare(
         {}
         if requirement is None
         else {
-            name: judge_run(requirement, record, step_labels(record), blame_of)[0]
+            name: judge_run(requirement, record, RecordView(record).labels, blame_of)[0]
             for name, record in zip(record_names(opened), opened, strict=True)
         }
     )

@@ -13,7 +13,7 @@ from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeEr
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.conditions import step_labels
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.units import NS_PER_S, format_span
 from rtgauge.verdict.worst import exit_status
@@ -61,7 +61,7 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
 
         requirement = parse_requirement(require)
         record.run.requirement = str(requirement)
-        record.run.verdicts = judge_run(requirement, record, step_labels(record), blame_of)
+        record.run.verdicts = judge_run(requirement, record, RecordView(record).labels, blame_of)
     return record
 
 

@@ -33,6 +33,7 @@ def explain(
     from rtgauge.explain.analysis.explained_step import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
+    from rtgauge.report.record_view import RecordView
     from rtgauge.suggest import nearest
 
     opened = open_record(record)
@@ -45,4 +46,4 @@ def explain(
     if json:
         typer.echo(explained_document(str(opened.path), explained).model_dump_json(indent=1))
     else:
-        print_latencies(opened, explained, Console())
+        print_latencies(RecordView(opened), explained, Console())

@@ -371,6 +371,7 @@ def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
     from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
     from rtgauge.report.presenter import presenters
+    from rtgauge.report.record_view import RecordView
     from rtgauge.report.terminal import print_conclusion, print_summary
 
     if as_json:
@@ -382,7 +383,8 @@ def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
     elif record.steps and probes.get(name).prints_alone and not any(step.series for step in record.steps):
         console = Console()
         print_conclusion(record, console)
-        for presenter, steps in presenters(record.steps):
-            presenter.print_tables(record, steps, console)
+        view = RecordView(record)
+        for presenter, steps in presenters(view.steps):
+            presenter.print_tables(view, steps, console)
     else:
         print_summary(record, Console(), kept=False, details=details)

@@ -10,7 +10,7 @@ from typing import Self, TextIO
 
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
-from rtgauge.report.conditions import key_labels
+from rtgauge.report.record_view import key_labels
 from rtgauge.units import format_span, format_time, plural
 
 LaterS = Callable[[Sequence[StepKey]], float | None]

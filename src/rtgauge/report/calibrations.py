@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import series_name
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.tables import series_name
 from rtgauge.report.text import NONE, us, whole
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import Calibration, Result, Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 
 def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
@@ -100,9 +99,9 @@ def _sentence(step: Step) -> str:
     )
 
 
-def gravity_grid(record: Record, steps: Sequence[Step]) -> Table | None:
+def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
     """The gravity before and after autotune; None where nothing was calibrated."""
-    names = step_labels(record)
+    names = view.labels
     rows = [
         [
             f"{names[step.id]}, {PROBE.roles.get(str(result.labels.get('role')), '')}",
@@ -119,8 +118,8 @@ def gravity_grid(record: Record, steps: Sequence[Step]) -> Table | None:
     )
 
 
-def _latency_grid(record: Record, steps: Sequence[Step]) -> Table:
-    names = step_labels(record)
+def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
+    names = view.labels
     rows = [
         [
             f"{names[step.id]}, {series_name(series)}", whole(series.count), whole(series.missed),
@@ -141,7 +140,7 @@ def _latency_grid(record: Record, steps: Sequence[Step]) -> Table:
 class Calibrations(Presenter):
     """A table a step; of Xenomai's timer two tables."""
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
         """What autotune found; or what a reading of the clock that measures costs."""
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
@@ -162,27 +161,27 @@ class Calibrations(Presenter):
             f"{clock.resolution_ns} ns"
         )
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """The calibration of Xenomai's timer; the clocks are in how it was measured."""
-        grid = gravity_grid(record, steps)
+        grid = gravity_grid(view, steps)
         if grid is None:
             return None
         return Chapter(
             id="gravity",
             heading="Calibration of Xenomai's timer",
             template="rtgauge.report/microbenchmarks.html.j2",
-            content=[grid, _latency_grid(record, steps)],
+            content=[grid, _latency_grid(view, steps)],
             place="first",
             measured="what Xenomai's autotune does to the latency",
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """The clocks of each step, or the gravity; the summary has the latencies."""
         from rtgauge.report.terminal_table import print_tables
 
-        grid = gravity_grid(record, steps)
+        grid = gravity_grid(view, steps)
         print_tables([] if grid is None else [grid], console)
-        tuned, names = _tuned(steps), step_labels(record)
+        tuned, names = _tuned(steps), view.labels
         for step in steps:
             if step not in tuned:
                 print_tables([clock_table((names[step.id], clock) for clock in step.calibrations)], console)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from rtgauge.report.table import Column, Table
 from rtgauge.report.text import NONE, quantity, value, words
 from rtgauge.units import format_count
 
@@ -20,28 +21,15 @@ PLACES = 8
 
 
 @dataclass(frozen=True)
-class Change:
-    """One counter: its name, what it gained, and where, as far as that is known."""
+class _Counted:
+    """One counter: its name, what it gained, where, as far as that is known, and by what it changed, to sort
+    by; None if that is not known.
+    """
 
     name: str
     total: str
     places: str
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The changes of one kind; `rest` says what was not listed."""
-
-    title: str
-    rows: list[Change]
-    rest: str
-
-
-@dataclass(frozen=True)
-class _Counted:
-    change: Change
     size: float | None
-    """By what it changed, to sort by; None where that is not known."""
 
 
 def _number(number: object) -> str:
@@ -68,23 +56,21 @@ def _counted(key: str, name: str, item: object) -> _Counted:
     """
     if not isinstance(item, Mapping):
         number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
-        return _Counted(Change(name, number, ""), _size(item))
+        return _Counted(name, number, "", _size(item))
     entry = cast("Mapping[str, object]", item)
     if "total" in entry:
         full = f"{name} {entry.get('name') or ''}".strip()
-        return _Counted(
-            Change(full, _number(entry["total"]), _places(entry.get("per_cpu"))), _size(entry["total"])
-        )
+        return _Counted(full, _number(entry["total"]), _places(entry.get("per_cpu")), _size(entry["total"]))
     if set(entry) == {"before", "after"}:
         return _before_after(key, name, entry)
-    return _Counted(Change(name, "", value(entry)), None)
+    return _Counted(name, "", value(entry), None)
 
 
 def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
     before, after = quantity(key, entry["before"])[1], quantity(key, entry["after"])[1]
     numbers = [number for number in entry.values() if isinstance(number, (int, float))]
     size = max(numbers) - min(numbers) if len(numbers) == 2 else float(before != after)
-    return _Counted(Change(name, f"{before} → {after}" if before != after else before, ""), size)
+    return _Counted(name, f"{before} → {after}" if before != after else before, "", size)
 
 
 def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
@@ -111,9 +97,9 @@ def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
         }
         rows.append(
             _Counted(
-                Change(
-                    kind, f"{_number(total // 10**6)} ms" if total is not None else "unknown", _places(places)
-                ),
+                kind,
+                f"{_number(total // 10**6)} ms" if total is not None else "unknown",
+                _places(places),
                 _size(total),
             )
         )
@@ -124,9 +110,9 @@ def _mapping(item: object) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
 
 
-def change_tables(step: Step) -> list[Changes]:
+def change_tables(step: Step) -> list[Table]:
     """A table a kind of change; single ones come together in the last."""
-    tables: list[Changes] = []
+    tables: list[Table] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():
         entry = _mapping(item)
@@ -150,7 +136,7 @@ def change_tables(step: Step) -> list[Changes]:
     return tables
 
 
-def _table(title: str, entries: list[_Counted]) -> Changes:
+def _table(title: str, entries: list[_Counted]) -> Table:
     moved = sorted(
         (entry for entry in entries if entry.size != 0),
         key=lambda entry: -(entry.size if entry.size is not None else float("inf")),
@@ -160,11 +146,11 @@ def _table(title: str, entries: list[_Counted]) -> Changes:
         rest.append(f"{len(moved) - SHOWN} smaller ones are in step.json")
     if len(moved) < len(entries):
         still = [
-            f"{entry.change.name} {entry.change.total}".removesuffix(" 0").removesuffix(" 0 ms")
+            f"{entry.name} {entry.total}".removesuffix(" 0").removesuffix(" 0 ms")
             for entry in entries
             if entry.size == 0
         ]
         rest.append(f"unchanged: {', '.join(still[:SHOWN])}{', …' if len(still) > SHOWN else ''}")
-    return Changes(
-        title, [entry.change for entry in moved[:SHOWN]], "; ".join(rest) or ("" if entries else NONE)
-    )
+    rows = [[entry.name, entry.total, entry.places] for entry in moved[:SHOWN]]
+    columns = [Column(), Column("", "number"), Column("", "places")]
+    return Table(title, columns, rows, ["; ".join(rest)] if rest else [] if entries else [NONE])

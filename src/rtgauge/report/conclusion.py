@@ -11,32 +11,31 @@ from typing import TYPE_CHECKING
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity, VerdictWord
-from rtgauge.report.conditions import conditions, ordered_steps, step_labels
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
-from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
-from rtgauge.report.tables import missed_known, series_name
+from rtgauge.report.record_view import (
+    RecordView,
+    has_distribution,
+    has_releases,
+    quantity_of,
+    series_name,
+)
+from rtgauge.report.table import Cell, Column, Table, numbers, texts
+from rtgauge.report.tables import missed_known
 from rtgauge.report.text import NONE
 from rtgauge.units import format_count, format_time, plural
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Step, Verdict
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
+    from rtgauge.report.table import Tone
 
 
+MOST_OUTCOMES = 12
+"""More of them are folded."""
 FEWEST_PERIODS = 3
 """With fewer there is no curve."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one step did: its verdict, its largest value and how many broke the bound."""
-
-    name: str
-    word: VerdictWord
-    largest: str
-    violations: str
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,14 @@ def _has_largest(step: Step) -> bool:
     return has_distribution(step) or not (step.tasks or probe_of(step).microbenchmark)
 
 
-def _largest(record: Record, quantity: str) -> str | None:
+def _largest(view: RecordView, quantity: str) -> str | None:
     """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing
     of it was measured.
     """
-    names = step_labels(record)
+    names = view.labels
     measured = [
         (step, step.total)
-        for step in ordered_steps(record)
+        for step in view.steps
         if step.total is not None and _has_largest(step) and quantity_of(step) == quantity
     ]
     # What another tool measured as a cross-check has a line of its own.
@@ -85,7 +84,7 @@ def _largest(record: Record, quantity: str) -> str | None:
         place = f" in thread {labels['task']}"
     count = sum(total.count for _, total in measured)
     groups = [
-        condition for condition in conditions(record) if any(step in condition.steps for step, _ in measured)
+        condition for condition in view.conditions if any(step in condition.steps for step, _ in measured)
     ]
     under = f" under {names[worst.id]}" if len(measured) > 1 or worst.key.load != "idle" else ""
     among = (
@@ -106,11 +105,11 @@ def _largest(record: Record, quantity: str) -> str | None:
     )
 
 
-def _searches(record: Record) -> list[str]:
+def _searches(view: RecordView) -> list[str]:
     """The answer of each search over the period."""
     periods = {
         step.key.parameters.get(pace.period)
-        for step in record.steps
+        for step in view.record.steps
         if (pace := probe_of(step).pace) is not None
     }
     if len(periods) < FEWEST_PERIODS:
@@ -118,53 +117,55 @@ def _searches(record: Record) -> list[str]:
     from rtgauge.analysis.sustained import curves  # needs numpy, which a summary does without
     from rtgauge.report.sustained_tables import sustained_sentence
 
-    return [sustained_sentence(curve) for curve in curves([record])]
+    return [sustained_sentence(curve) for curve in curves([view.record])]
 
 
-def _measured(record: Record) -> str:
-    names = step_labels(record)
+def _measured(view: RecordView) -> str:
+    names = view.labels
     empty = [
-        (step, mark) for step in record.steps for mark in step.marks if mark.kind is MarkKind.NOTHING_MEASURED
+        (step, mark)
+        for step in view.record.steps
+        for mark in step.marks
+        if mark.kind is MarkKind.NOTHING_MEASURED
     ]
     parts = [
-        f"nothing was measured{f' under {names[step.id]}' if len(record.steps) > 1 else ''}: {mark.detail}"
+        "nothing was measured"
+        f"{f' under {names[step.id]}' if len(view.record.steps) > 1 else ''}: {mark.detail}"
         for step, mark in empty
     ]
-    parts += _searches(record)
-    parts += [
-        text for quantity in quantities(record.steps) if (text := _largest(record, quantity)) is not None
-    ]
+    parts += _searches(view)
+    parts += [text for quantity in view.quantities if (text := _largest(view, quantity)) is not None]
     parts += [
         text
-        for presenter, steps in presenters(ordered_steps(record))
-        if (text := presenter.conclusion(record, steps)) is not None
+        for presenter, steps in presenters(view.steps)
+        if (text := presenter.conclusion(view, steps)) is not None
     ]
     if not parts:
         return (
             "no step was finished"
-            if not record.steps
-            else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in record.steps))}"
+            if not view.record.steps
+            else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in view.record.steps))}"
         )
     return "; ".join(parts)
 
 
-def _doubts(record: Record) -> list[str]:
+def _doubts(view: RecordView) -> list[str]:
     lines = [
         f"{mark.severity.value}: {mark.name} {mark.where}".rstrip()
-        for mark in gathered_marks(record)
+        for mark in gathered_marks(view)
         if mark.severity is not Severity.NOTE
     ]
-    left = cpus_left_out(record.steps)
+    left = cpus_left_out(view.record.steps)
     return [*lines, *([f"not measured: {'; '.join(left)}"] if left else [])]
 
 
-def conclude(record: Record) -> Conclusion:
+def conclude(view: RecordView) -> Conclusion:
     """The conclusion of a record."""
-    overall = next((verdict for verdict in record.run.verdicts if verdict.step is None), None)
+    overall = next((verdict for verdict in view.record.run.verdicts if verdict.step is None), None)
     if overall is not None:
         return Conclusion(overall.word, overall.reason, overall.requirement, overall.next, [])
-    text = _measured(record)
-    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(record))
+    text = _measured(view)
+    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view))
 
 
 def _violations(verdict: Verdict) -> str:
@@ -179,26 +180,37 @@ def _violations(verdict: Verdict) -> str:
     return f"{format_count(certain) if certain else 'none'} of {format_count(activations)} late"
 
 
-def outcomes(record: Record) -> list[Outcome]:
-    """How each step did, in the conditions' order; empty without a requirement."""
-    names = step_labels(record)
-    judged = {verdict.step: verdict for verdict in record.run.verdicts if verdict.step is not None}
-    found: list[Outcome] = []
-    for step in ordered_steps(record):
+TONES: dict[VerdictWord, Tone] = {
+    VerdictWord.HOLDS: "good",
+    VerdictWord.MARGINAL: "doubt",
+    VerdictWord.FAILS: "alarm",
+    VerdictWord.CANNOT_TELL: "quiet",
+}
+
+
+def outcome_table(view: RecordView) -> Table:
+    """How each step did, in the conditions' order: its verdict, its largest value and how many broke the
+    bound. Without lines if there is no requirement.
+    """
+    judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
+    rows: list[list[str]] = []
+    for step in view.steps:
         verdict = judged.get(step.id)
         if verdict is not None:
             largest = verdict.evidence.get("max_ns")
             shown = format_time(largest) if isinstance(largest, int) else NONE
-            found.append(Outcome(names[step.id], verdict.word, shown, _violations(verdict)))
-    return found
+            word = Cell(verdict.word.value, TONES[verdict.word])
+            rows.append([view.labels[step.id], word, shown, _violations(verdict)])
+    columns = [*texts("", ""), *numbers(""), Column("", "prose")]
+    return Table("The verdict of each step", columns, rows, folded=len(rows) > MOST_OUTCOMES)
 
 
-def repeat_lines(record: Record) -> list[str]:
+def repeat_lines(view: RecordView) -> list[str]:
     """Of each condition that was repeated the median and the spread of the largest values, a line each."""
     from statistics import median
 
     lines: list[str] = []
-    for condition in conditions(record):
+    for condition in view.conditions:
         largest = sorted(
             step.total.max_ns
             for step in condition.steps
@@ -214,12 +226,12 @@ def repeat_lines(record: Record) -> list[str]:
     return lines
 
 
-def cross_check_lines(record: Record) -> list[str]:
+def cross_check_lines(view: RecordView) -> list[str]:
     """What another tool measured beside rtgauge under the same condition, as a ratio, a line each."""
-    own = {_without_tool(step): step for step in record.steps if step.key.tool == "rtgauge"}
+    own = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
-    names = step_labels(record)
-    for step in ordered_steps(record):
+    names = view.labels
+    for step in view.steps:
         pair = own.get(_without_tool(step))
         if step.key.tool == "rtgauge" or pair is None or pair.total is None:
             continue

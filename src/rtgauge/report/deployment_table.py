@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtgauge.report.table import Cell, Column, Table
 from rtgauge.system.deployment.apply import why_refused
 from rtgauge.units import plural
 
@@ -29,29 +30,13 @@ KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A row: the setting, its value before, the one wanted, what the machine made of it, and what became of
-    it afterwards.
-    """
-
-    path: str
-    before: str
-    wanted: str
-    outcome: str
-    put_back: str
-    refused: bool
-    left: bool
-    """It is not as it was before the step."""
-
-
-@dataclass(frozen=True)
 class DeploymentTable:
     """A step's deployment: in one sentence, in words, setting by setting, and the tasks that did not move."""
 
     name: str
     words: str
     summary: str
-    settings: list[Setting]
+    settings: Table
     not_moved: list[str]
     not_moved_more: int
     left: bool
@@ -59,20 +44,26 @@ class DeploymentTable:
     notes: list[str]
 
 
-def _setting(setting: SettingMade) -> Setting:
-    outcome = "set" if setting.error is None else f"refused: {why_refused(setting)}"
+def _is_left(setting: SettingMade) -> bool:
+    """Whether it is not as it was before the step."""
     untouched = setting.error is not None and setting.put_back is None
-    return Setting(
-        path=setting.path,
-        before="unknown" if setting.old is None else setting.old or "empty",
-        wanted=setting.wanted,
-        outcome=outcome,
-        put_back="it was not changed"
-        if untouched
-        else PUT_BACK.get(setting.put_back, setting.put_back or ""),
-        refused=setting.error is not None,
-        left=not untouched and setting.put_back not in KEPT_BACK,
-    )
+    return not untouched and setting.put_back not in KEPT_BACK
+
+
+def _setting(setting: SettingMade) -> list[str]:
+    outcome = "set" if setting.error is None else Cell(f"refused: {why_refused(setting)}", "alarm")
+    before = "unknown" if setting.old is None else setting.old or "empty"
+    if setting.error is not None and setting.put_back is None:
+        back = "it was not changed"
+    else:
+        back = PUT_BACK.get(setting.put_back, setting.put_back or "")
+    return [setting.path, before, setting.wanted, outcome, Cell(back, "alarm" if _is_left(setting) else "")]
+
+
+COLUMNS = (
+    *(Column("setting", "path"), Column("before", "value"), Column("wanted", "value")),
+    *(Column("what came of it", "prose"), Column("put back")),
+)
 
 
 def deployment_table(report: DeploymentReport) -> DeploymentTable:
@@ -84,8 +75,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         if report.moved or report.not_moved_count
         else []
     )
-    settings = [_setting(setting) for setting in report.settings]
-    left = bool(report.not_put_back) or any(setting.left for setting in settings)
+    left = bool(report.not_put_back) or any(map(_is_left, report.settings))
     parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []
     if report.by == "boot":
@@ -112,7 +102,9 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         name=report.name,
         words=report.words.replace(",", ", "),
         summary=", ".join(parts),
-        settings=settings,
+        settings=Table(
+            "Settings of the deployment", COLUMNS, [_setting(setting) for setting in report.settings]
+        ),
         not_moved=list(report.not_moved),
         not_moved_more=max(0, report.not_moved_count - len(report.not_moved)),
         left=left,

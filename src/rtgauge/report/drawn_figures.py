@@ -20,6 +20,7 @@ from rtgauge.report.figures.sustained import sustained_figure
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.presenter import presenters
+from rtgauge.report.record_view import RecordView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ class Drawn:
     @classmethod
     def of(cls, record: Record, timing: Timing) -> Drawn:
         """Draw them. Raises RecordError for a damaged record."""
-        source = Source.of(record)
+        source = Source.of(RecordView(record))
         gathered, searched = gather([record], timing.options), curves([record])
         more = [
             figure

@@ -15,14 +15,14 @@ import polars as pl
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.windows import merge
-from rtgauge.report.quantity import has_distribution
+from rtgauge.report.record_view import has_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.conditions import Condition
+    from rtgauge.report.record_view import Condition
 
 ALL = "all"
 """Every CPU together, in place of a CPU's number."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from rtgauge.record.marks import KIND_OF_NAME, MarkKind
 from rtgauge.record.model import Severity
-from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.tables import series_name
+from rtgauge.report.record_view import series_name
+from rtgauge.report.table import Cell, Column, Table, texts
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.record.model import Mark, Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
+    from rtgauge.report.table import Tone
 
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
 """The worst first."""
@@ -105,13 +108,13 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
     )
 
 
-def gathered_marks(record: Record) -> list[GatheredMark]:
+def gathered_marks(view: RecordView) -> list[GatheredMark]:
     """Every mark of the record once, the severest first."""
-    names = step_labels(record)
+    names = view.labels
     by_name: dict[str, list[Sighting]] = {}
-    for mark in record.run.marks:
+    for mark in view.record.run.marks:
         by_name.setdefault(mark.name, []).append(Sighting("the whole run", mark.severity, mark.detail, None))
-    for step in ordered_steps(record):
+    for step in view.steps:
         for mark in step.marks:
             by_name.setdefault(mark.name, []).append(
                 Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id)
@@ -119,7 +122,29 @@ def gathered_marks(record: Record) -> list[GatheredMark]:
     for sightings in by_name.values():
         sightings.sort(key=lambda sighting: SEVERITIES.index(sighting.severity))
     gathered = [
-        GatheredMark(name, _where(sightings, len(record.steps), names), sightings)
+        GatheredMark(name, _where(sightings, len(view.record.steps), names), sightings)
         for name, sightings in by_name.items()
     ]
     return sorted(gathered, key=lambda mark: SEVERITIES.index(mark.severity))
+
+
+TONES: dict[Severity, Tone] = {
+    Severity.INVALID: "alarm",
+    Severity.DOUBTFUL: "doubt",
+    Severity.NOTE: "quiet",
+}
+MOST_SIGHTINGS = 60
+
+
+def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
+    """Every mark at every place, at most MOST_SIGHTINGS each; None if no mark says different things."""
+    if not any(mark.several for mark in marks):
+        return None
+    rows = [
+        [mark.name, Cell(seen.severity.value, TONES[seen.severity]), seen.place, seen.detail]
+        for mark in marks
+        for seen in mark.sightings[:MOST_SIGHTINGS]
+    ]
+    columns = [Column("mark", "nowrap"), *texts("severity"), Column("where", "nowrap")]
+    note = "note: worth knowing; doubtful: read the numbers with care; invalid: do not use them."
+    return Table("Marks", [*columns, Column("what was seen", "prose")], rows, [note])

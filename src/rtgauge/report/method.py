@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import COKERNELS
-from rtgauge.report.conditions import ordered_steps, step_labels
 from rtgauge.report.text import quantity, value, words
 from rtgauge.units import plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Calibration, Step, StepKey
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 COKERNEL_METHOD = {
     "cobalt": (
@@ -55,11 +54,13 @@ def _paragraph(key: StepKey) -> str | None:
     )
 
 
-def method_words(record: Record) -> list[str]:
+def method_words(view: RecordView) -> list[str]:
     """A paragraph a probe and space, and one that holds for all."""
-    measured = [step.key for step in record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES]
+    measured = [
+        step.key for step in view.record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES
+    ]
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
-    foreign = dict.fromkeys(step.tool for step in record.steps if step.key.tool != "rtgauge")
+    foreign = dict.fromkeys(step.tool for step in view.record.steps if step.key.tool != "rtgauge")
     others = [
         f"Steps measured by {tool} have the figures that it printed; what it counts as a latency "
         "and leaves out is its own choice."
@@ -67,7 +68,7 @@ def method_words(record: Record) -> list[str]:
     ]
     cokernels = [
         COKERNEL_METHOD[rt]
-        for rt in dict.fromkeys(step.key.rt for step in record.steps)
+        for rt in dict.fromkeys(step.key.rt for step in view.record.steps)
         if rt in COKERNEL_METHOD
     ]
     return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
@@ -79,12 +80,14 @@ def _handed_over(step: Step) -> int | None:
     return sum(count for count in counts if isinstance(count, int)) if counts and None not in counts else None
 
 
-def cokernel_lines(record: Record) -> list[str]:
+def cokernel_lines(view: RecordView) -> list[str]:
     """A line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
     lines: list[str] = []
     for rt, name in COKERNELS.items():
         counts = [
-            _handed_over(step) for step in record.steps if step.key.rt == rt and step.key.tool == "rtgauge"
+            _handed_over(step)
+            for step in view.record.steps
+            if step.key.rt == rt and step.key.tool == "rtgauge"
         ]
         if not counts:
             continue
@@ -102,15 +105,15 @@ def cokernel_lines(record: Record) -> list[str]:
     return lines
 
 
-def tools(record: Record) -> list[str]:
+def tools(view: RecordView) -> list[str]:
     """What measured: every engine or foreign tool, with its version."""
-    return list(dict.fromkeys(step.tool for step in record.steps))
+    return list(dict.fromkeys(step.tool for step in view.record.steps))
 
 
-def parameter_rows(record: Record) -> list[tuple[str, str]]:
+def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
     """(name, value) of every parameter; where steps differ, each value with its steps."""
-    steps = ordered_steps(record)
-    names = step_labels(record)
+    steps = view.steps
+    names = view.labels
     rows: list[tuple[str, str]] = []
     for key in dict.fromkeys(name for step in steps for name in step.parameters):
         by_value: dict[str, list[str]] = {}
@@ -130,14 +133,14 @@ def parameter_rows(record: Record) -> list[tuple[str, str]]:
     return rows
 
 
-def cpu_rows(record: Record) -> list[tuple[str, str]]:
+def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
     """Which CPUs were measured, and which were not and why."""
     from rtgauge.units import format_cpu_list
 
-    measured = sorted({cpu for step in record.steps for cpu in step.cpus})
+    measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     left = {
         (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))
-        for step in record.steps
+        for step in view.record.steps
         for entry in step.cpus_not_measured
     }
     rows = [("CPUs measured", format_cpu_list(measured) if measured else "unknown")]
@@ -170,14 +173,14 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
     return rows
 
 
-def calibrations(record: Record) -> list[tuple[str, Calibration]]:
+def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
     """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed
     once.
     """
-    names = step_labels(record)
+    names = view.labels
     seen: set[str] = set()
     calibrations: list[tuple[str, Calibration]] = []
-    for step in ordered_steps(record):
+    for step in view.steps:
         for calibration in step.calibrations:
             identity = calibration.model_dump_json()
             if identity not in seen:

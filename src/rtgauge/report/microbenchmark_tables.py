@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         System,
     )
     from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 ANSWERS = {
     "starved": "starved",
@@ -299,11 +299,11 @@ def grids(results: Microbenchmarks) -> list[Table]:
 class MicrobenchmarkPresenter(Presenter):
     """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
         """The share that noise took, and whether the high task starved; costs are said as the largest of
         their quantity.
         """
-        results = microbenchmarks([record])
+        results = microbenchmarks([view.record])
         shares = [
             (share, answer)
             for answer in results.noise
@@ -321,9 +321,9 @@ class MicrobenchmarkPresenter(Presenter):
             )
         return "; ".join(parts) or None
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """The tables; None where they are empty."""
-        tables = grids(microbenchmarks([record]))
+        tables = grids(microbenchmarks([view.record]))
         if not tables:
             return None
         return Chapter(
@@ -335,11 +335,11 @@ class MicrobenchmarkPresenter(Presenter):
             measured="who waits for which lock",
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """The same as fits into the terminal."""
         from rtgauge.report.terminal_table import print_tables
 
-        print_tables(terminal_grids(microbenchmarks([record]), console.width), console)
+        print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
         console.print()
 
 

@@ -12,17 +12,15 @@ import numpy as np
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
-from rtgauge.report.quantity import capital
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE, whole
+from rtgauge.report.text import NONE, capital, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import ClockDriftReport, InstrumentReport, SeriesSummary, Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"
@@ -102,12 +100,12 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
     return cells
 
 
-def views_grid(record: Record, steps: Sequence[Step]) -> Table | None:
+def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
     """Both views of each step, and their difference figure by figure; None where no instrument measured."""
     both = views(steps)
     if not both:
         return None
-    names = step_labels(record)
+    names = view.labels
     rows: list[list[str]] = []
     for each in both:
         begin = f"{names[each.step.id]}, " if len(both) > 1 else ""
@@ -174,10 +172,10 @@ def _counted(report: InstrumentReport) -> str:
     )
 
 
-def instrument_grids(record: Record, steps: Sequence[Step]) -> list[Table]:
+def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
     """A table a step of its instrument: what it is, its own offset, its clock, what it counted."""
     both = views(steps)
-    names = step_labels(record)
+    names = view.labels
     return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
 
 
@@ -219,11 +217,11 @@ def instrument_line(step: Step) -> str | None:
     )
 
 
-def view_curves(record: Record, each: Views) -> dict[str, Curve]:
+def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
     """View -> exceedance curve; of a quantity with a sign that of its magnitudes."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
     parts = measured(
-        record.windows(each.step), {series: name for series, name in named.items() if series is not None}
+        view.record.windows(each.step), {series: name for series, name in named.items() if series is not None}
     )
     curves: dict[str, Curve] = {}
     for series in (each.outer, each.inner):

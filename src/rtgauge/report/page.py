@@ -7,32 +7,26 @@ from __future__ import annotations
 
 import functools
 import shlex
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from rtgauge.escape import escaped
-from rtgauge.probe.registry import plural_of, probe_of
+from rtgauge.probe.registry import plural_of
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.reader import PAGE
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import frequency_tables, method, sustained_tables, tables
 from rtgauge.report.calibrations import clock_table
 from rtgauge.report.changes import change_tables
-from rtgauge.report.conclusion import conclude, cross_check_lines, outcomes, repeat_lines
-from rtgauge.report.conditions import (
-    folded_probes,
-    ordered_steps,
-    representatives,
-    step_labels,
-    without_folded,
-)
+from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
 from rtgauge.report.deployment_table import deployment_table
 from rtgauge.report.drawing_code import drawing_code
 from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.theme import config
 from rtgauge.report.frequency_tables import Timing
-from rtgauge.report.marks import gathered_marks
+from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.page_model import (
     ChangesSection,
     Chart,
@@ -41,19 +35,18 @@ from rtgauge.report.page_model import (
     FigureView,
     FrequencySection,
     Header,
-    LargestOfStep,
     LargestSection,
     LoadOfStep,
     LoadProgram,
-    LoadTable,
     MethodSection,
     NumbersSection,
     Page,
     VerdictSection,
 )
 from rtgauge.report.presenter import frequency_grids, presenters, step_lines
-from rtgauge.report.quantity import LATENCY, capital, common_quantity, example_requirement, quantity_of
-from rtgauge.report.text import quantity, whole
+from rtgauge.report.record_view import common_quantity, example_requirement
+from rtgauge.report.table import pairs
+from rtgauge.report.text import capital, quantity
 from rtgauge.system.audit import audit_summary_of
 from rtgauge.units import plural
 
@@ -68,6 +61,10 @@ if TYPE_CHECKING:
     from rtgauge.report.figures.figure import Figure
     from rtgauge.report.figures.source import Source
     from rtgauge.report.presenter import Chapter
+    from rtgauge.report.record_view import RecordView
+
+MOST_LINES = 16
+"""Longer tables of a step's series are folded."""
 
 
 def template_text(name: str) -> str:
@@ -78,7 +75,7 @@ def template_text(name: str) -> str:
 
 def _shown(value: object) -> object:
     """What a template shows; text of ours (markup) stays as it is."""
-    return escaped(value) if type(value) is str else value
+    return escaped(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @functools.cache
@@ -108,16 +105,16 @@ def _example(steps: Sequence[Step]) -> str | None:
     return f'rtgauge {command} --require "{requirement}"'
 
 
-def _verdict(record: Record, shown: Record) -> VerdictSection:
-    run = record.run
+def _verdict(view: RecordView) -> VerdictSection:
+    run = view.record.run
+    outcomes = outcome_table(view)
+    planned = plural(len(run.planned), "planned step")
     return VerdictSection(
-        conclusion=conclude(record),
-        outcomes=outcomes(record),
-        example=None if run.verdicts else _example(ordered_steps(shown)),
-        unfinished=None
-        if run.state == "complete"
-        else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
-        marks=gathered_marks(record),
+        conclusion=conclude(view),
+        outcomes=outcomes if len(outcomes.rows) > 1 else None,
+        example=None if run.verdicts else _example(view.unfolded.steps),
+        unfinished=None if run.state == "complete" else f"{len(run.steps)} of {planned} are here.",
+        marks=gathered_marks(view),
         left_out=run.left_out,
     )
 
@@ -127,44 +124,15 @@ def _when(created: str) -> str:
     return f"{created[:16].replace('T', ' ')} UTC"
 
 
-def _load_tables(shown: Record) -> list[LoadTable]:
-    load_tables: list[LoadTable] = []
-    for name, rows in tables.load_rows(shown).items():
-        probes = {
-            probe.name: probe
-            for step in shown.steps
-            if quantity_of(step) == name and (probe := probe_of(step)).pooled
-        }
-        missed = list(dict.fromkeys(probe.missed for probe in probes.values() if probe.missed is not None))
-        counted = "activations" if name == LATENCY else "samples"
-        load_tables.append(
-            LoadTable(
-                name, rows, counted, "; ".join(missed) if missed and any(row.missed for row in rows) else None
-            )
-        )
-    return load_tables
-
-
-def _numbers(record: Record, shown: Record, chapters: list[Chapter]) -> NumbersSection:
-    names = step_labels(shown)
-    lines = step_lines(ordered_steps(shown), names)
-    elsewhere = (
-        next(
-            (
-                (known.id, known.measured)
-                for known in sorted(chapters, key=lambda known: known.place != "first")
-            ),
-            None,
-        )
-        if record.steps
-        else None
-    )
+def _numbers(view: RecordView, chapters: list[Chapter]) -> NumbersSection:
+    shown = view.unfolded
+    first = sorted(chapters, key=lambda chapter: chapter.place != "first")[:1] if view.steps else []
     loads = {step.key.load for step in shown.steps}
     return NumbersSection(
-        _load_tables(shown),
+        tables.load_tables(shown),
         "idle" in loads and len(loads) > 1,
-        [*repeat_lines(shown), *cross_check_lines(shown), *lines],
-        elsewhere,
+        [*repeat_lines(shown), *cross_check_lines(shown), *step_lines(shown.steps, shown.labels)],
+        next(((chapter.id, chapter.measured) for chapter in first), None),
     )
 
 
@@ -195,29 +163,22 @@ def _figure(figure: Figure, source: Source) -> FigureView:
     return FigureView(figure.name, figure.title, notes, charts)
 
 
-def _detail(steps: Sequence[Step], names: dict[str, str]) -> list[DetailStep]:
-    return [
-        DetailStep(
-            names[step.id],
-            step,
-            quantity_of(step),
-            tables.series_rows(step),
-            tables.thread_rows(tables.heard_series(step)),
-        )
-        for step in steps
-        if not step.tasks
-    ]
+def _detail(view: RecordView) -> list[DetailStep]:
+    details: list[DetailStep] = []
+    for step in view.steps:
+        if not step.tasks:
+            name = view.labels[step.id]
+            series = tables.series_table(step, name)
+            threads = tables.thread_table(tables.heard_series(step), "CPU", f"step {name}")
+            folded = replace(series, folded=len(series.rows) > MOST_LINES)
+            details.append(DetailStep(name, folded, replace(threads, notes=[THREADS_NOTE])))
+    return details
 
 
-def _largest_of(steps: Sequence[Step], names: dict[str, str]) -> LargestSection:
-    parts = [
-        LargestOfStep(
-            names[step.id], quantity_of(step), plural_of(quantity_of(step)), tables.outlier_rows(step)
-        )
-        for step in steps
-        if step.outliers and not step.tasks
-    ]
-    return LargestSection(plural_of(common_quantity(steps)), parts)
+THREADS_NOTE = (
+    "Times in us. lost: samples taken and not kept; impossible: negative values, in no other figure; run "
+    "delay: time that the thread was ready and did not run, over the measured phase."
+)
 
 
 def _load(step: Step, name: str) -> LoadOfStep:
@@ -234,77 +195,89 @@ def _load(step: Step, name: str) -> LoadOfStep:
     return LoadOfStep(name, step.load.name, programs, step.load.notes)
 
 
-def _method(record: Record, few: Record) -> MethodSection:
-    names = step_labels(few)
+def _method(view: RecordView) -> MethodSection:
+    few = view.representatives
+    names = few.labels
     return MethodSection(
-        paragraphs=method.method_words(record),
-        tools=method.tools(record),
-        command=shlex.join(record.run.command),
-        parameters=method.parameter_rows(few) + method.cpu_rows(record),
-        clocks=[(names[step.id], method.clock_rows(step)) for step in ordered_steps(few) if step.clock],
+        paragraphs=method.method_words(view),
+        tools=method.tools(view),
+        command=shlex.join(view.record.run.command),
+        parameters=pairs("Parameters", method.parameter_rows(few) + method.cpu_rows(view)),
+        clocks={
+            names[step.id]: pairs(f"The clock, step {names[step.id]}", method.clock_rows(step))
+            for step in few.steps
+            if step.clock
+        },
         calibrations=clock_table(method.calibrations(few)),
     )
 
 
-def page_of(record: Record, drawing: Drawn) -> Page:
+def page_of(drawing: Drawn) -> Page:
     """Everything on the page. Raises RecordError for a damaged record."""
-    source, gathered, searched, drawn = drawing.source, drawing.gathered, drawing.curves, drawing.figures
+    source, drawn = drawing.source, drawing.figures
+    view = source.whole
     # What shows each step by itself would show the same for each of the hundreds of steps of a folded probe.
-    shown, few = without_folded(record), representatives(record)
-    names, few_names = step_labels(shown), step_labels(few)
-    steps, few_steps = ordered_steps(shown), ordered_steps(few)
+    shown, few = view.unfolded, view.representatives
     chapters = [
         chapter
-        for presenter, own in presenters(ordered_steps(record))
-        if (chapter := presenter.chapter(record, own, drawn)) is not None
+        for presenter, own in presenters(view.steps)
+        if (chapter := presenter.chapter(view, own, drawn)) is not None
     ]
-    verdict = _verdict(record, shown)
     data: dict[str, object] = {
         "figures": {name: figure.specs for name, figure in drawn.items()},
         "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
     }
     for chapter in chapters:
         data |= chapter.data
+    run, verdict = view.record.run, _verdict(view)
+    largest = [step for step in shown.steps if step.outliers and not step.tasks]
     return Page(
         header=Header(
-            record.run,
-            hosts(record),
-            _when(record.run.created),
-            str(record.run.plan.get("name", "run")),
-            system_lines(record),
+            run,
+            hosts(view.record),
+            _when(run.created),
+            str(run.plan.get("name", "run")),
+            system_lines(view.record),
         ),
         verdict=verdict,
         first_chapters=[chapter for chapter in chapters if chapter.place == "first"],
-        numbers=_numbers(record, shown, chapters),
+        numbers=_numbers(view, chapters),
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
         cpus=source.cpus,
         frequency=FrequencySection(
             [
-                *frequency_tables.grids([table.table for table in gathered]),
-                *frequency_grids([record]),
-                *sustained_tables.grids(searched),
+                *frequency_tables.grids([table.table for table in drawing.gathered]),
+                *frequency_grids([view.record]),
+                *sustained_tables.grids(drawing.curves),
             ],
             [figure.name for figure in drawing.timing],
         ),
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
-        detail=_detail(steps, names),
-        largest=_largest_of(steps, names),
-        loads=[_load(step, few_names[step.id]) for step in few_steps],
-        deployments=[
-            (few_names[step.id], deployment_table(step.deployment))
-            for step in few_steps
+        detail=_detail(shown),
+        largest=LargestSection(
+            plural_of(common_quantity(shown.steps)),
+            {(name := shown.labels[step.id]): tables.largest_table(step, name) for step in largest},
+        ),
+        loads=[_load(step, few.labels[step.id]) for step in few.steps],
+        deployments={
+            few.labels[step.id]: deployment_table(step.deployment)
+            for step in few.steps
             if step.deployment is not None
-        ],
-        marks=verdict.marks,
+        },
+        marks=sighting_table(verdict.marks),
         changes=ChangesSection(
-            folded_probes(record), [(few_names[step.id], change_tables(step)) for step in few_steps]
+            view.folded_probes, {few.labels[step.id]: change_tables(step) for step in few.steps}
         ),
         facts=[
-            Facts(name, short_rows(facts), all_rows(facts), audit_summary_of(facts))
-            for name, facts in record.systems.items()
+            Facts(
+                name,
+                pairs(f"Facts of {name}", short_rows(facts)),
+                pairs(f"All facts of {name}", all_rows(facts)),
+                audit_summary_of(facts),
+            )
+            for name, facts in view.record.systems.items()
         ],
-        method=_method(record, few),
-        headings=list(tables.FIGURES.values()),
+        method=_method(view),
         data=data,
     )
 
@@ -319,14 +292,13 @@ def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = Non
 
     Raises RecordError for a damaged record.
     """
-    page = page_of(record, drawn or Drawn.of(record, timing or Timing()))
+    page = page_of(drawn or Drawn.of(record, timing or Timing()))
     return (
         templates()
         .get_template("page.html.j2")
         .render(
             page=page,
             capital=capital,
-            whole=functools.partial(whole),
             style=template_text("style.css"),
             script=template_text("page.js"),
             engine=drawing_code(),

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import LeftOut, Mark, Run, Step
-    from rtgauge.report.changes import Changes
-    from rtgauge.report.conclusion import Conclusion, Outcome
+    from rtgauge.record.model import LeftOut, Mark, Run
+    from rtgauge.report.conclusion import Conclusion
     from rtgauge.report.deployment_table import DeploymentTable
     from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
     from rtgauge.report.table import Table
-    from rtgauge.report.tables import Late, Row, ThreadRow
     from rtgauge.system.audit import AuditSummary
 
 Pairs = list[tuple[str, str]]
@@ -41,12 +39,12 @@ class Header:
 class VerdictSection:
     """The answer.
 
-    `outcomes`: how each load did; `example`: a command that would give a verdict, where no requirement was
-    given.
+    `outcomes`: how each step did, if there are several; `example`: a command that would give a verdict, if no
+    requirement was given.
     """
 
     conclusion: Conclusion
-    outcomes: list[Outcome]
+    outcomes: Table | None
     example: str | None
     unfinished: str | None
     marks: list[GatheredMark]
@@ -54,27 +52,14 @@ class VerdictSection:
 
 
 @dataclass(frozen=True)
-class LoadTable:
-    """One quantity by load, all CPUs together.
+class NumbersSection:
+    """Idle beside loaded: a table a quantity.
 
-    `counted` and `missed`: what the columns of these names hold.
+    `compares`: both idle and a load were measured; `lines`: of repeats, a cross-check, and what was counted;
+    `elsewhere`: (id of a chapter, what the run measured), if no quantity has a line here.
     """
 
-    quantity: str
-    rows: list[Row]
-    counted: str
-    missed: str | None
-
-
-@dataclass(frozen=True)
-class NumbersSection:
-    """Idle beside loaded.
-
-    `lines`: of repeats, a cross-check, and what was counted; `elsewhere`: (id of a chapter, what the run
-    measured), where no
-    quantity has a line here. `compares`: both idle and a load were measured."""
-
-    tables: list[LoadTable]
+    tables: dict[str, Table]
     compares: bool
     lines: list[str]
     elsewhere: tuple[str, str] | None
@@ -110,31 +95,19 @@ class FrequencySection:
 
 @dataclass(frozen=True)
 class DetailStep:
-    """One step CPU by CPU."""
+    """One step CPU by CPU, and its measuring threads."""
 
     name: str
-    step: Step
-    quantity: str
-    rows: list[Row]
-    threads: list[ThreadRow]
-
-
-@dataclass(frozen=True)
-class LargestOfStep:
-    """The largest values of one step; `plural` names them."""
-
-    name: str
-    quantity: str
-    plural: str
-    rows: list[Late]
+    series: Table
+    threads: Table
 
 
 @dataclass(frozen=True)
 class LargestSection:
-    """The largest values of all steps; `plural` names what they have in common."""
+    """The largest values, a table a step by its name; `plural` names what the steps have in common."""
 
     plural: str
-    steps: list[LargestOfStep]
+    tables: dict[str, Table]
 
 
 @dataclass(frozen=True)
@@ -166,7 +139,7 @@ class ChangesSection:
     """
 
     folded: list[tuple[str, int]]
-    steps: list[tuple[str, list[Changes]]]
+    steps: dict[str, list[Table]]
 
 
 @dataclass(frozen=True)
@@ -176,20 +149,20 @@ class Facts:
     """
 
     name: str
-    short: Pairs
-    all: Pairs
+    short: Table
+    all: Table
     audit: AuditSummary | None
 
 
 @dataclass(frozen=True)
 class MethodSection:
-    """How it was measured. `clocks`: (step, ...) each."""
+    """How it was measured. `clocks`: a table a step."""
 
     paragraphs: list[str]
     tools: list[str]
     command: str
-    parameters: Pairs
-    clocks: list[tuple[str, Pairs]]
+    parameters: Table
+    clocks: dict[str, Table]
     calibrations: Table
 
 
@@ -208,10 +181,9 @@ class Page:
     detail: list[DetailStep]
     largest: LargestSection
     loads: list[LoadOfStep]
-    deployments: list[tuple[str, DeploymentTable]]
-    marks: list[GatheredMark]
+    deployments: dict[str, DeploymentTable]
+    marks: Table | None
     changes: ChangesSection
     facts: list[Facts]
     method: MethodSection
-    headings: list[str]
     data: dict[str, object]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
 
 
@@ -56,17 +57,17 @@ class Presenter:
     `steps` are those of its probes, in the order of the conditions.
     """
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
         """What came of these steps, as a part of the sentence that concludes the record; None where the
         largest value of each quantity says it.
         """
         return None
 
-    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
         """Its figures. Raises RecordError for a damaged record."""
         return []
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
         """Its chapter of the page; `drawn`: the names of the figures that the page has.
 
         Raises RecordError for a damaged record.
@@ -83,7 +84,7 @@ class Presenter:
         """What it counted in one step, a line each, below the tables."""
         return []
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Its tables on the terminal."""
 
 

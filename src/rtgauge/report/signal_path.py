@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Result, SeriesSummary, Step
     from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.record_view import RecordView
 
 PARTS = {
     "interrupt-latency": "interrupt latency",
@@ -248,30 +249,30 @@ def _upright(grid: Table) -> Table:
 class SignalPath(Presenter):
     """Of periodic and response."""
 
-    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Both views, where an instrument measured."""
         from rtgauge.report.figures.views import views_figure
 
-        figure = views_figure(record, steps)
+        figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """Both views side by side, and the instrument; None where there was none."""
-        compared = views_grid(record, steps)
+        compared = views_grid(view, steps)
         if compared is None:
             return None
         return Chapter(
             id="outer-view",
             heading="From outside",
             template="rtgauge.report/outer-view.html.j2",
-            content=[compared, *instrument_grids(record, steps)],
+            content=[compared, *instrument_grids(view, steps)],
             place="first",
             measured="what an instrument at the line saw",
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Both views, where an instrument measured."""
-        grid = views_grid(record, steps)
+        grid = views_grid(view, steps)
         if grid is not None:
             from rtgauge.report.terminal_table import print_tables
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from rtgauge.report.text import printable
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rtgauge.record.model import Mark
 
-Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places"]
+Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
 """What a column holds; on the page this is also the CSS class of its cells."""
+Tone = Literal["", "alarm", "doubt", "good", "quiet"]
+"""How a cell stands out: "alarm" should not be as it is. On the page this is also a CSS class."""
 NUMBERS = ("number", "count", "maximum")
 """Kinds whose cells are aligned right and never broken."""
 PART = "  "
@@ -22,19 +26,27 @@ PART = "  "
 
 
 class Cell(str):
-    """A cell with more than its text. `alarm`: the value should not be as it is; `marks`: what marks its
-    line.
-    """
+    """A cell with more than its text. `marks`: what marks its line."""
 
-    __slots__ = ("alarm", "marks")
-    alarm: bool
+    __slots__ = ("marks", "tone")
+    tone: Tone
     marks: Sequence[Mark]
 
-    def __new__(cls, text: str, *, alarm: bool = False, marks: Sequence[Mark] = ()) -> Self:
+    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = ()) -> Self:
         """`text`, not escaped."""
         cell = super().__new__(cls, text)
-        cell.alarm, cell.marks = alarm, marks
+        cell.tone, cell.marks = tone, marks
         return cell
+
+
+def tone_of(cell: str) -> Tone:
+    """How a cell stands out."""
+    return cell.tone if isinstance(cell, Cell) else ""
+
+
+def marks_of(cell: str) -> Sequence[Mark]:
+    """What marks the line that this cell names."""
+    return cell.marks if isinstance(cell, Cell) else ()
 
 
 @dataclass(frozen=True)
@@ -47,8 +59,13 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether the cells are aligned right and never broken."""
+        """Whether the cells are aligned right."""
         return self.kind in NUMBERS
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the cells are never broken."""
+        return self.is_number or self.kind == "nowrap"
 
 
 def texts(*titles: str) -> list[Column]:
@@ -76,7 +93,7 @@ class Table:
     @property
     def sole(self) -> tuple[str, str] | None:
         """What the only number of the table is, and the number; None for a larger table."""
-        if len(self.rows) != 1 or len(self.columns) != 2:
+        if len(self.rows) != 1 or len(self.columns) != 2 or not any(one.title for one in self.columns):
             return None
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
@@ -95,9 +112,17 @@ class Table:
 
     def width(self, at: int) -> int:
         """Characters of the widest cell of a column, its title included."""
-        return max(len(self.columns[at].title), *(len(row[at]) for row in self.rows), 0)
+        cells = [row[at] for row in self.rows]
+        return max(
+            len(self.columns[at].title), *(len(printable(cell)) + bool(marks_of(cell)) for cell in cells), 0
+        )
 
     @property
     def natural_width(self) -> int:
         """Characters of a line in a terminal if nothing is broken."""
         return sum(self.width(at) + 2 for at in range(len(self.columns))) - 2
+
+
+def pairs(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """A table of names and their values."""
+    return Table(title, texts("", ""), [list(row) for row in rows])

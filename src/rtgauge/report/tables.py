@@ -1,55 +1,54 @@
 # SPDX-License-Identifier: MIT
-"""The rows of the tables, as text: the page and the terminal print the same numbers."""
+"""The tables of what was measured: the page and the terminal print the same numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ThreadCounts
-from rtgauge.report.conditions import ordered_steps, step_labels
-from rtgauge.report.quantity import has_distribution, has_releases, quantities, quantity_of
-from rtgauge.report.text import us, whole, words
+from rtgauge.report.record_view import (
+    LATENCY,
+    has_distribution,
+    has_releases,
+    quantities,
+    quantity_of,
+    series_name,
+)
+from rtgauge.report.table import PART, Cell, Column, Table, numbers, texts
+from rtgauge.report.text import capital, us, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 FIGURES = {
-    "min_ns": "min",
-    "mean_ns": "mean",
-    "std_ns": "std",
-    "p50_ns": "p50",
-    "p95_ns": "p95",
-    "p99_ns": "p99",
-    "p99_9_ns": "p99.9",
-    "p99_99_ns": "p99.99",
-    "max_ns": "max",
+    "min_ns": Column("min", "number", spare=3),
+    "mean_ns": Column("mean", "number", spare=2),
+    "std_ns": Column("std", "number", spare=5),
+    "p50_ns": Column("p50", "number", spare=4),
+    "p95_ns": Column("p95", "number", spare=5),
+    "p99_ns": Column("p99", "number", spare=3),
+    "p99_9_ns": Column("p99.9", "number", spare=1),
+    "p99_99_ns": Column("p99.99", "number", spare=4),
+    "max_ns": Column("max", "maximum"),
 }
-"""Field of a Distribution -> heading."""
+"""Field of a Distribution -> its column."""
+FILLED = "missed filled in"
+"""The line with the missed activations filled in."""
+FILLED_WORDS = f"{FILLED}: the line above, and each missed activation with the latency that it would have had"
+MOST_LARGEST = 5
 
 
-def figure_cells(figures: Distribution) -> dict[str, str]:
-    """Heading -> the figure in us with one decimal, `≥` before a lower bound."""
-    return {
-        heading: us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds)
-        for key, heading in FIGURES.items()
-    }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table of latencies. `filled`: with the missed activations filled in."""
-
-    name: str
-    count: str
-    missed: str
-    cells: dict[str, str]
-    filled: bool = False
-    marks: list[Mark] = field(default_factory=list["Mark"])
+def figure_cells(figures: Distribution) -> list[str]:
+    """The figures in us with one decimal, `≥` before a lower bound."""
+    return [
+        us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds)
+        for key in FIGURES
+    ]
 
 
 def missed_known(step: Step) -> bool:
@@ -59,49 +58,71 @@ def missed_known(step: Step) -> bool:
     return not MarkKind.MISSED_UNKNOWN.is_in(step.marks)
 
 
-def _rows(step: Step, name: str, summary: SeriesSummary, marks: list[Mark]) -> list[Row]:
-    missed = (
-        ""
-        if not has_releases(step)
-        else whole(summary.missed)
-        if summary.missed or missed_known(step)
-        else "?"
+def missed_cell(step: Step, summary: SeriesSummary) -> str:
+    """How many activations were missed: "?" if that is not known, empty if there are no releases."""
+    if not has_releases(step):
+        return ""
+    if summary.missed:
+        return Cell(whole(summary.missed), "alarm")
+    return "0" if missed_known(step) else "?"
+
+
+def _lines(step: Step, name: str, summary: SeriesSummary, marks: Sequence[Mark] = ()) -> list[list[str]]:
+    """The line of one distribution, and one more if activations were missed."""
+    cells = [whole(summary.count), missed_cell(step, summary), *figure_cells(summary)]
+    filled = [f"{PART}{FILLED}", whole(summary.filled.count), "", *figure_cells(summary.filled)]
+    return [[Cell(name, marks=marks), *cells], *([filled] if summary.missed else [])]
+
+
+def _table(title: str, first: str, rows: list[list[str]], notes: list[str]) -> Table:
+    counts_missed = any(row[2] for row in rows)
+    columns = [
+        Column(first),
+        Column("count", "count" if counts_missed else "number"),
+        *([Column("missed", "number")] if counts_missed else []),
+        *FIGURES.values(),
+    ]
+    return Table(title, columns, rows if counts_missed else [[*row[:2], *row[3:]] for row in rows], notes)
+
+
+def is_filled(table: Table) -> bool:
+    """Whether a line has the missed activations filled in."""
+    return any(row[0].endswith(f"{PART}{FILLED}") for row in table.rows)
+
+
+def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str:
+    """The note of a table by load: what its columns count."""
+    text = f"{capital(quantity)} in us, all CPUs together. count: "
+    text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
+    missed = dict.fromkeys(
+        probe.missed for step in steps if (probe := probe_of(step)).pooled and probe.missed is not None
     )
-    plain = Row(name, whole(summary.count), missed, figure_cells(summary), marks=marks)
-    if not summary.missed:
-        return [plain]
-    return [
-        plain,
-        Row("missed filled in", whole(summary.filled.count), "", figure_cells(summary.filled), filled=True),
-    ]
+    if missed and any(row[2] for row in rows):
+        text += f"; missed: {'; '.join(missed)}" + (
+            "; ?: not known" if any(r[2] == "?" for r in rows) else ""
+        )
+    if any(row[0].startswith(PART) for row in rows):
+        text += f"; {FILLED_WORDS}"
+    return f"{text}."
 
 
-def load_rows(record: Record) -> dict[str, list[Row]]:
-    """Quantity -> all CPUs together, a line a step, idle first; one more line where activations were missed.
-
-    Without task sets and priority inversion, which have tables of their own.
+def load_tables(view: RecordView) -> dict[str, Table]:
+    """Quantity -> all CPUs together, a line a step, idle first; without task sets and priority inversion,
+    which have tables of their own.
     """
-    names = step_labels(record)
-    totals = [
-        (step, step.total)
-        for step in ordered_steps(record)
-        if step.total is not None and has_distribution(step)
-    ]
-    rows: dict[str, list[Row]] = {quantity: [] for quantity in quantities(step for step, _ in totals)}
-    for step, total in totals:
-        rows[quantity_of(step)] += _rows(step, names[step.id], total, step.marks)
-    return rows
-
-
-def series_name(summary: SeriesSummary) -> str:
-    """A series as people call it: "CPU 0", or its labels."""
-    cpu = summary.labels.get("cpu")
-    known = summary.labels.get("segment") or summary.labels.get("role")
-    if known is not None:  # the value alone is clear
-        where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
-        return str(known).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
-    others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
-    return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
+    steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
+    tables: dict[str, Table] = {}
+    for quantity in quantities(steps):
+        own = [step for step in steps if quantity_of(step) == quantity]
+        rows = [
+            row
+            for step in own
+            if step.total is not None
+            for row in _lines(step, view.labels[step.id], step.total, step.marks)
+        ]
+        title = f"{capital(quantity)} by load, all CPUs together"
+        tables[quantity] = _table(title, "load", rows, [_counted(quantity, own, rows)])
+    return tables
 
 
 def _silent_tasks(step: Step) -> set[str]:
@@ -118,86 +139,87 @@ def _silent_tasks(step: Step) -> set[str]:
 
 
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """The series of a step without those of threads that are one line together in `series_rows`."""
+    """The series of a step without those of threads that are one line together in `series_table`."""
     silent = _silent_tasks(step)
     return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
 
 
-def series_rows(step: Step) -> list[Row]:
-    """A line a series of one step, with its metric where there are several; and one for all threads that had
-    no activation.
-    """
-    rows: list[Row] = []
+def _series_lines(step: Step) -> list[list[str]]:
+    rows: list[list[str]] = []
     several = len({summary.metric for summary in step.series}) > 1
     for summary in heard_series(step):
         marks = [mark for mark in step.marks if mark.series is not None and mark.series == summary.series]
         name = series_name(summary)
-        rows += _rows(
-            step, f"{summary.metric}, {name}" if several and name != summary.metric else name, summary, marks
-        )
+        full = f"{summary.metric}, {name}" if several and name != summary.metric else name
+        rows += _lines(step, full, summary, marks)
     if silent := _silent_tasks(step):
-        rows.append(
-            Row(
-                f"{len(silent)} threads without an activation",
-                "0",
-                "",
-                dict.fromkeys(FIGURES.values(), us(None)),
-            )
-        )
+        name = f"{len(silent)} threads without an activation"
+        rows.append([name, "0", "", *[us(None)] * len(FIGURES)])
     return rows
 
 
-@dataclass(frozen=True)
-class Late:
-    """One of the largest latencies: where, how late, and how long after its step began it was due."""
+def series_table(step: Step, name: str = "") -> Table:
+    """A line a series of the step called `name`, with its metric if there are several; and one for all
+    threads that had no activation.
+    """
+    quantity = capital(quantity_of(step))
+    return _table(f"{quantity} per CPU, step {name}", "CPU", _series_lines(step), [f"{quantity} in us."])
 
-    cpu: str
-    late: str
-    into: str
+
+def _only(series: SeriesSummary) -> str:
+    """The CPU of the one series of a step; its other labels are the step's parameters."""
+    cpu = series.labels.get("cpu")
+    return series_name(series) if cpu is None else f"CPU {cpu}"
 
 
-def outlier_rows(step: Step, most: int = 5) -> list[Late]:
-    """The largest latencies of a step, at most `most`, largest first."""
-    late: list[Late] = []
+def detail_table(view: RecordView, quantity: str) -> Table:
+    """Every step that measured the quantity, and below it each of its series."""
+    rows: list[list[str]] = []
+    for step in view.steps:
+        if step.tasks or quantity_of(step) != quantity:
+            continue
+        name = view.labels[step.id]
+        if not has_distribution(step):
+            rows.append([Cell(name, marks=step.marks), *[""] * (len(FIGURES) + 2)])
+        elif step.total is not None:
+            only = f", {_only(step.series[0])}" if len(step.series) == 1 else ""
+            rows += _lines(step, name + only, step.total, step.marks)
+        if len(step.series) > 1 or step.total is None:
+            rows += [[PART + row[0], *row[1:]] for row in _series_lines(step)]
+    return _table("", f"{quantity}, us", rows, [])
+
+
+def largest_table(step: Step, name: str) -> Table:
+    """The largest values of a step: where, how large, and how long after the step began they were due."""
+    rows: list[list[str]] = []
     main = {series.series for series in step.main_series}
-    for outlier in sorted(
-        (outlier for outlier in step.outliers if outlier.series in main), key=lambda o: -o.value_ns
-    )[:most]:
+    largest = sorted((one for one in step.outliers if one.series in main), key=lambda one: -one.value_ns)
+    for outlier in largest[:MOST_LARGEST]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
-        late.append(Late("–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into))
-    return late
+        rows.append(["–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into])
+    quantity = quantity_of(step)
+    columns = [*texts("CPU"), *numbers(f"{quantity} (us)", "after the step began")]
+    return Table(f"The largest {plural_of(quantity)}, step {name}", columns, rows)
 
 
-@dataclass(frozen=True)
-class ThreadRow:
-    """What was counted of one measuring thread, by heading; times in us."""
-
-    name: str
-    cells: dict[str, str]
-
-
-def thread_rows(series: Sequence[SeriesSummary]) -> list[ThreadRow]:
-    """Warm-up, losses and the kernel's counts of each series' thread."""
-    rows: list[ThreadRow] = []
+def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
+    """Warm-up, losses and the kernel's counts of each series' thread. `first`: what a line is; `name`: what
+    the table is of.
+    """
+    rows: list[list[str]] = []
+    columns = [
+        *("warm-up", "warm-up missed", "warm-up max", "lost", "impossible", "switches, voluntary"),
+        *("switches, involuntary", "page faults, minor", "page faults, major", "run delay", "CPU time"),
+    ]
+    cokernel = any(one.thread is not None and one.thread.mode_switches is not None for one in series)
     for summary in series:
-        thread = summary.thread or ThreadCounts()
-        cells = {
-            "warm-up": whole(summary.warm_up.count),
-            "warm-up missed": whole(summary.warm_up.missed),
-            "warm-up max": us(summary.warm_up.max_ns),
-            "lost": whole(summary.lost),
-            "impossible": whole(summary.impossible),
-            "switches, voluntary": whole(thread.voluntary_switches),
-            "switches, involuntary": whole(thread.involuntary_switches),
-            "page faults, minor": whole(thread.minor_faults),
-            "page faults, major": whole(thread.major_faults),
-            "run delay": us(thread.run_delay_ns),
-            "CPU time": us(thread.cpu_ns),
-        }
-        if any(other.thread is not None and other.thread.mode_switches is not None for other in series):
-            cells |= {
-                "switches": whole(thread.context_switches),
-                "switches to Linux": whole(thread.mode_switches),
-            }
-        rows.append(ThreadRow(series_name(summary), cells))
-    return rows
+        thread, warm_up = summary.thread or ThreadCounts(), summary.warm_up
+        cells = [whole(warm_up.count), whole(warm_up.missed), us(warm_up.max_ns)]
+        counts = (summary.lost, summary.impossible, thread.voluntary_switches, thread.involuntary_switches)
+        cells += map(whole, (*counts, thread.minor_faults, thread.major_faults))
+        cells += [us(thread.run_delay_ns), us(thread.cpu_ns)]
+        if cokernel:
+            cells += [whole(thread.context_switches), whole(thread.mode_switches)]
+        rows.append([series_name(summary), *cells])
+    columns += ["switches", "switches to Linux"] if cokernel else []
+    return Table(f"Warm-up, losses and threads, {name}", [*texts(first), *numbers(*columns)], rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rich.table
 from rich.text import Text
 
-from rtgauge.report.table import PART, Cell
+from rtgauge.report.table import PART, marks_of, tone_of
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
@@ -23,26 +23,32 @@ WIDE = 76
 LONGEST_WORD = 24
 """Longer words of a text are broken."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
-"""Columns a name has at least, and those it has before others columns go for lack of room."""
+"""Columns a name has at least, and those it has before other columns go for lack of room."""
+STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
-def _least(table: Table, at: int) -> int:
+def _least(table: Table, at: int, *, one_line: bool) -> int:
     """The narrowest that a column can be: numbers are neither cut nor broken, nor are words."""
-    if table.columns[at].is_number:
+    if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
     return min(LONGEST_WORD, max((len(word) for cell in cells for word in cell.split()), default=0))
 
 
-def _fitted(table: Table, width: int, gap: int) -> Table:
-    """The table with as many columns as have room."""
+def _others(table: Table, gap: int, *, one_line: bool) -> int:
+    """The least room of all columns but the name, with the gaps before them."""
+    return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
-    def needed(shown: Table) -> int:
-        others = sum(_least(shown, at) + gap for at in range(1, len(shown.columns)))
-        return min(shown.width(0), ENOUGH_NAME) + others
 
+def _gap(width: int) -> int:
+    return 2 if width >= WIDE else 1
+
+
+def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
+    """The table with as many columns as have room in `width`."""
+    gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
-        if needed(table) <= width:
+        if min(table.width(0), ENOUGH_NAME) + _others(table, gap, one_line=one_line) <= width:
             break
         columns = table.columns
         table = table.only(lambda at, columns=columns, spare=spare: columns[at].spare < spare)
@@ -50,41 +56,54 @@ def _fitted(table: Table, width: int, gap: int) -> Table:
 
 
 def _text(cell: str, column: Column, *, name: bool) -> Text:
-    style = "red" if isinstance(cell, Cell) and cell.alarm else "bold" if column.kind == "maximum" else ""
-    if name:
+    style = STYLES[tone_of(cell)] or ("bold" if column.kind == "maximum" else "")
+    if name and not style:
         style = "" if cell.startswith(PART) else "bold"
-    return Text(
-        printable(cell) + ("*" if name and isinstance(cell, Cell) and cell.marks else ""), style=style
-    )
+    return Text(printable(cell) + ("*" if name and marks_of(cell) else ""), style=style)
 
 
-def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table:
-    """The table in at most `width` columns, if its numbers have room. `one_line`: long names are cut."""
-    gap = 2 if width >= WIDE else 1
-    table = _fitted(table, width, gap)
-    titles = [column.title for column in table.columns]
+def _upright(table: Table) -> Text:
+    """Each row as its name, and below it a line a column."""
+    lines: list[Text] = []
+    for row in table.rows:
+        lines.append(_text(row[0], table.columns[0], name=True))
+        for cell, column in zip(row[1:], table.columns[1:], strict=True):
+            title = f"{printable(column.title)} " if column.title else ""
+            lines.append(Text.assemble((f"  {title}", "dim"), _text(cell, column, name=False)))
+    return Text("\n").join(lines)
+
+
+def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table | Text:
+    """The table in at most `width` columns; a line a cell if its numbers have no room side by side.
+
+    `one_line`: nothing is broken, a long name is cut.
+    """
+    gap = _gap(width)
+    table = fitted(table, width, one_line=one_line)
+    least = [_least(table, at, one_line=one_line) for at in range(len(table.columns))]
+    if not one_line and sum(least) + gap * (len(least) - 1) > width:
+        return _upright(table)
     made = rich.table.Table(
-        box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim", show_header=any(titles)
+        box=None,
+        pad_edge=False,
+        padding=(0, gap, 0, 0),
+        header_style="dim",
+        show_header=any(column.title for column in table.columns),
     )
-    least = [_least(table, at) for at in range(len(titles))]
+    room = max(LEAST_NAME, width - _others(table, gap, one_line=one_line))
     for at, column in enumerate(table.columns):
+        cut = one_line and not at
         made.add_column(
             Text(printable(column.title)),
             justify="right" if column.is_number else "left",
-            no_wrap=column.is_number or one_line,
-            overflow="ellipsis" if one_line and not at else "fold",
-            min_width=min(LEAST_NAME, least[at]) if one_line and not at else least[at],
+            no_wrap=column.is_whole or one_line,
+            overflow="ellipsis" if cut else "fold",
+            width=min(table.width(0), room) if cut else None,
+            min_width=None if cut else least[at],
         )
     for row in table.rows:
-        made.add_row(
-            *(
-                _text(cell, column, name=not at)
-                for at, (cell, column) in enumerate(zip(row, table.columns, strict=True))
-            )
-        )
-    # A terminal that is too narrow for this breaks the lines itself.
-    narrowest = sum(least) + gap * (len(least) - 1)
-    made.width = narrowest if narrowest > width and not one_line else None
+        cells = zip(row, table.columns, strict=True)
+        made.add_row(*(_text(cell, column, name=not at) for at, (cell, column) in enumerate(cells)))
     return made
 
 

@@ -86,3 +86,8 @@ def quantity(key: str, item: object) -> tuple[str, str]:
     if parts[-1] == "khz":
         return words("_".join(parts[:-1])), _scaled(item * 1_000, "Hz")
     return words(key), value(item)
+
+
+def capital(text: str) -> str:
+    """ "gap" -> "Gap"; nothing else changes."""
+    return text[:1].upper() + text[1:]

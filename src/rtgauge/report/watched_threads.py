@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.record.explain_report import paired_cost
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import us
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from rtgauge.record.model import Result, Step
-    from rtgauge.record.reader import Record
+    from rtgauge.report.record_view import RecordView
 
 COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
@@ -153,11 +152,11 @@ class WatchedThreads(Presenter):
                 )
         return lines
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """A table a step: latency, response, execution and period of each thread; below it who wakes the
         threads, and their priority inversions.
         """
-        names = step_labels(record)
+        names = view.labels
         return Chapter(
             id="threads",
             heading="Threads",

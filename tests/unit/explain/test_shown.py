@@ -24,6 +24,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.page import html
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
@@ -93,7 +94,7 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
     page = html(record)
     assert page.count('id="explained"') == 1
     assert "handler of irq 31 (virtio-net)" in page
-    drawn = figures(Source.of(record))
+    drawn = figures(Source.of(RecordView(record)))
     assert [name for name in drawn if name.startswith("explained-")] == [
         f"explained-{step.id}" for step in record.steps
     ]
@@ -120,7 +121,7 @@ def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
         "irqs-on-isolated",
     )
     console = Console(file=io.StringIO(), width=200)
-    print_latencies(record, steps, console)
+    print_latencies(RecordView(record), steps, console)
     text = console.file
     assert isinstance(text, io.StringIO)
     lines = [line.strip() for line in text.getvalue().splitlines()]

@@ -17,7 +17,7 @@ from rtgauge.cli.export import export as export_command
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.report.conditions import step_labels
+from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
@@ -82,7 +82,7 @@ def changed(
         record.steps[0].marks = [Mark(name="stopped", severity=Severity.INVALID, detail="the machine slept")]
     if require is not None:
         record.run.requirement = require
-        record.run.verdicts = judge_run(parse_requirement(require), record, step_labels(record))
+        record.run.verdicts = judge_run(parse_requirement(require), record, RecordView(record).labels)
     return record
 
 

@@ -19,6 +19,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import figures as drawn_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.frequency_tables import conclusion, grids
+from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.importers.foreign_files import FILES, rt_tests
@@ -171,7 +172,10 @@ def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
     assert "p50_ns" in series.lower_bounds
     assert verdict(record, "latency<=500us").word is VerdictWord.MARGINAL
     assert "may lie anywhere" in next(mark.detail for mark in step.marks if mark.name == "histogram-overflow")
-    figures = {figure.name: " ".join(figure.notes) for figure in drawn_figures(Source.of(record)).values()}
+    figures = {
+        figure.name: " ".join(figure.notes)
+        for figure in drawn_figures(Source.of(RecordView(record))).values()
+    }
     assert "the curve is an upper bound" in figures["exceedance"]
     assert "24,000 samples are in no bin" in figures["histogram"]
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from rtgauge.record.blocks import in_blocks
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
-from rtgauge.report.conditions import bound_ns, conditions, ordered_steps, step_labels
 from rtgauge.report.figure_data import ALL, Counts, by_cpu, course, exceedance, outline
+from rtgauge.report.record_view import RecordView
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def a_record(tmp_path: Path) -> Record:
 
 
 def test_each_cpu_has_the_counts_and_the_maximum_of_its_summary(record: Record):
-    for condition in conditions(record):
+    for condition in RecordView(record).conditions:
         found = by_cpu(record, condition)
         (step,) = condition.steps
         assert list(found) == [ALL, "0", "1"]
@@ -57,10 +57,10 @@ def test_each_cpu_has_the_counts_and_the_maximum_of_its_summary(record: Record):
 
 def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(repeats=3, loads=("memory", "idle"))))
-    found = conditions(record)
+    found = RecordView(record).conditions
     assert [condition.label for condition in found] == ["idle", "memory"]
     assert [len(condition.steps) for condition in found] == [3, 3]
-    assert step_labels(record)["02-wakeup-idle-1"] == "idle #1"
+    assert RecordView(record).labels["02-wakeup-idle-1"] == "idle #1"
     total = by_cpu(record, found[0])[ALL]
     assert total.plain.total == sum(step.total.count for step in found[0].steps if step.total)
 
@@ -71,11 +71,11 @@ def test_conditions_are_told_apart_by_what_differs(record: Record):
     foreign = steps[1].model_copy(
         update={"id": "x", "key": shorter.model_copy(update={"tool": "cyclictest"})}
     )
-    labels = step_labels(replace(record, steps=[*steps, foreign]))
+    labels = RecordView(replace(record, steps=[*steps, foreign])).labels
     assert labels["x"] == "cpu, cyclictest"
     assert labels[steps[1].id] == "cpu"
     other = steps[1].model_copy(update={"id": "y", "key": shorter})
-    labels = step_labels(replace(record, steps=[*steps, foreign, other]))
+    labels = RecordView(replace(record, steps=[*steps, foreign, other])).labels
     assert labels["y"] == "cpu, interval 100us"
     assert labels[steps[1].id] == "cpu, interval 1ms"
     assert len(set(labels.values())) == 5
@@ -83,12 +83,12 @@ def test_conditions_are_told_apart_by_what_differs(record: Record):
 
 def test_idle_stands_first_whatever_the_order(record: Record):
     turned = replace(record, steps=record.steps[::-1])
-    assert [step.key.load for step in ordered_steps(turned)] == ["idle", "cpu", "memory"]
+    assert [step.key.load for step in RecordView(turned).steps] == ["idle", "cpu", "memory"]
 
 
 def test_the_bound_is_that_of_the_verdicts(record: Record):
-    assert bound_ns(record) == 200_000
-    assert bound_ns(replace(record, run=record.run.model_copy(update={"verdicts": []}))) is None
+    assert RecordView(record).bound_ns == 200_000
+    assert RecordView(replace(record, run=record.run.model_copy(update={"verdicts": []}))).bound_ns is None
 
 
 @given(latencies, st.sampled_from([1, 2, 10]))

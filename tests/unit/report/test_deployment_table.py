@@ -11,6 +11,7 @@ from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
 from rtgauge.report.deployment_table import PUT_BACK, deployment_table
 from rtgauge.report.page import html
+from rtgauge.report.table import tone_of
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def test_made_refused_and_moved_are_counted():
         report(MADE, REFUSED, moved=110, not_moved=["kthreadd: EINVAL"], not_moved_count=40, isolated="1")
     )
     assert table.summary == "1 setting made, 1 refused, 110 tasks moved, 40 would not, all put back"
-    assert [(row.outcome, row.put_back, row.refused, row.left) for row in table.settings] == [
-        ("set", "yes", False, False),
-        ("refused: the kernel manages this interrupt itself", "it was not changed", True, False),
+    assert [[(cell, tone_of(cell)) for cell in row[3:]] for row in table.settings.rows] == [
+        [("set", ""), ("yes", "")],
+        [("refused: the kernel manages this interrupt itself", "alarm"), ("it was not changed", "")],
     ]
     assert table.not_moved_more == 39
     assert table.notes == ["CPU 1 was set aside for measuring."]
@@ -43,9 +44,9 @@ def test_made_refused_and_moved_are_counted():
 @pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])
 def test_what_was_not_put_back_is_said(action: str | None):
     table = deployment_table(report(MADE.model_copy(update={"put_back": action})))
-    assert table.settings[0].left
     assert table.left
-    assert table.settings[0].put_back == PUT_BACK[action]
+    put_back = table.settings.rows[0][-1]
+    assert (put_back, tone_of(put_back)) == (PUT_BACK[action], "alarm")
     assert table.summary.endswith("not all put back")
 
 
@@ -53,7 +54,7 @@ def test_a_value_of_which_the_kernel_made_another_is_shown():
     table = deployment_table(
         report(MADE.model_copy(update={"error": "differs", "now": "7", "put_back": "restored"}))
     )
-    assert table.settings[0].outcome == "refused: the kernel set another value (7)"
+    assert table.settings.rows[0][3] == "refused: the kernel set another value (7)"
     assert not table.left
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -17,6 +18,7 @@ from rtgauge.report.drawn_figures import Drawn, figures, save_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.theme import config, cpu_colours
 from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.record_view import RecordView
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def test_an_unknown_format_and_an_unwritable_folder_are_said(record: Record, tmp
 
 
 def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(record: Record):
-    figure = figures(Source.of(record))["histogram"]
+    figure = figures(Source.of(RecordView(record)))["histogram"]
     assert figure.titles == ["idle", "cpu", "memory"]
     for spec, step in zip(figure.specs, record.steps, strict=True):
         for summary in step.series:
@@ -83,12 +85,14 @@ def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(reco
 
 
 def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp_path: Path):
-    assert "bound 50 us" in str(figures(Source.of(record, 50_000))["exceedance"].specs)
+    assert "bound 50 us" in str(
+        figures(replace(Source.of(RecordView(record)), bound_us=50.0))["exceedance"].specs
+    )
     plain = Record.open(write_record(tmp_path, Shape(seed=2, verdict=None)))
     assert "bound" not in str(
         [
             figure.specs[0]["layer"][1:]
-            for figure in figures(Source.of(plain)).values()
+            for figure in figures(Source.of(RecordView(plain))).values()
             if figure.name != "spread"
         ]
     )
@@ -96,15 +100,17 @@ def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp
 
 def test_the_filled_curve_is_there_only_where_activations_were_missed(record: Record, tmp_path: Path):
     assert {
-        row["load"] for row in rows(figures(Source.of(record))["exceedance"].specs[0]) if row["kind"] == "f"
+        row["load"]
+        for row in rows(figures(Source.of(RecordView(record)))["exceedance"].specs[0])
+        if row["kind"] == "f"
     } == {"memory"}
     none = Record.open(write_record(tmp_path, Shape(seed=2, missed_under=())))
-    assert {row["kind"] for row in rows(figures(Source.of(none))["exceedance"].specs[0])} == {"p"}
+    assert {row["kind"] for row in rows(figures(Source.of(RecordView(none)))["exceedance"].specs[0])} == {"p"}
 
 
 def test_a_record_without_steps_has_no_figures(tmp_path: Path):
     empty = Record.open(write_record(tmp_path, Shape(loads=())))
-    assert figures(Source.of(empty)) == {}
+    assert figures(Source.of(RecordView(empty))) == {}
     assert save_figures(empty, tmp_path / "figures") == []
 
 

@@ -14,8 +14,8 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.page import html, render
+from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.records import Shape, write_record
@@ -159,7 +159,7 @@ def test_the_title_says_which_machine_and_when(tmp_path: Path):
 
 def test_passes_and_failures_are_at_the_top_by_load(tmp_path: Path):
     record = Record.open(write_record(tmp_path))
-    record.run.verdicts = judge_run(parse_requirement("latency<=200us"), record, step_labels(record))
+    record.run.verdicts = judge_run(parse_requirement("latency<=200us"), record, RecordView(record).labels)
     top = Reader(html(record).partition('id="numbers"')[0]).text
     assert "2 of 3 loads fail; worst: memory, 3.79 ms on CPU 0" in top
     for load, word in (("idle", "fails"), ("cpu", "marginal"), ("memory", "fails")):

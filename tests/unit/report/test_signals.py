@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from rtgauge.record.model import PeerReport, Result
-from rtgauge.report.quantity import example_requirement
+from rtgauge.report.record_view import example_requirement
 from rtgauge.report.signal_path import signal_lines
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
-from rtgauge.report.conditions import step_labels
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal import print_list, print_summary
 from rtgauge.report.terminal_table import print_tables
@@ -88,7 +88,7 @@ def test_every_load_and_cpu_with_its_numbers(record: Record, width: int):
         assert row[1:3] == [f"{step.total.count:,}", f"{step.total.missed:,}"]
         assert row[-1] == f"{step.total.max_ns / 1000:,.1f}"
     assert len(lines(text, "CPU 0")) == 3
-    assert len(lines(text, "filled in")) == 4  # three rows and what it means
+    assert len(lines(text, "missed filled in")) == 4  # three rows and what it means
     assert "…" not in text
 
 
@@ -100,7 +100,7 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(record: Record, width: 
 
 
 def judged(record: Record, requirement: str) -> Record:
-    record.run.verdicts = judge_run(parse_requirement(requirement), record, step_labels(record))
+    record.run.verdicts = judge_run(parse_requirement(requirement), record, RecordView(record).labels)
     return record
 
 

@@ -7,7 +7,8 @@ from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conclusion import conclude
-from rtgauge.report.tables import heard_series, series_rows, thread_rows
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.tables import heard_series, series_table, thread_table
 from rtgauge.report.watched_threads import WATCHED_THREADS
 from tests.unit.records import run, step
 
@@ -71,7 +72,7 @@ def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
         update={"series": series, "results": [THREAD, *counted("woken-by", "by", io=2)]}
     )
     writer.commit_step(watched, windows)
-    chapter = WATCHED_THREADS.chapter(Record.open(writer.finish("complete")), [watched], ())
+    chapter = WATCHED_THREADS.chapter(RecordView(Record.open(writer.finish("complete"))), [watched], ())
     assert chapter is not None
     assert chapter.place == "first"
     (grid,) = chapter.content
@@ -89,7 +90,7 @@ def test_the_first_line_has_the_largest_latency_and_its_thread(tmp_path):
     ]
     key = measured.key.model_copy(update={"probe": "watch"})
     writer.commit_step(measured.model_copy(update={"key": key, "series": series}), windows)
-    text = conclude(Record.open(writer.finish("complete"))).text
+    text = conclude(RecordView(Record.open(writer.finish("complete")))).text
     assert text.startswith("Largest latency 70.0 us in thread logger, of 4 samples")
 
 
@@ -119,13 +120,15 @@ def test_threads_without_an_activation_are_one_row():
         for number, summary in enumerate(measured.series)
     ]
     watched = measured.model_copy(update={"series": series})
-    assert [(row.name, row.count) for row in series_rows(watched)] == [
-        ("Task pool-0", "2"),
-        ("3 threads without an activation", "0"),
+    assert [row[:2] for row in series_table(watched).rows] == [
+        ["Task pool-0", "2"],
+        ["3 threads without an activation", "0"],
     ]
-    assert [row.name for row in thread_rows(heard_series(watched))] == ["Task pool-0"]
+    assert [row[0] for row in thread_table(heard_series(watched), "", "").rows] == ["Task pool-0"]
     two = measured.model_copy(update={"series": series[:2]})
-    assert [row.name for row in series_rows(two)] == ["Task pool-0", "Task pool-1"], "a single one is named"
+    assert [row[0] for row in series_table(two).rows] == ["Task pool-0", "Task pool-1"], (
+        "a single one is named"
+    )
 
 
 def test_what_watching_costs_is_that_of_stretches_in_pairs():

@@ -16,11 +16,12 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.page import html
+from rtgauge.report.table import tone_of
 from rtgauge.runner.put_together import highest, run_segments, task_counts
 from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_figure import figure_name, measured_figure
-from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_rows, parameter_rows
+from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_table, task_table
 from rtgauge.schedulability.probe import task_set_of
 from tests.unit.records import run, step
 from tests.unit.windows import frame, row
@@ -161,7 +162,9 @@ def test_segments_are_told_from_time_0():
 
 
 def test_table_6_with_what_was_measured():
-    rows = [line.cells | {"late": line.late} for line in parameter_rows(measured_set(a_step()[0]))]
+    table = task_table(measured_set(a_step()[0]))
+    titles = [column.title for column in table.columns]
+    rows = [dict(zip(titles, row, strict=True)) for row in table.rows]
     assert [
         (
             r["task"],
@@ -169,12 +172,12 @@ def test_table_6_with_what_was_measured():
             r["R measured, max (ms)"],
             r["measured - calculated (ms)"],
             r["deadline misses"],
-            r["late"],
+            tone_of(r["deadline misses"]),
         )
         for r in rows
     ] == [
-        ("high", "3 ms", "3.000", "0.000", "0", False),
-        ("<low>", "8 ms", "21.000", "13.000", "1", True),
+        ("high", "3 ms", "3.000", "0.000", "0", ""),
+        ("<low>", "8 ms", "21.000", "13.000", "1", "alarm"),
     ]
 
 
@@ -188,11 +191,15 @@ def test_a_response_far_above_its_calculated_bound_is_remarked_on():
 
 def test_tables_7_and_8():
     measured = measured_set(a_step()[0])
-    assert [(line[""], line["response"], line["execution"]) for line in figure_rows(measured.tasks[1])] == [
-        ("mean", "14.500", "5.000"),
-        ("max", "21.000", "5.000"),
-        ("min", "8.000", "5.000"),
-        ("std", "9.192", "0.000"),
+    table = figure_table(measured.tasks[1])
+    places = [
+        [column.title for column in table.columns].index(name) for name in ("", "response", "execution")
+    ]
+    assert [[row[at] for at in places] for row in table.rows] == [
+        ["mean", "14.500", "5.000"],
+        ["max", "21.000", "5.000"],
+        ["min", "8.000", "5.000"],
+        ["std", "9.192", "0.000"],
     ]
 
 

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
-from rtgauge.report.conditions import representatives
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page import html
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge.tire.analysis.searches import searched
@@ -147,14 +147,14 @@ def test_the_terminal_shows_the_study_as_a_whole(record: Record, width: int) -> 
 
 
 def test_marks_are_told_once(record: Record) -> None:
-    (mark,) = gathered_marks(record)
+    (mark,) = gathered_marks(RecordView(record))
     assert mark.name == "period-short"
     number = sum(bool(step.marks) for step in record.steps)
     assert mark.where == f"on {number} of {len(record.steps)} steps"
 
 
 def test_one_step_stands_for_all_where_nothing_differs(record: Record) -> None:
-    assert len(representatives(record).steps) == 1
+    assert len(RecordView(record).representatives.steps) == 1
 
 
 def test_the_fall_is_in_the_order_of_its_steps(record: Record) -> None:

@@ -16,7 +16,6 @@ from rtgauge.explain.analysis.explained_step import ExplainedStep, explained_ste
 from rtgauge.explain.analysis.selftest import self_test
 from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
 from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.attribution import Explanation
     from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
 
 MOST_ON_TERMINAL = 5
@@ -85,18 +84,18 @@ class ExplainedChapter:
 
 
 def _rows(
-    culprits: Sequence[RankedCulprit], record: Record, step: Step | None, *, most: int, least: float
+    culprits: Sequence[RankedCulprit], view: RecordView, step: Step | None, *, most: int, least: float
 ) -> list[CulpritRow]:
     """The culprits with at least `least` of the time, and those that led an outlier.
 
     What to change is said at the first culprit that it concerns.
     """
     target = (
-        next(iter(record.steps)).key.targets.get("self", "local")
+        next(iter(view.record.steps)).key.targets.get("self", "local")
         if step is None
         else step.key.targets.get("self", "local")
     )
-    facts = record.system(target)
+    facts = view.record.system(target)
     listed = [ranked for ranked in culprits if ranked.outliers or ranked.time_share >= least][:most]
     rows: list[CulpritRow] = []
     for rank, ranked in enumerate(listed, 1):
@@ -132,7 +131,7 @@ def _summary(explained: ExplainedStep) -> str:
     )
 
 
-def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[str]) -> ExplainedView:
+def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Container[str]) -> ExplainedView:
     from rtgauge.explain.page.moment_figure import figure_name
 
     worst = explained.worst
@@ -140,7 +139,7 @@ def _view(explained: ExplainedStep, record: Record, name: str, drawn: Container[
         name=name,
         step=explained.step,
         summary=_summary(explained),
-        rows=_rows(explained.culprits, record, explained.step, most=MOST_ON_PAGE, least=LEAST_SHARE),
+        rows=_rows(explained.culprits, view, explained.step, most=MOST_ON_PAGE, least=LEAST_SHARE),
         worst=None if worst is None else sentence(worst),
         parts=[] if worst is None else [(us(part.ns), part_words(part)) for part in worst.parts],
         sum=None if worst is None else us(worst.latency_ns),
@@ -170,10 +169,10 @@ def _size(explanation: Explanation) -> int:
 class ExplainedPresenter(Presenter):
     """A part a step that was explained."""
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """Who took most of the time of the largest latencies."""
         ranked = ranked_culprits(
-            known for explained in explained_steps(record, steps) for known in explained.explanations
+            known for explained in explained_steps(view.record, steps) for known in explained.explanations
         )
         if not ranked:
             return None
@@ -182,11 +181,11 @@ class ExplainedPresenter(Presenter):
             f"{culprit_name(ranked[0].culprit)}"
         )
 
-    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """The worst latency of each step."""
         from rtgauge.explain.page.moment_figure import moment_figure
 
-        names = step_labels(record)
+        names = view.labels
         return [
             moment_figure(
                 worst,
@@ -194,14 +193,14 @@ class ExplainedPresenter(Presenter):
                 explained.symbols,
                 f"The worst explained latency, {names.get(explained.step.id, explained.step.id)}",
             )
-            for explained in explained_steps(record, steps)
+            for explained in explained_steps(view.record, steps)
             if (worst := explained.worst) is not None
         ]
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The culprits and the worst latency of each step."""
-        names = step_labels(record)
-        explained = explained_steps(record, steps)
+        names = view.labels
+        explained = explained_steps(view.record, steps)
         if not explained:
             return None
         together = (
@@ -209,31 +208,31 @@ class ExplainedPresenter(Presenter):
             if len(explained) > 1
             else []
         )
-        views = [_view(known, record, names.get(known.step.id, known.step.id), drawn) for known in explained]
-        tested = self_test(record)
+        views = [_view(known, view, names.get(known.step.id, known.step.id), drawn) for known in explained]
+        tested = self_test(view.record)
         matrix = None if tested is None else (verdict_words(tested), selftest_grid(tested))
         return Chapter(
             id="explained",
             heading="What delayed it",
             template="rtgauge.explain.page/explained.html.j2",
             content=ExplainedChapter(
-                _rows(together, record, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix
+                _rows(together, view, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix
             ),
             place="after frequencies",
             measured="explained latencies",
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """A line a culprit, and the worst latency's sentence and sum."""
-        names = step_labels(record)
-        tested = self_test(record)
+        names = view.labels
+        tested = self_test(view.record)
         if tested is not None:
             print_self_test(tested, console)
-        for explained in explained_steps(record, steps):
+        for explained in explained_steps(view.record, steps):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
             for row in _rows(
-                explained.culprits, record, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL
+                explained.culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL
             ):
                 _print(
                     console,
@@ -266,9 +265,9 @@ def print_self_test(result: SelfTest, console: Console) -> None:
     console.print()
 
 
-def print_latencies(record: Record, steps: Sequence[ExplainedStep], console: Console) -> None:
+def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: Console) -> None:
     """Every explained latency with its sum, the largest of each step first."""
-    names = step_labels(record)
+    names = view.labels
     for explained in steps:
         console.print(
             Text(

@@ -16,7 +16,8 @@ from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outline
 from rtgauge.report.figures.figure import US_LABEL, Figure, csv, decades, layered, log_ticks
 from rtgauge.report.figures.save import write_figures
-from rtgauge.report.quantity import LATENCY, capital
+from rtgauge.report.record_view import LATENCY
+from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

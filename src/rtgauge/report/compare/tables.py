@@ -11,9 +11,8 @@ from rtgauge.analysis.comparison_conclusion import Finding, finding, word
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.model import Severity
-from rtgauge.report.quantity import capital
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE, us, whole
+from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
 
 if TYPE_CHECKING:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.figure_data import ALL, Course, course
 from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
-from rtgauge.report.quantity import SEVERAL, common_quantity, has_distribution
+from rtgauge.report.record_view import SEVERAL, common_quantity, has_distribution
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.source import Source
+    from rtgauge.report.record_view import RecordView
 
 POINTS = 40_000
 """About this many points for all CPUs together."""
@@ -27,7 +26,7 @@ def course_figure(source: Source) -> Figure | None:
     """The largest value of every second, or of longer stretches where there are many; None where the record
     has no course.
     """
-    timeline = course(source.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
+    timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None
     quantity = common_quantity(
@@ -38,7 +37,7 @@ def course_figure(source: Source) -> Figure | None:
     high = max([*values, source.bound_us or 0.0, low * 10])
     top = high * 2.2
     load_of = {step.id: label for label, condition in source.conditions.items() for step in condition.steps}
-    names = step_labels(source.record)
+    names = source.view.labels
 
     x = alt.X(
         "start:Q",
@@ -115,10 +114,10 @@ def course_figure(source: Source) -> Figure | None:
             orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5
         )
         layers.append(missed.encode(x=alt.X("middle:Q"), y=alt.YValue("height"), tooltip=tooltip))
-    names_layer, marks_layer = _names(timeline, source.record)
-    layers += [names_layer] if len(source.record.steps) <= NAMED_STEPS else []
+    names_layer, marks_layer = _names(timeline, source.view)
+    layers += [names_layer] if len(source.view.steps) <= NAMED_STEPS else []
     # Without a mark the layer would have nothing to scale, and the browser would complain of it.
-    layers += [marks_layer] if any(step.marks for step in source.record.steps) else []
+    layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
     layers += bound_layer(source.bound_us, vertical=False)
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
@@ -133,16 +132,16 @@ def course_figure(source: Source) -> Figure | None:
             source,
             quantity,
             any_missed=any_missed,
-            any_marked=any(step.marks for step in source.record.steps),
+            any_marked=any(step.marks for step in source.view.steps),
         ),
     )
 
 
-def _names(timeline: Course, record: Record) -> tuple[alt.Chart, alt.Chart]:
+def _names(timeline: Course, view: RecordView) -> tuple[alt.Chart, alt.Chart]:
     """The name of each step at the head of its band, and a triangle where it is marked."""
-    labels = step_labels(record)
+    labels = view.labels
     rows: list[tuple[object, ...]] = []
-    for step in record.steps:
+    for step in view.steps:
         starts = [phase.start_s for phase in timeline.phases if phase.step == step.id]
         if starts:
             rows.append(

@@ -9,7 +9,8 @@ import altair as alt
 
 from rtgauge.report.figure_data import ALL, Curve, exceedance
 from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
-from rtgauge.report.quantity import LATENCY, capital
+from rtgauge.report.record_view import LATENCY
+from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ import altair as alt
 
 from rtgauge.report.figure_data import ALL, Measured, Outline, outline
 from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
-from rtgauge.report.quantity import LATENCY, capital
-from rtgauge.report.text import us, whole
+from rtgauge.report.record_view import LATENCY
+from rtgauge.report.text import capital, us, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

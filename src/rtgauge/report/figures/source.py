@@ -4,35 +4,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from rtgauge.report.conditions import Condition, bound_ns, conditions, without_folded
 from rtgauge.report.figure_data import ALL, Measured, by_cpu, cpu_order
-from rtgauge.report.quantity import LATENCY, quantities, quantity_of
-
-if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
+from rtgauge.report.record_view import LATENCY, Condition, RecordView, quantities, quantity_of
 
 
 @dataclass(frozen=True)
 class Source:
-    """The record, its conditions by label, what each CPU measured under each, and the required bound (us)."""
+    """The record without the steps that chapters of their own draw, its conditions by label, what each CPU
+    measured under each, and the required bound (us).
+    """
 
-    record: Record
+    view: RecordView
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, Measured]]
     bound_us: float | None
-    whole: Record
-    """With the steps that chapters of their own draw."""
+    whole: RecordView
+    """With all steps."""
 
     @classmethod
-    def of(cls, record: Record, bound: int | None = None) -> Source:
-        """Read the windows of every step. `bound` (ns) replaces that of the verdicts. Raises RecordError."""
-        required = bound if bound is not None else bound_ns(record)
-        shown = without_folded(record)  # the others are drawn by chapters of their own
-        by_label = {condition.label: condition for condition in conditions(shown)}
-        numbers = {label: cpus for label, condition in by_label.items() if (cpus := by_cpu(shown, condition))}
-        return cls(shown, by_label, numbers, None if required is None else required / 1_000, record)
+    def of(cls, whole: RecordView) -> Source:
+        """Read the windows of every step. Raises RecordError."""
+        view = whole.unfolded  # the others are drawn by chapters of their own
+        by_label = {condition.label: condition for condition in view.conditions}
+        numbers = {
+            label: cpus for label, condition in by_label.items() if (cpus := by_cpu(view.record, condition))
+        }
+        bound_us = None if whole.bound_ns is None else whole.bound_ns / 1_000
+        return cls(view, by_label, numbers, bound_us, whole)
 
     @property
     def quantities(self) -> list[str]:

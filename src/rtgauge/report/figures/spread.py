@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
-from rtgauge.report.quantity import capital, has_distribution
+from rtgauge.report.record_view import has_distribution
+from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Distribution, Step
@@ -20,9 +21,7 @@ SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     """(what the row is called, load, step, figures) of each line of the figure."""
-    from rtgauge.report.conditions import step_labels
-
-    names = step_labels(source.record)
+    names = source.view.labels
     distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
         for step in condition.steps:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.figures.figure import US_LABEL, Figure, csv, decades, layered, log_ticks
 from rtgauge.report.outer_view import view_curves, views
 
@@ -17,19 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figure_data import Curve
+    from rtgauge.report.record_view import RecordView
 
 NAME = "views"
 
 
-def views_figure(record: Record, steps: Sequence[Step]) -> Figure | None:
+def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
     """A chart a step that an instrument measured; None where none was."""
-    names = step_labels(record)
+    names = view.labels
     charts = {
         names[each.step.id]: (each.outer.metric, curves)
         for each in views(steps)
-        if (curves := view_curves(record, each))
+        if (curves := view_curves(view, each))
     }
     if not charts:
         return None

@@ -6,9 +6,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
+from rtgauge.report.table import Cell, Column, Table, numbers
+from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
 from rtgauge.schedulability.analysis.analysis_document import Answer
 from rtgauge.schedulability.page.timeline_text import timeline_lines
@@ -17,6 +18,7 @@ from rtgauge.units import format_duration, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rtgauge.report.table import Tone
     from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
     from rtgauge.schedulability.analysis.analysis_document import (
         BoundResult,
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
         TaskResult,
     )
 
-WIDE = 76
-ENOUGH_NAME = 16
-"""A longer name may take several lines for the sake of more columns."""
 STYLE = {
     Answer.SCHEDULABLE: "bold green",
     Answer.NOT_SCHEDULABLE: "bold red",
@@ -99,7 +98,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     kinds = ", harmonic" if cpu.harmonic and len(cpu.tasks) > 1 else ""
     kinds += ", rate-monotonic" if cpu.rate_monotonic else ""
     console.print(Text.assemble((f"CPU {cpu.cpu}", "bold"), f"  utilisation {cpu.utilisation:.2%}{kinds}"))
-    console.print(_table(cpu.tasks, console.width))
+    console.print(rich_table(_table(cpu.tasks), console.width))
     for task in cpu.tasks:
         if task.answer is not Answer.SCHEDULABLE:
             console.print(
@@ -122,79 +121,40 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     console.print()
 
 
-def _cells(task: TaskResult) -> dict[str, str]:
-    late = task.late_by_ns
-    return {
-        "prio": str(task.priority),
-        "period": exact_time(task.period_ns),
-        "execution": exact_time(task.execution_ns),
-        "deadline": exact_time(task.deadline_ns),
-        "blocking": exact_time(task.blocking_ns),
-        "jitter": exact_time(task.jitter_ns),
-        "offset": exact_time(task.offset_ns),
-        "response": exact_time(task.response_ns) if task.response_ns is not None else "no bound",
-        "left": exact_time(None if late is None else -late),
-        "eq. 1": exact_time(task.equation_1_ns) if task.equation_1_ns is not None else "no bound",
-    }
+LOOKS: dict[Answer, Tone] = {Answer.NOT_SCHEDULABLE: "alarm", Answer.CANNOT_TELL: "doubt"}
+GIVEN = ("blocking", "jitter", "offset")
+"""Of a task, shown if any task of the CPU has it."""
 
 
-def _table(tasks: list[TaskResult], width: int) -> Table | Text:
-    """As many columns as fit with every number whole; a task in lines of its own where not even the narrowest
-    table does.
-    """
-    gap = 2 if width >= WIDE else 1
-    cells = [_cells(task) for task in tasks]
-    extra = [
-        name
-        for name in ("blocking", "jitter", "offset")
-        if any(getattr(task, f"{name}_ns") for task in tasks)
+def _row(task: TaskResult) -> list[str]:
+    tone = LOOKS.get(task.answer, "")
+    bounded = [
+        exact_time(ns) if ns is not None else "no bound" for ns in (task.response_ns, task.equation_1_ns)
     ]
-    given = ["prio", "period", "execution", "deadline"]
-    sets = [
-        [*given, *extra, "response", "left", "eq. 1"],
-        [*given, "response", "left"],
-        ["deadline", "response", "left"],
-        ["response", "left"],
-    ]
-    needed = [
-        sum(max(len(heading), *(len(line[heading]) for line in cells)) + gap for heading in headings)
-        for headings in sets
-    ]
-    longest = min(max(len(printable(task.name)) for task in tasks), ENOUGH_NAME)
-    fitting = next(
-        (
-            headings
-            for headings, room in zip(sets, needed, strict=True)
-            if width - room >= max(longest, len("task"))
-        ),
-        None,
+    left = exact_time(None if task.late_by_ns is None else -task.late_by_ns)
+    given = (
+        task.period_ns,
+        task.execution_ns,
+        task.deadline_ns,
+        task.blocking_ns,
+        task.jitter_ns,
+        task.offset_ns,
     )
-    if fitting is None:
-        lines = [
-            f"{printable(task.name)}: response {line['response']}, left {line['left']}"
-            for task, line in zip(tasks, cells, strict=True)
-        ]
-        return Text("\n".join(lines))
-    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    table.add_column("task", overflow="fold", min_width=4)
-    for heading in fitting:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for task, line in zip(tasks, cells, strict=True):
-        style = (
-            "red"
-            if task.answer is Answer.NOT_SCHEDULABLE
-            else "yellow"
-            if task.answer is Answer.CANNOT_TELL
-            else ""
-        )
-        table.add_row(
-            Text(printable(task.name)),
-            *(
-                Text(line[heading], style=style if heading in {"response", "left"} else "")
-                for heading in fitting
-            ),
-        )
-    return table
+    outcome = [Cell(bounded[0], tone), Cell(left, tone), bounded[1]]
+    return [task.name, str(task.priority), *map(exact_time, given), *outcome]
+
+
+def _table(tasks: list[TaskResult]) -> Table:
+    columns = [
+        Column("task"),
+        *(Column(title, "number", spare=2) for title in ("prio", "period", "execution")),
+        Column("deadline", "number", spare=1),
+        *(Column(title, "number", spare=3) for title in GIVEN),
+        *numbers("response", "left"),
+        Column("eq. 1", "number", spare=3),
+    ]
+    absent = {name for name in GIVEN if not any(getattr(task, f"{name}_ns") for task in tasks)}
+    return Table("", columns, [_row(task) for task in tasks]).only(lambda at: columns[at].title not in absent)
 
 
 def _why(task: TaskResult) -> str:
@@ -269,35 +229,19 @@ def print_ratio(result: RatioResult, console: Console) -> None:
     )
     growth = any(point.growth_median is not None for point in result.points)
     rows = [
-        {
-            "utilisation": f"{point.utilisation:.3f}",
-            "exact": f"{point.exact / point.sets:.2%}",
-            "95 % interval": f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
-            "hyperbolic": f"{point.hyperbolic / point.sets:.2%}",
-            "Liu-Layland": f"{point.liu_layland / point.sets:.2%}",
-            **(
-                {"growth": "-" if point.growth_median is None else f"{point.growth_median:.4f}"}
-                if growth
-                else {}
-            ),
-        }
+        [
+            f"{point.utilisation:.3f}",
+            f"{point.exact / point.sets:.2%}",
+            f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
+            f"{point.hyperbolic / point.sets:.2%}",
+            f"{point.liu_layland / point.sets:.2%}",
+            "" if not growth else "-" if point.growth_median is None else f"{point.growth_median:.4f}",
+        ]
         for point in result.points
     ]
     # A number is never cut: what has no room is left to a wider terminal, and to --json.
-    gap = 2
-    headings = list(rows[0]) if rows else []
-    for spare in ("", "Liu-Layland", "hyperbolic", "95 % interval", "growth"):
-        headings = [heading for heading in headings if heading != spare]
-        if (
-            sum(max(len(heading), *(len(row[heading]) for row in rows)) + gap for heading in headings) - gap
-            <= console.width
-        ):
-            break
-    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(row[heading] for heading in headings))
-    console.print(table)
+    spare = {"95 % interval": 2, "hyperbolic": 3, "Liu-Layland": 4, "growth": 1}
+    columns = [*numbers("utilisation", "exact"), *(Column(title, "number", n) for title, n in spare.items())]
+    console.print(rich_table(Table("", columns, rows).without_empty(), console.width))
     if growth:
         console.print(Text("growth: median of the largest factor for the execution times", style="dim"))

@@ -6,20 +6,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
+from rtgauge.report.table import Cell, Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, printable, whole
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.analysis_terminal import exact_time
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from rtgauge.record.model import SeriesSummary, Step
@@ -46,54 +45,57 @@ def ms(ns: float | None) -> str:
     return NONE if ns is None else f"{ns / 1e6:.3f}"
 
 
-WRITTEN = ("task", "P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
-"""Headings of table 6 with what was calculated."""
-OUTCOME = (
-    "task",
-    "R calculated",
-    "R measured, max (ms)",
-    "measured - calculated (ms)",
-    "activations",
-    "deadline misses",
-    "preemptions",
-)
-"""Headings of what came of it."""
+WRITTEN = ("P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
+"""Table 6 with what was calculated."""
+LATE = "deadline misses"
+OUTCOME = ("R measured, max (ms)", "measured - calculated (ms)", "activations", LATE, "preemptions")
+"""What came of it."""
+SHORT = {
+    **{title: title for title in ("task", "P", "D", "C", "pr")},
+    "R calculated": "R calc.",
+    "R measured, max (ms)": "R max (ms)",
+    LATE: "late",
+    "preemptions": "preempted",
+}
+"""Column of the page -> its title in a terminal, of the columns that have room there."""
 
 
-@dataclass(frozen=True)
-class TaskRow:
-    """Cells of one line by heading; `late`: a deadline was missed or the calculation does not hold."""
-
-    cells: dict[str, str]
-    late: bool = False
-
-
-def parameter_rows(measured: MeasuredSet) -> list[TaskRow]:
-    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq.
-
-    1), and the counts beside it.
+def task_table(measured: MeasuredSet) -> Table:
+    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), what
+    was measured, and the counts beside it.
     """
-    rows: list[TaskRow] = []
+    rows: list[list[str]] = []
     for task in measured.tasks:
         known, counts = task.calculated, task.counts
         response = task.series.get("response")
-        cells = {
-            "task": known.name,
-            "P": exact_time(known.period_ns),
-            "D": exact_time(known.deadline_ns),
-            "C": exact_time(known.execution_ns),
-            "pr": str(known.priority),
-            "CPU": str(counts.cpu),
-            "R calculated": exact_time(known.response_ns) if known.response_ns is not None else "no bound",
-            "R eq. 1": exact_time(known.equation_1_ns) if known.equation_1_ns is not None else "no bound",
-            "R measured, max (ms)": ms(response.max_ns if response is not None else None),
-            "measured - calculated (ms)": _above(response, known.response_ns),
-            "activations": whole(counts.activations),
-            "deadline misses": whole(counts.deadline_misses),
-            "preemptions": whole(counts.preemptions),
-        }
-        rows.append(TaskRow(cells, late=counts.deadline_misses > 0))
-    return rows
+        bounds = (known.response_ns, known.equation_1_ns)
+        rows.append(
+            [
+                known.name,
+                *map(exact_time, (known.period_ns, known.deadline_ns, known.execution_ns)),
+                *(str(known.priority), str(counts.cpu)),
+                *(exact_time(ns) if ns is not None else "no bound" for ns in bounds),
+                ms(response.max_ns if response is not None else None),
+                _above(response, known.response_ns),
+                whole(counts.activations),
+                Cell(whole(counts.deadline_misses), "alarm" if counts.deadline_misses else ""),
+                whole(counts.preemptions),
+            ]
+        )
+    return Table("Tasks", [*texts("task"), *numbers(*WRITTEN, *OUTCOME)], rows)
+
+
+def page_tables(measured: MeasuredSet) -> list[Table]:
+    """The table of all tasks in two: as table 6 of the paper, and what came of it."""
+    table = task_table(measured)
+    written = table.only(lambda at: table.columns[at].title not in OUTCOME)
+    outcome = table.only(lambda at: table.columns[at].title in {"task", "R calculated", *OUTCOME})
+    answer = measured.result.answer.value
+    note = (
+        "P: period, D: deadline, C: execution time, pr: priority, R: worst-case response, from the release "
+        f"on. Calculated: {answer}. The form of table 6 of Delgado and Choi (2020)."
+    )
+    return [replace(written, title="Tasks, table 6", notes=[note]), replace(outcome, title="Tasks, outcome")]
 
 
 def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
@@ -130,20 +132,14 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
     return remarks
 
 
-def figure_rows(task: MeasuredTask) -> list[dict[str, str]]:
+def figure_table(task: MeasuredTask) -> Table:
     """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
-    series = {
-        heading: task.series.get(metric) or task.series.get(EARLIER.get(metric, ""))
-        for metric, heading in METRICS.items()
-    }
-    return [
-        {"": name} | {heading: _figure(summary, field) for heading, summary in series.items()}
+    series = [task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric in METRICS]
+    rows = [
+        [name, *(ms(None if one is None else getattr(one, field)) for one in series)]
         for name, field in FIGURES.items()
     ]
-
-
-def _figure(series: SeriesSummary | None, field: str) -> str:
-    return ms(None if series is None else getattr(series, field))
+    return Table(f"{task.counts.task} (ms)", [*texts(""), *numbers(*METRICS.values())], rows)
 
 
 def words(measured: MeasuredSet) -> str:
@@ -160,21 +156,6 @@ def words(measured: MeasuredSet) -> str:
             "time of the loop without gaps of more than 10 us."
         )
     return text
-
-
-def _table(rows: Sequence[dict[str, str]], headings: Sequence[str], late: Sequence[bool] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in {"", "task"} else "right", overflow="fold")
-    for i, row in enumerate(rows):
-        alarm = late[i : i + 1] == [True]
-        table.add_row(
-            *(
-                Text(printable(row[heading]), style="red" if alarm and heading == "late" else "")
-                for heading in headings
-            )
-        )
-    return table
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
@@ -209,29 +190,10 @@ def print_taskset(step: Step, console: Console) -> None:
     timeline.
     """
     measured = measured_set(step)
-    rows = parameter_rows(measured)
-    short = {
-        "task": "task",
-        "P": "P",
-        "D": "D",
-        "C": "C",
-        "pr": "pr",
-        "R calculated": "R calc.",
-        "R measured, max (ms)": "R max (ms)",
-    }
-    short |= {"deadline misses": "late", "preemptions": "preempted"}
-    console.print(
-        _table(
-            [{heading: row.cells[key] for key, heading in short.items()} for row in rows],
-            list(short.values()),
-            [row.late for row in rows],
-        )
-    )
-    for task in measured.tasks:
-        console.print()
-        console.print(Text(f"{printable(task.counts.task)} (ms)", style="bold"))
-        figures = figure_rows(task)
-        console.print(_table(figures, list(figures[0])))
+    table = task_table(measured)
+    table = table.only(lambda at, full=table: full.columns[at].title in SHORT)
+    columns = [replace(column, title=SHORT[column.title]) for column in table.columns]
+    print_tables([replace(table, title="", columns=columns), *map(figure_table, measured.tasks)], console)
     console.print()
     for cpu in measured.result.cpus:
         for line in _schedules(measured, cpu.cpu, [task.name for task in cpu.tasks], console):

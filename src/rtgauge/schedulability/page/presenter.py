@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from rtgauge.report.conditions import step_labels
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.report.tables import ThreadRow, thread_rows
+from rtgauge.report.tables import thread_table
 from rtgauge.report.text import printable
 from rtgauge.units import format_count, plural
 
@@ -23,28 +22,25 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
-    from rtgauge.schedulability.page.measured_tables import TaskRow
+    from rtgauge.report.record_view import RecordView
+    from rtgauge.report.table import Table
 
 
 @dataclass(frozen=True)
 class MeasuredTaskSet:
     """One step.
 
-    `tables`: the name and the headings of each table of all tasks; `tasks`: a table a task; `figure`: the
-    name of the timeline, if drawn.
+    `tables`: of all tasks; `tasks`: a table a task; `figure`: the name of the timeline, if drawn.
     """
 
     name: str
     step: Step
-    answer: str
-    rows: list[TaskRow]
-    tables: list[tuple[str, tuple[str, ...]]]
-    tasks: list[tuple[str, list[dict[str, str]]]]
+    tables: list[Table]
+    tasks: list[Table]
     words: str
     figure: str | None
-    threads: list[ThreadRow]
+    threads: Table
 
 
 def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
@@ -53,28 +49,27 @@ def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
     from rtgauge.schedulability.page.measured_figure import figure_name
 
     measured = measured_set(step)
+    threads = [series for series in step.series if series.metric == "latency"]
     return MeasuredTaskSet(
         name=name,
         step=step,
-        answer=measured.result.answer.value,
-        rows=measured_tables.parameter_rows(measured),
-        tables=[("table 6", measured_tables.WRITTEN), ("outcome", measured_tables.OUTCOME)],
-        tasks=[(task.counts.task, measured_tables.figure_rows(task)) for task in measured.tasks],
+        tables=measured_tables.page_tables(measured),
+        tasks=[measured_tables.figure_table(task) for task in measured.tasks],
         words=measured_tables.words(measured),
         figure=figure_name(step) if figure_name(step) in drawn else None,
-        threads=thread_rows([series for series in step.series if series.metric == "latency"]),
+        threads=thread_table(threads, "task", name),
     )
 
 
 class TaskSetPresenter(Presenter):
     """A part a step."""
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """How many deadlines were missed, and which task's response is far above its calculated bound."""
         from rtgauge.schedulability.analysis.measured_set import measured_set
         from rtgauge.schedulability.page.measured_tables import above_the_bound
 
-        names = step_labels(record)
+        names = view.labels
         counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
         if not counts:
             return None
@@ -107,15 +102,15 @@ class TaskSetPresenter(Presenter):
             ]
         )
 
-    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """The measured timelines."""
         from rtgauge.schedulability.page.measured_figure import measured_figure
 
         return [figure for step in steps if step.segments and (figure := measured_figure(step)) is not None]
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The tables and the timeline of each step that ran a set."""
-        names = step_labels(record)
+        names = view.labels
         return Chapter(
             id="tasksets",
             heading="Task sets",
@@ -125,11 +120,11 @@ class TaskSetPresenter(Presenter):
             measured="task sets",
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """The same, as fits into the terminal."""
         from rtgauge.schedulability.page.measured_tables import print_taskset
 
-        names = step_labels(record)
+        names = view.labels
         for step in steps:
             if step.tasks:
                 console.print(Text(printable(names[step.id]) + ("*" if step.marks else ""), style="bold"))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.record_view import RecordView
     from rtgauge.tire.page.chapter import Chapter as SystemChapter
     from rtgauge.tire.page.drop_figure import Drop
 
@@ -33,7 +33,7 @@ class TireContent:
 class TirePresenter(Presenter):
     """After section 4 of Garre et al. (2014)."""
 
-    def conclusion(self, record: Record, steps: Sequence[Step]) -> str | None:
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """The largest tire that a search found, the deadlines missed, or how fast it computes."""
         from rtgauge.tire.page.chapter import results_of
         from rtgauge.tire.page.prose import search_words
@@ -41,7 +41,7 @@ class TirePresenter(Presenter):
 
         searched = [
             (results, row, row.searched.nodes)
-            for results in results_of(record)
+            for results in results_of(view.record)
             for row in results.frontiers
             if row.searched is not None
         ]
@@ -52,38 +52,37 @@ class TirePresenter(Presenter):
         (text,) = search_words(results.model_copy(update={"frontiers": [row]}))
         return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
 
-    def figures(self, record: Record, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Those of every system."""
         from rtgauge.tire.page.chapter import figures_of, results_of
 
-        return figures_of(results_of(record))
+        return figures_of(results_of(view.record))
 
-    def chapter(self, record: Record, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The systems, and the fall where its states were kept."""
         from rtgauge.tire.page.chapter import chapters
         from rtgauge.tire.page.drop_figure import drop_of
 
-        drop = drop_of(record)
+        drop = drop_of(view.record)
         return Chapter(
             id="tire",
             heading="The tire: a physical simulation",
             template="rtgauge.tire.page/chapter.html.j2",
-            content=TireContent(len(steps), drop, chapters(record, drawn)),
+            content=TireContent(len(steps), drop, chapters(view.record, drawn)),
             place="first",
             measured="a simulation",
             data={} if drop is None else {"drop": drop.as_data()},
         )
 
-    def print_tables(self, record: Record, steps: Sequence[Step], console: Console) -> None:
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """A line a step, or, of so many that the summary has folded them, the tables of the study."""
-        from rtgauge.report.conditions import is_folded
         from rtgauge.report.terminal_table import print_tables
 
-        if is_folded(steps[0], record):
+        if view.is_folded(steps[0]):
             from rtgauge.tire.page.chapter import results_of
             from rtgauge.tire.page.terminal_tables import terminal_grids
 
-            for results in results_of(record):
+            for results in results_of(view.record):
                 print_tables(terminal_grids(results), console)
                 console.print()
             return

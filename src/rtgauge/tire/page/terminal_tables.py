@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
 from rtgauge.tire.page.map_figures import map_title
@@ -109,8 +109,8 @@ def _frontier(results: TireResults) -> Table | None:
         f"bisections: where {plural(frontier.bisections, 'bisection')} ended; {sure}.",
     ]
     columns = [
-        *texts(""),
-        *numbers("threads", "predicted", "holds", "bisections", "deadlines", "missed at most"),
+        *(*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)),
+        *(*numbers("holds", "bisections"), Column("deadlines", "number", spare=2), *numbers("missed at most")),
     ]
     return Table("The real-time frontier", columns, rows, notes)
 

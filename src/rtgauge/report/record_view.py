@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""A record as everything sees it that shows it: which steps belong together, in which order, what they are
+called, and which quantities they measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metrics
+from rtgauge.record.model import COKERNELS, Severity, Step, StepKey, worst_severity
+from rtgauge.report.text import quantity, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rtgauge.record.model import SeriesSummary
+    from rtgauge.record.reader import Record
+
+UNKNOWN = "unknown"
+"""The load and the deployment of an imported step whose file does not say them."""
+LATENCY = "latency"
+SEVERAL = "time"
+"""Name of a mix of several quantities."""
+
+
+def has_distribution(step: Step) -> bool:
+    """Whether all series of its main quantity are one distribution: not those of a task set, nor waits for
+    different locks.
+    """
+    return not step.tasks and probe_of(step).pooled
+
+
+def has_releases(step: Step) -> bool:
+    """Whether what is measured is released at times of its own, so that activations can be missed."""
+    return probe_of(step).missed is not None
+
+
+def quantity_of(step: Step) -> str:
+    """The main quantity of a step: latency, gap, switch, preemption, hand-over, wait, ..."""
+    return step.total.metric if step.total is not None else LATENCY
+
+
+def quantities(steps: Iterable[Step]) -> list[str]:
+    """Every main quantity of these steps, latency first; task sets have tables and figures of their own."""
+    names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
+    return sorted(names, key=lambda name: name != LATENCY)
+
+
+def example_requirement(steps: Sequence[Step]) -> str | None:
+    """A requirement that bounds what these steps measured, or what the default probe measures; None where
+    nothing of it can be bounded.
+    """
+    measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
+    examples = {
+        metric.name: metric.bound.example
+        for probe, name in measured
+        if (metric := probe.metric(name)) is not None and metric.bound is not None
+    }
+    return next((examples[name] for name in requirement_metrics() if name in examples), None)
+
+
+def common_quantity(steps: Iterable[Step]) -> str:
+    """The one quantity of all these steps, "time" where they have several, "latency" where they have none."""
+    names = quantities(steps)
+    return names[0] if len(names) == 1 else SEVERAL if names else LATENCY
+
+
+def series_name(summary: SeriesSummary) -> str:
+    """A series as people call it: "CPU 0", or its labels."""
+    cpu = summary.labels.get("cpu")
+    known = summary.labels.get("segment") or summary.labels.get("role")
+    if known is not None:  # the value alone is clear
+        where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
+        return str(known).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
+    others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
+    return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Steps that differ in nothing but the repeat.
+
+    `label` names what tells them from the record's other conditions.
+    """
+
+    label: str
+    steps: tuple[Step, ...]
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severest mark on any of its steps."""
+        return worst_severity(step.worst for step in self.steps)
+
+
+def _identity(key: StepKey) -> tuple[str, ...]:
+    return (*_coarse(key), json.dumps(key.parameters, sort_keys=True))
+
+
+def _coarse(key: StepKey) -> tuple[str, ...]:
+    """All that a label names before the parameters."""
+    return (key.load, key.deployment, key.tool, key.probe, json.dumps(key.targets, sort_keys=True))
+
+
+def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
+    names = sorted({name for key in keys for name in key.parameters} - {"space", "rt"})
+    return [
+        name
+        for name in names
+        if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1
+    ]
+
+
+def _has(key: StepKey, name: str) -> bool:
+    """Only kernel space has a context."""
+    return name != "context" or key.parameters.get(name) is not None
+
+
+def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
+    """Target -> the name of its machine, or the target itself where two machines have one name."""
+    targets = sorted({target for key in keys for target in key.targets.values()})
+    hosts = {target: str(record.system(target).get("host") or target) for target in targets}
+    return {
+        target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target
+        for target, host in hosts.items()
+    }
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """What differs between a record's conditions.
+
+    Found once: of a study of hundreds of conditions it would take a second for each list of labels.
+    """
+
+    deployments: bool
+    probes: bool
+    targets: bool
+    spaces: bool
+    runtimes: bool
+    parameters: dict[tuple[str, ...], list[str]]
+    """Of the conditions that are alike in all that a label names before the parameters."""
+
+
+def _differences(keys: Sequence[StepKey]) -> _Differences:
+    alike: dict[tuple[str, ...], list[StepKey]] = {}
+    for key in keys:
+        alike.setdefault(_coarse(key), []).append(key)
+    return _Differences(
+        deployments=len({key.deployment for key in keys}) > 1,
+        probes=len({key.probe for key in keys}) > 1,
+        targets=len({json.dumps(key.targets, sort_keys=True) for key in keys}) > 1,
+        spaces=len({key.space for key in keys}) > 1,
+        runtimes=len({key.rt for key in keys}) > 1,
+        parameters={coarse: _different_parameters(group) for coarse, group in alike.items()},
+    )
+
+
+def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) -> str:
+    parts = [key.load] if key.load != UNKNOWN else []
+    if key.deployment not in ("as-is", UNKNOWN) or differences.deployments:
+        parts.append(key.deployment)
+    if differences.probes:
+        parts.append(key.probe)
+    if differences.spaces:
+        parts.append(f"{key.space} space")
+    if differences.runtimes:
+        parts.append(COKERNELS.get(key.rt, "Linux"))
+    if differences.targets:
+        parts.append(" ".join(machines[target] for target in key.targets.values()))
+    names = [name for name in differences.parameters[_coarse(key)] if _has(key, name)]
+    different = [
+        quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set")
+        for name in names
+    ]
+    parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
+    if key.tool != "rtgauge":
+        parts.append(key.tool)
+    if not parts:
+        parts.append("unknown load")
+    return ", ".join(parts)
+
+
+def _order(condition: Condition) -> tuple[bool, str, bool]:
+    key = condition.steps[0].key
+    return key.load != "idle", condition.label.replace(f"{key.space} space", "space"), key.space != "user"
+
+
+def _conditions(record: Record) -> list[Condition]:
+    groups: dict[tuple[str, ...], list[Step]] = {}
+    for step in record.steps:
+        groups.setdefault(_identity(step.key), []).append(step)
+    keys = [steps[0].key for steps in groups.values()]
+    machines, differences = _machines(record, keys), _differences(keys)
+    labelled = [
+        Condition(
+            _label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))
+        )
+        for steps in groups.values()
+    ]
+    return sorted(labelled, key=_order)
+
+
+def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
+    """Step key as JSON -> what tells the planned step from the others: the probe, the load, and what else
+    differs, with the repeat where there is one.
+    """
+    conditions_of = {_identity(key): key for key in keys}
+    differences = _differences(list(conditions_of.values()))
+    machines = {target: target for key in keys for target in key.targets.values()}
+    repeated = any(key.repeat > 1 for key in keys)
+    return {
+        key.model_dump_json(): f"{key.probe} "
+        f"{_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}"
+        for key in keys
+    }
+
+
+def folds(step: Step) -> bool:
+    """Whether a step is of a probe whose steps are shown in its own chapter only."""
+    return probe_of(step).folded_above is not None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordView:
+    """A record with what is derived from it, each found once; whoever shows the record is given it."""
+
+    record: Record
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        """Idle first and then by name, user beside kernel space."""
+        return _conditions(self.record)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Every step in the conditions' order."""
+        return [step for condition in self.conditions for step in condition.steps]
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Step id -> what to call it: the condition's label, and the repeat if there are several."""
+        return {
+            step.id: condition.label + (f" #{step.key.repeat}" if len(condition.steps) > 1 else "")
+            for condition in self.conditions
+            for step in condition.steps
+        }
+
+    @cached_property
+    def quantities(self) -> list[str]:
+        """Every main quantity, latency first."""
+        return quantities(self.record.steps)
+
+    @cached_property
+    def bound_ns(self) -> int | None:
+        """The required bound on latency, from the verdicts' evidence; None if there is none."""
+        for verdict in self.record.run.verdicts:
+            bound_ns = verdict.evidence.get("bound_ns")
+            if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
+                return bound_ns
+        return None
+
+    def is_folded(self, step: Step) -> bool:
+        """Whether the terminal shows tables of all steps of this step's probe instead of each: the record has
+        so many of them.
+        """
+        most = probe_of(step).folded_above
+        return most is not None and sum(one.key.probe == step.key.probe for one in self.record.steps) > most
+
+    @cached_property
+    def singly(self) -> RecordView:
+        """The steps that the terminal shows one by one."""
+        return self._only([step for step in self.record.steps if not self.is_folded(step)])
+
+    @cached_property
+    def unfolded(self) -> RecordView:
+        """The steps that the page shows one by one."""
+        return self._only([step for step in self.record.steps if not folds(step)])
+
+    @cached_property
+    def representatives(self) -> RecordView:
+        """One step of a folded probe for each system, load and deployment, for what does not change from one
+        such step to the next.
+        """
+        kept: list[Step] = []
+        seen: set[tuple[object, ...]] = set()
+        for step in self.record.steps:
+            place = (step.key.probe, *sorted(step.key.targets.items()), step.key.load, step.key.deployment)
+            if not folds(step) or place not in seen:
+                kept.append(step)
+            if folds(step):
+                seen.add(place)
+        return self._only(kept)
+
+    def _only(self, steps: list[Step]) -> RecordView:
+        """The view itself if these are all steps."""
+        if len(steps) == len(self.record.steps):
+            return self
+        return RecordView(replace(self.record, steps=steps))
+
+    @cached_property
+    def folded_probes(self) -> list[tuple[str, int]]:
+        """(probe, number of its steps) of each probe that is folded and has several steps."""
+        counts = Counter(step.key.probe for step in self.record.steps if folds(step))
+        return [(probe, count) for probe, count in counts.items() if count > 1]
