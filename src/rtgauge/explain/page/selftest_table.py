@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.selftest import NAMED_GOAL
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import format_share, plural
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     *texts("stalls"),
     *numbers("injected", "found", "named", "size off, median (us)"),
-    *numbers("95 % (us)", "size right", "unattributed (us)"),
+    Column("95 % (us)", "number", spare=2),
+    *(Column(title, "number", spare=1) for title in ("size right", "unattributed (us)")),
     *texts("named as"),
 )
 MOST_ANSWERS = 3

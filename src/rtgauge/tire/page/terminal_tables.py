@@ -110,7 +110,11 @@ def _frontier(results: TireResults) -> Table | None:
     ]
     columns = [
         *(*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)),
-        *(*numbers("holds", "bisections"), Column("deadlines", "number", spare=2), *numbers("missed at most")),
+        *(
+            *numbers("holds", "bisections"),
+            Column("deadlines", "number", spare=2),
+            *numbers("missed at most"),
+        ),
     ]
     return Table("The real-time frontier", columns, rows, notes)
 
