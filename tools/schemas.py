@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.compared_document import ComparisonList, OperationsAndComparisons
 from rtgauge.analysis.comparison_document import Comparison
+from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
@@ -35,6 +36,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
         "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
         [SetResult, RatioResult],
     ),
+    "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
     "store.schema.json": (
         "what rtgauge store add, list, show, rm and rebuild print with --json",
         [StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt],

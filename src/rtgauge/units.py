@@ -64,6 +64,15 @@ def format_span(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
+def parse_percent(text: str) -> float:
+    """`"10%"` -> 0.1; above 0, at most 1000 %. Raises ValueError with the cause and an example."""
+    match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)\s*%", text.strip())
+    share = float(match[1]) / 100 if match is not None else 0.0
+    if not 0 < share <= 10:
+        raise ValueError(f"'{text}' is not a change in percent; write it like 10%")
+    return share
+
+
 def format_time(ns: float | None) -> str:
     """A measured time: three significant digits, in ns, us, ms or s. None -> `"-"`."""
     if ns is None:

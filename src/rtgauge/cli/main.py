@@ -33,6 +33,8 @@ First steps:
   rtgauge run --require "period=1ms latency<=200us"
                                      is this machine good enough?
   rtgauge show latest                the last record again
+  rtgauge gate --baseline A --candidate B
+                                     is B worse than A?
   rtgauge probe wakeup --cpu 1       one quick measurement, not recorded
   rtgauge sched SET.toml             is a task set schedulable?
   rtgauge advise --require "latency<=200us" RECORD
@@ -61,6 +63,7 @@ COMMANDS = {
     "list": "show:list_records",
     "report": "report:report",
     "compare": "compare:compare",
+    "gate": "gate:gate",
     "advise": "advise:advise",
     "frequency": "frequency:frequency",
     "store": "store:app",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -124,8 +125,10 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
 
     Gives the exit status.
     """
+    from rtgauge.analysis.gate_wish import wish_of
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress_display import make_display
+    from rtgauge.errors import InputError
     from rtgauge.plan.study_state import newest_record
     from rtgauge.record.finder import find_record
     from rtgauge.record.reader import Record
@@ -141,6 +144,10 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
         else find_record(Path(plan))
     )
     record = Record.open(folder)
+    if wish_of(record.run) is not None:
+        raise InputError(
+            f"{folder} is of a gate: continue it with: rtgauge gate --resume {shlex.quote(str(folder))}"
+        )
     study = registry.study_of_record(record.run)
     if study is not None and study.study.chooses_deployment:
         from rtgauge.cli.study import measure_study

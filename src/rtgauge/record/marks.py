@@ -165,6 +165,11 @@ class MarkKind(Enum):
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
+    KERNEL_CHANGED = Entry(
+        (DOUBTFUL,),
+        "The run was resumed on another kernel. Steps of before and after are of different systems.",
+        "boot the kernel of before, or start a new run",
+    )
     STOPPED = Entry((NOTE,), "The user ended the step early.", "measure again for a full step")
     THRESHOLD = Entry(
         (NOTE,),

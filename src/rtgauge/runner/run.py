@@ -20,11 +20,19 @@ from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeEr
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Run, StepKey
+from rtgauge.record.model import Mark, Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
-from rtgauge.runner.context import STOPPED_EARLY, Progress, RunContext, StepState, how_to_resume, now_utc
+from rtgauge.runner.context import (
+    STOPPED_EARLY,
+    Progress,
+    RunContext,
+    StepState,
+    TargetContext,
+    how_to_resume,
+    now_utc,
+)
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.step_loop import More, RunOutcome, expected_s, measure_run, remaining_steps
 from rtgauge.runner.targets import (
@@ -36,6 +44,7 @@ from rtgauge.runner.targets import (
     target_contexts,
     to_pick_up,
 )
+from rtgauge.system.fact_summary import brief
 from rtgauge.system.priorities import Controller
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opener import TargetOpener
@@ -188,10 +197,24 @@ def resume_run(
         resumed = MarkKind.RESUMED.mark(
             f"measured in more than one session; resumed {now_utc()}{not_picked_up}"
         )
-        run.marks += [resumed, *restored_marks(targets), *choice.marks]
+        run.marks += [resumed, *_kernel_marks(record, contexts), *restored_marks(targets), *choice.marks]
         writer.write_run(run)
         with saying_how_to_resume(writer, options):
             return measure_run(writer, run, finished, contexts, more)
+
+
+def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list[Mark]:
+    """A mark for each target of a resumed record that runs another kernel than before."""
+    marks: list[Mark] = []
+    for name in contexts.keys() & record.systems.keys():
+        before, now = (brief(facts)["kernel"] for facts in (record.system(name), contexts[name].facts))
+        if before != now:
+            marks.append(
+                MarkKind.KERNEL_CHANGED.mark(
+                    f"{name} ran the kernel {before} before it was resumed, now {now}"
+                )
+            )
+    return marks
 
 
 def _run_context(

@@ -42,7 +42,10 @@ class Chapter:
 
 
 def html(
-    chapters: Sequence[Chapter], records: Sequence[Record], verdicts: Mapping[str, Verdict] | None = None
+    chapters: Sequence[Chapter],
+    records: Sequence[Record],
+    verdicts: Mapping[str, Verdict] | None = None,
+    title: str = "Comparison",
 ) -> str:
     """The page as text.
 
@@ -59,6 +62,7 @@ def html(
         .get_template("compare.html.j2")
         .render(
             version=rtgauge.__version__,
+            title=title,
             chapters=chapters,
             verdicts=verdicts or {},
             baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""The pairs of a gate's record: one value for each run of each series, or why a run does not count."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.quantile_interval import too_few_beyond
+from rtgauge.probe import registry as probes
+from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Severity
+from rtgauge.system.fact_summary import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.record.model import Run, Step, StepKey
+    from rtgauge.record.reader import Record
+
+NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
+"""Marks of a run that was not measured in the deployment that was asked for."""
+
+
+class CannotGate(Exception):  # noqa: N818 - no fault of the program
+    """The record cannot decide anything, however many pairs there are. Its text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class GatePair:
+    """One pair of a series; times in ns. `why_not`: why it does not count; None: it does."""
+
+    number: int
+    first: int
+    """The side that was measured first: 0 the baseline, 1 the candidate."""
+    values_ns: tuple[int | None, int | None]
+    why_not: str | None = None
+
+    @property
+    def log_ratio(self) -> float:
+        """ln(candidate / baseline) of a pair that counts."""
+        baseline, candidate = self.values_ns
+        if not baseline or not candidate:
+            raise ValueError(f"pair {self.number} has no values")
+        return math.log(candidate / baseline)
+
+
+@dataclass
+class GateSeries:
+    """One series of a gate: the same step of the plan on both sides."""
+
+    name: str
+    pairs: list[GatePair] = field(default_factory=list[GatePair])
+
+    @property
+    def counted(self) -> list[GatePair]:
+        """The pairs that count."""
+        return [pair for pair in self.pairs if pair.why_not is None]
+
+    @property
+    def level(self) -> float:
+        """The mean logarithm of both sides in the first pairs: says how high it is, and not which side is."""
+        first = self.counted[:BLOCK]
+        logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns]
+        return sum(logs) / len(logs) if logs else -math.inf
+
+
+def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
+    """Every series of the record with its pairs, as far as they are measured.
+
+    Raises CannotGate.
+    """
+    alternation = alternation_of(record.run)
+    if alternation is None:
+        raise CannotGate("the record has no pairs: it is not of a gate")
+    _check_kernels(record, wish, alternation)
+    _check_both_have_all(record.run, alternation)
+    steps: dict[tuple[str, int], Step] = {}
+    names: dict[str, None] = {}
+    for conditions in _conditions(record.run.planned).values():
+        by_key = {step.key.model_dump_json(): step for step in record.steps}
+        for name, key in conditions.items():
+            step = by_key.get(key.model_dump_json())
+            names.setdefault(name)
+            if step is not None:
+                steps[name, key.repeat] = step
+    order = list(dict.fromkeys(key.repeat for key in record.run.planned))
+    series = [GateSeries(name) for name in names]
+    for each in series:
+        for number in range(1, max(map(pair_of, order), default=0) + 1):
+            repeats = [repeat for repeat in order if pair_of(repeat) == number]
+            of_pair = tuple(steps.get((each.name, 2 * number - 1 + side)) for side in (0, 1))
+            each.pairs.append(_pair(number, side_of(repeats[0]), of_pair, wish))
+    return series
+
+
+def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
+    """The series that decides. Raises CannotGate if it is not there."""
+    if wish.series is None:
+        return max(series, key=lambda each: each.level)
+    for each in series:
+        if each.name == wish.series:
+            return each
+    names = ", ".join(each.name for each in series)
+    raise CannotGate(f"the series {wish.series} was not measured; there are: {names}")
+
+
+def series_names(steps: Sequence[StepKey]) -> list[str]:
+    """What the series of a plan are called, from the steps of one run: PROBE/METRIC/LOAD."""
+    (conditions,) = _conditions(steps).values()
+    return list(conditions)
+
+
+def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
+    """Number of a run -> the name of each of its series -> its step."""
+    runs: dict[int, dict[str, StepKey]] = {}
+    seen: Counter[tuple[int, str]] = Counter()
+    for key in sorted(planned, key=lambda key: key.model_dump_json(exclude={"repeat", "targets"})):
+        metrics = [metric.name for metric in probes.get(key.probe).metrics]
+        metric = "latency" if "latency" in metrics or not metrics else metrics[0]
+        name = f"{key.probe}/{metric}/{key.load}" + ("" if key.tool == "rtgauge" else f"/{key.tool}")
+        seen[key.repeat, name] += 1
+        count = seen[key.repeat, name]
+        runs.setdefault(key.repeat, {})[name if count == 1 else f"{name}#{count}"] = key
+    return runs
+
+
+def _check_kernels(record: Record, wish: GateWish, alternation: Alternation) -> None:
+    changed = next((mark for mark in record.run.marks if mark.kind is MarkKind.KERNEL_CHANGED), None)
+    if changed is not None:
+        raise CannotGate(f"{changed.detail}; start a new gate")
+    for key in record.run.planned:
+        side = side_of(key.repeat)
+        wanted, target = wish.kernels[side], key.targets["self"]
+        if wanted is None or target not in record.systems:
+            continue
+        kernel = str(brief(record.system(target))["kernel"] or "unknown")
+        if wanted not in kernel:
+            raise CannotGate(
+                f"{alternation.names[side]} runs the kernel {kernel} instead of {wanted}; boot that one, "
+                "and start a new gate"
+            )
+
+
+def _check_both_have_all(run: Run, alternation: Alternation) -> None:
+    runs = _conditions(run.planned)
+    of_sides = [runs.get(number, {}) for number in (1, 2)]
+    for side in (0, 1):
+        missing = [name for name in of_sides[1 - side] if name not in of_sides[side]]
+        if missing or not of_sides[side]:
+            why = "; ".join(f"{left.what}: {left.reason}; {left.remedy}" for left in run.left_out)
+            raise CannotGate(f"{alternation.names[side]} lacks {', '.join(missing) or 'every step'}: {why}")
+
+
+def _pair(number: int, first: int, steps: tuple[Step | None, ...], wish: GateWish) -> GatePair:
+    values: list[int | None] = []
+    reasons: list[str] = []
+    for step in steps:
+        value_ns, why = (None, "not measured") if step is None else _value(step, wish)
+        values.append(value_ns)
+        if why is not None:
+            reasons.append(why if step is None else f"{step.id}: {why}")
+    return GatePair(number, first, (values[0], values[1]), "; ".join(reasons) or None)
+
+
+def _value(step: Step, wish: GateWish) -> tuple[int | None, str | None]:
+    """The value of a run (ns), and why it does not count. Raises CannotGate if none would."""
+    field_name = f"{wish.quantile.replace('.', '_')}_ns"
+    unlike = [
+        mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
+    ]
+    if unlike:
+        raise CannotGate(
+            f"{step.id} was not measured as wanted: {unlike[0].detail}; --allow-mark {unlike[0].name} counts "
+            "such runs"
+        )
+    if step.total is None or not step.total.filled.count:
+        return None, "nothing was measured"
+    figures = step.total.filled
+    value_ns: int | None = getattr(figures, field_name)
+    short = too_few_beyond(figures.count, Fraction(wish.quantile[1:]) / 100)
+    if short is not None:
+        raise CannotGate(
+            f"{step.id}: {wish.quantile} of {figures.count} activations: {short}; give a longer --duration, "
+            "or a lower --quantile"
+        )
+    if field_name in figures.lower_bounds or value_ns is None:
+        raise CannotGate(f"{step.id}: {wish.quantile} lies above the histogram of {step.tool}")
+    if value_ns <= 0:
+        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns: a ratio needs values above 0")
+    doubts = [
+        mark
+        for mark in step.marks
+        if mark.severity is Severity.INVALID
+        or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
+    ]
+    if doubts:
+        return value_ns, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}"
+    stopped = any(mark.kind is MarkKind.STOPPED for mark in step.marks)
+    return value_ns, "it was stopped early" if stopped else None

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""What a gate was asked before anything was measured; its record keeps it."""
+
+from __future__ import annotations
+
+from pydantic import Field, ValidationError
+
+from rtgauge.errors import RecordError
+from rtgauge.record.model import Run
+from rtgauge.record.strict_model import Model
+
+KEY = "gate"
+"""Where in the plan of run.json."""
+QUANTILES = ("p50", "p95", "p99", "p99.9", "p99.99")
+
+
+class GateWish(Model):
+    """The endpoint and the limits of a gate."""
+
+    series: str | None = Field(
+        default=None, description="that decides; None: the load with the largest values in the first pairs"
+    )
+    quantile: str = Field(default="p99.9", pattern=r"^p(50|95|99|99\.9|99\.99)$")
+    larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
+    max_pairs: int
+    kernels: tuple[str | None, str | None] = Field(
+        default=(None, None), description="what the kernel release of each side has to contain"
+    )
+    allowed_marks: list[str] = Field(
+        default_factory=list[str], description="doubtful marks with which a run counts all the same"
+    )
+
+
+def wish_of(run: Run) -> GateWish | None:
+    """What the gate of a record was asked; None for the record of another run. Raises RecordError."""
+    written = run.plan.get(KEY)
+    if written is None:
+        return None
+    try:
+        return GateWish.model_validate(written)
+    except ValidationError:
+        raise RecordError(
+            f"the record {run.id} is damaged: its plan does not say what its gate decides"
+        ) from None

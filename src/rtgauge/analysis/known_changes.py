@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Changes for the worse that the user knows: accepted ones up to a size, and series muted until a date.
+
+They are in a TOML file, so that they can be reviewed and kept with what was changed:
+
+    [[accept]]
+    series = "wakeup/latency/cpu"
+    up-to = "15%"
+    reason = "the new driver polls"
+
+    [[mute]]
+    series = "wakeup/latency/network"
+    until = 2027-01-31
+    reason = "the switch is replaced in January"
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from rtgauge.analysis.gate_result import GateOutcome, percent
+from rtgauge.errors import EXIT_OK
+from rtgauge.input_file import read_toml
+from rtgauge.units import parse_percent
+from rtgauge.validation import explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.analysis.gate_result import GateResult
+
+
+def _percent(written: object) -> float:
+    return parse_percent(str(written))
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=False)
+
+    series: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
+
+class Accepted(_Entry):
+    """A series (`*` stands for any text) that may be larger by this much."""
+
+    up_to: Annotated[float, BeforeValidator(_percent)] = Field(alias="up-to")
+
+
+class Muted(_Entry):
+    """A series that does not fail the gate up to and on this day."""
+
+    until: date
+
+
+class KnownChanges(BaseModel):
+    """The file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    accept: list[Accepted] = Field(default_factory=list[Accepted])
+    mute: list[Muted] = Field(default_factory=list[Muted])
+
+    @classmethod
+    def read(cls, path: Path) -> KnownChanges:
+        """Raises InputError for a file that is not one, with the place."""
+        try:
+            known = cls.model_validate(read_toml(path, str(path)))
+        except ValidationError as error:
+            raise explain(
+                error, str(path), ["accept", "mute", "series", "reason", "up-to", "until"]
+            ) from None
+        return known
+
+    def applied(self, result: GateResult, today: date) -> GateResult:
+        """The result with status 0 and the reason if its change for the worse is known."""
+        if result.outcome is not GateOutcome.WORSE or result.primary is None or result.primary.change is None:
+            return result
+        for accepted in self.accept:
+            matches = fnmatchcase(result.primary.series, accepted.series)
+            if matches and result.primary.change <= accepted.up_to:
+                return _with_reason(result, f"accepted up to {percent(accepted.up_to)}: {accepted.reason}")
+        for muted in self.mute:
+            if fnmatchcase(result.primary.series, muted.series) and today <= muted.until:
+                return _with_reason(result, f"muted until {muted.until}: {muted.reason}")
+        return result
+
+
+def _with_reason(result: GateResult, reason: str) -> GateResult:
+    return result.model_copy(update={"accepted": reason, "status": EXIT_OK})

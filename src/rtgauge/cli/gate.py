@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge gate`: is the candidate worse than the baseline? By fresh pairs of runs."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rtgauge.cli.options import Json, WaitForLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rtgauge.analysis.gate_result import GateResult
+    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.context import Progress
+    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.step_loop import RunOutcome
+
+PAGE = "gate.html"
+
+
+def gate(
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="A preset or a TOML file, as for `rtgauge run`.")
+    ] = "quick",
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A", help='A target, a deployment or "KEY=VALUE ...", as in `rtgauge run --alternate`.'
+        ),
+    ] = None,
+    candidate: Annotated[
+        str | None, typer.Option(metavar="B", help="The other side: is it worse than A?")
+    ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The series that decides, PROBE/METRIC/LOAD; default: the load with the largest values.",
+        ),
+    ] = None,
+    quantile: Annotated[
+        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
+    ] = "p99.9",
+    larger_than: Annotated[
+        str, typer.Option(metavar="PERCENT", help="The change that matters; a smaller one passes.")
+    ] = "10%",
+    max_pairs: Annotated[
+        int, typer.Option(metavar="N", help="Most pairs, 6 to 198; fewer are measured if they can tell.")
+    ] = 12,
+    boot_between: Annotated[
+        bool, typer.Option("--boot-between", help="Boot the lab guest before each run.")
+    ] = False,
+    baseline_kernel: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the baseline's kernel release must contain.")
+    ] = None,
+    candidate_kernel: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the candidate's kernel release must contain.")
+    ] = None,
+    allow_mark: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Machine of a side that names none; default: local.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
+    ] = None,
+    load: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
+    ] = None,
+    known: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series (TOML).")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write Markdown for a pull request.")
+    ] = None,
+    wait: WaitForLock = "0",
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RECORD", help="Continue this gate, or show the result of a finished one."),
+    ] = None,
+    details: Annotated[bool, typer.Option("--details", help="Print every pair.")] = False,
+    json: Json = False,
+) -> None:
+    """Tell whether a candidate is worse than its baseline, by pairs of runs that are measured now.
+
+    One series and one quantile decide. Both sides are measured by turns, in random order, until they can
+    tell or --max-pairs is reached. In 500 decisions on like with like at most one says "worse".
+
+    \b
+    Examples:
+      rtgauge gate --baseline lab:stock --candidate lab:new --boot-between
+          two kernels, a boot before each run
+      rtgauge gate --baseline M --candidate MI --load cpu --duration 20s
+          two deployments under one load
+      rtgauge gate --baseline policy=fifo --candidate policy=rr --larger-than 5%
+          a smaller change
+      rtgauge gate --baseline M --candidate MI --series wakeup/latency/cpu
+          the series that decides
+      rtgauge gate --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-gate-7f3a
+          continue
+
+    \b
+    Exit status:
+      0    no worse
+      1    worse
+      2    wrong input
+      3    could not measure: another kernel or deployment than wanted, too few
+           samples, doubtful marks
+      4    cannot tell yet; prints the command that would
+      130  interrupted; --resume continues
+    """
+    from datetime import UTC, datetime
+
+    from rtgauge.analysis.gate_result import GateOutcome, GateResult
+    from rtgauge.analysis.known_changes import KnownChanges
+    from rtgauge.cli.options import wait_s
+    from rtgauge.errors import InputError
+    from rtgauge.exporters.gate_junit import gate_junit
+    from rtgauge.plan.plan import Overrides, parse_setting
+    from rtgauge.record.alternation import Alternation
+    from rtgauge.record.finder import find_record
+    from rtgauge.record.reader import Record
+    from rtgauge.report import gate_report
+    from rtgauge.runner.run import RunOptions, resume_run, start_run
+    from rtgauge.study.gate import gate_plan, next_pairs
+
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
+    changes = KnownChanges() if known is None else KnownChanges.read(known)
+    if resume is None:
+        if baseline is None or candidate is None:
+            raise InputError(
+                "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
+            )
+        wish = _wish(
+            series, quantile, larger_than, max_pairs, (baseline_kernel, candidate_kernel), allow_mark
+        )
+        parameters = dict(parse_setting(setting, "--set") for setting in settings or [])
+        overrides = Overrides(
+            parameters=parameters if duration is None else {**parameters, "duration": duration},
+            loads=None if load is None else [name.strip() for name in load.split(",")],
+            targets=None if target is None else [target],
+            seed=seed,
+        )
+        sides = Alternation(sides=(baseline, candidate), boot_between=boot_between)
+        chosen = gate_plan(plan, overrides, sides, wish)
+        record = _measured(partial(start_run, chosen, options, more=next_pairs))
+    else:
+        folder = find_record(resume)
+        record = Record.open(folder)
+        result = GateResult.of(record)
+        if record.run.state != "complete" or result.outcome is GateOutcome.UNFINISHED:
+            record = _measured(partial(resume_run, folder, options, more=next_pairs))
+    result = changes.applied(_final(record), datetime.now(UTC).date())
+    record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
+    if junit is not None:
+        _write(junit, gate_junit(result), "--junit")
+    if markdown is not None:
+        _write(markdown, gate_report.markdown(result).encode(), "--markdown")
+    if json:
+        typer.echo(result.model_dump_json(indent=1))
+    else:
+        _print(result, record, details=details)
+    raise typer.Exit(result.status)
+
+
+def _wish(
+    series: str | None,
+    quantile: str,
+    larger_than: str,
+    max_pairs: int,
+    kernels: tuple[str | None, str | None],
+    allowed: list[str] | None,
+) -> GateWish:
+    from rtgauge.analysis.gate_wish import QUANTILES, GateWish
+    from rtgauge.errors import InputError
+    from rtgauge.record.marks import KIND_OF_NAME
+    from rtgauge.suggest import nearest
+    from rtgauge.units import parse_percent
+
+    if quantile not in QUANTILES:
+        raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
+    for name in allowed or []:
+        if name not in KIND_OF_NAME:
+            raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, KIND_OF_NAME)}")
+    try:
+        matters = parse_percent(larger_than)
+    except ValueError as error:
+        raise InputError(f"--larger-than: {error}") from None
+    return GateWish(
+        series=series,
+        quantile=quantile,
+        larger_than=matters,
+        max_pairs=max_pairs,
+        kernels=kernels,
+        allowed_marks=allowed or [],
+    )
+
+
+def _measured(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
+    """The record, with its page."""
+    from rtgauge.cli.conclusion import settle
+    from rtgauge.cli.progress_display import make_display
+    from rtgauge.runner.interrupt import Interrupt
+
+    display = make_display()
+    with Interrupt(display.stopping) as interrupt, display as progress:
+        path, run, _ = measure(progress, interrupt)
+    record, problem = settle(path, run)
+    if problem is not None:
+        raise problem
+    return record
+
+
+def _write(path: Path, data: bytes, option: str) -> None:
+    from rtgauge.record.files import clear_errors, write_whole
+
+    with clear_errors(path, option=option, kind="file"):
+        write_whole(path, data)
+
+
+def _final(record: Record) -> GateResult:
+    """The result of a record that measures no more: what is not decided was interrupted, or is impossible."""
+    from rtgauge.analysis.gate_result import GateOutcome, GateResult
+
+    result = GateResult.of(record)
+    if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
+        why = "; ".join(result.left_out) or "its steps were left out"
+        return result.ending(GateOutcome.NOT_MEASURED, f"no further pair could be measured: {why}", next=None)
+    return result
+
+
+def _print(result: GateResult, record: Record, *, details: bool) -> None:
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+    from rtgauge.report.gate_report import notes, pairs_table, series_table
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.text import printable
+
+    console = Console()
+    style = {"no worse": "green", "worse": "red"}.get(result.outcome.value, "yellow")
+    console.print(
+        Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
+    )
+    for note in notes(result):
+        console.print(Text(printable(note)))
+    if result.primary is not None:
+        console.print()
+        aside = any(pair.why_not is not None for pair in result.pairs)
+        print_tables([series_table(result), *([pairs_table(result)] if details or aside else [])], console)
+    typer.echo(f"record  {record.path}")
+    typer.echo(f"page    {record.folder.file(PAGE)}")

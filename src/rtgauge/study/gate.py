@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""A gate: it asks for pairs of runs until they tell whether the candidate is worse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from rtgauge.analysis.gate import looks
+from rtgauge.analysis.gate_pairs import series_names
+from rtgauge.analysis.gate_result import GateResult
+from rtgauge.analysis.gate_wish import KEY, GateWish
+from rtgauge.errors import InputError
+from rtgauge.plan.alternation import alternating_plan, further_pairs
+from rtgauge.record.alternation import pair_of
+from rtgauge.suggest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.plan.plan import Overrides, Plan
+    from rtgauge.record.alternation import Alternation
+    from rtgauge.record.model import StepKey
+    from rtgauge.record.reader import Record
+
+
+def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish: GateWish) -> Plan:
+    """The first pair. It shows whether a gate can decide anything here before more are measured.
+
+    Raises InputError for too few pairs, or a series that the plan does not have.
+    """
+    looks(wish.max_pairs)
+    plan = alternating_plan(source, overrides, alternation, 1)
+    names = series_names([key for key in plan.steps if key.repeat == 1])
+    if wish.series is not None:
+        matching = [name for name in names if fnmatchcase(name, wish.series)]
+        if len(matching) != 1:
+            what = " names several" if matching else f" is not in the plan{nearest(wish.series, names)}"
+            raise InputError(f"--series {wish.series}{what}: give one of {', '.join(matching or names)}")
+        wish = wish.model_copy(update={"series": matching[0]})
+    return replace(
+        plan, name="gate", written={**plan.written, "name": "gate", KEY: wish.model_dump(mode="json")}
+    )
+
+
+def next_pairs(record: Record) -> Sequence[StepKey]:
+    """The steps of the next pairs; none: the gate has decided, or cannot."""
+    result = GateResult.of(record)
+    planned = max(pair_of(key.repeat) for key in record.run.planned)
+    return further_pairs(record.run, range(planned + 1, planned + result.next_pairs + 1))

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""What a gate decides from a record, what it refuses to decide, and how it says so."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import junitparser
+import numpy as np
+import pytest
+
+from rtgauge.analysis.gate_result import GateOutcome, GateResult
+from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.known_changes import KnownChanges
+from rtgauge.cli.main import main
+from rtgauge.errors import InputError
+from rtgauge.exporters.gate_junit import gate_junit
+from rtgauge.plan.plan import Overrides
+from rtgauge.record.alternation import Alternation, pair_of
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LeftOut
+from rtgauge.record.reader import Record
+from rtgauge.report.gate_report import markdown, page
+from rtgauge.study.gate import gate_plan, next_pairs
+from tests.support.records import Shape, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.model import Step
+
+IDLE = "wakeup/latency/idle"
+
+
+def measured(
+    folder: Path, change: float = 0.0, *, pairs: int = 6, spread: float = 0.01, **wish: Any
+) -> Record:
+    """The record of a gate of M against MI, of so many pairs: p50 of runs that differ by `spread`."""
+    noise = np.random.default_rng(5).normal(0, spread, 2 * pairs)
+    factors = np.exp(noise - noise.mean())
+    factors[1::2] *= 1 + change
+    shape = Shape(
+        seconds=2, cpus=(0,), loads=("idle", "cpu"), repeats=2 * pairs, alternate=("M", "MI"), marks=False,
+        factors=tuple(factors), sigma=0.1, missed_under=(), verdict=None, left_out=False,
+    )  # fmt: skip
+    record = Record.open(write_record(folder, shape))
+    asked = GateWish(**{"series": IDLE, "quantile": "p50", "max_pairs": 12, **wish})
+    record.run.plan["gate"] = asked.model_dump(mode="json")
+    return record
+
+
+def step_of(record: Record, repeat: int, load: str = "idle") -> Step:
+    return next(step for step in record.steps if (step.key.repeat, step.key.load) == (repeat, load))
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "status"),
+    [(0.3, GateOutcome.WORSE, 1), (0.0, GateOutcome.NO_WORSE, 0), (-0.3, GateOutcome.NO_WORSE, 0)],
+)
+def test_a_decision_with_its_figures(
+    tmp_path: Path, change: float, outcome: GateOutcome, status: int
+) -> None:
+    result = GateResult.of(measured(tmp_path, change))
+    assert (result.outcome, result.status) == (outcome, status)
+    assert result.primary is not None
+    assert result.primary.change == pytest.approx(change, abs=0.03)
+    assert (result.series, [other.series for other in result.others]) == (IDLE, ["wakeup/latency/cpu"])
+    assert [pair.pair for pair in result.pairs] == [1, 2, 3, 4, 5, 6]
+    assert result.found is not None
+    assert result.pairs_needed == 6
+    assert not next_pairs(measured(tmp_path / "again", change))
+
+
+def test_what_six_pairs_cannot_tell_takes_six_more_and_then_the_command_for_more(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.05, spread=0.1)
+    assert GateResult.of(record).outcome is GateOutcome.UNFINISHED
+    assert {pair_of(key.repeat) for key in next_pairs(record)} == {7, 8, 9, 10, 11, 12}
+    record = measured(tmp_path / "all", 0.05, spread=0.1, pairs=12)
+    record.run.command = ["rtgauge", "gate", "--baseline", "M", "--max-pairs=12", "--candidate", "MI"]
+    result = GateResult.of(record)
+    assert (result.outcome, result.status) == (GateOutcome.CANNOT_TELL, 4)
+    assert result.pairs_needed is not None
+    assert result.next == f"rtgauge gate --baseline M --candidate MI --max-pairs {result.pairs_needed}"
+
+
+def test_without_a_series_the_load_with_the_largest_values_decides(tmp_path: Path) -> None:
+    assert GateResult.of(measured(tmp_path, series=None)).series == "wakeup/latency/cpu"
+
+
+def test_a_doubtful_run_does_not_count_and_its_pair_is_measured_again(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.3)
+    step_of(record, 3).marks.append(MarkKind.SWAPPING.mark("it swapped"))
+    result = GateResult.of(record)
+    assert result.outcome is GateOutcome.UNFINISHED
+    assert "swapping (doubtful)" in (result.pairs[1].why_not or "")
+    assert {pair_of(key.repeat) for key in next_pairs(record)} == {7}
+    record.run.plan["gate"]["allowed_marks"] = ["swapping"]
+    assert GateResult.of(record).outcome is GateOutcome.WORSE
+
+
+def test_too_many_doubtful_pairs_decide_nothing(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.3, pairs=8, max_pairs=6)
+    for repeat in (2, 4, 6):
+        step_of(record, repeat).marks.append(MarkKind.CLOCK_CHANGED.mark("it was suspended"))
+    result = GateResult.of(record)
+    assert (result.outcome, result.status) == (GateOutcome.NOT_MEASURED, 3)
+    assert "3 pairs of 8 do not count" in result.conclusion
+    assert not next_pairs(record)
+
+
+def refused(record: Record) -> str:
+    result = GateResult.of(record)
+    assert (result.outcome, result.status) == (GateOutcome.NOT_MEASURED, 3)
+    assert not next_pairs(record)
+    return result.conclusion
+
+
+def test_the_first_pair_tells_what_no_pair_can_decide(tmp_path: Path) -> None:
+    few = measured(tmp_path / "few", pairs=1, quantile="p99.99")
+    assert "give a longer --duration" in refused(few)
+    other = measured(tmp_path / "kernel", pairs=1, kernels=(None, "-rt"))
+    assert "MI runs the kernel 6.1.0-18-amd64 instead of -rt" in refused(other)
+    unlike = measured(tmp_path / "unlike", pairs=1)
+    step_of(unlike, 2).marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark("smt was refused"))
+    assert "not measured as wanted: smt was refused" in refused(unlike)
+    changed = measured(tmp_path / "changed", pairs=1)
+    changed.run.marks.append(MarkKind.KERNEL_CHANGED.mark("local ran the kernel 1, now 2"))
+    assert "local ran the kernel 1" in refused(changed)
+    alone = measured(tmp_path / "alone", pairs=1)
+    alone.run.planned = [key for key in alone.run.planned if key.repeat != 2]
+    alone.run.left_out = [LeftOut(what="deployment MI", reason="no second core", remedy="use another")]
+    assert "MI lacks wakeup/latency/cpu, wakeup/latency/idle: deployment MI: no second core" in refused(alone)
+    missing = measured(tmp_path / "missing", pairs=1, series="wakeup/latency/network")
+    assert "was not measured" in refused(missing)
+    zero = measured(tmp_path / "zero", pairs=1)
+    total = step_of(zero, 1).total
+    assert total is not None
+    total.filled.p50_ns = 0
+    assert "needs values above 0" in refused(zero)
+
+
+def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.3)
+    record.steps.remove(step_of(record, 4))
+    assert GateResult.of(record).pairs[1].why_not == "not measured"
+
+
+def test_a_record_that_is_of_no_gate_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not the record of a gate"):
+        GateResult.of(Record.open(write_record(tmp_path, Shape(seconds=1))))
+
+
+def test_a_gate_begins_with_one_pair_of_a_series_that_there_is() -> None:
+    alternation, idle = Alternation(sides=("M", "MI")), Overrides(loads=["idle", "cpu"])
+    plan = gate_plan("quick", idle, alternation, GateWish(series="*/cpu", max_pairs=6))
+    assert {key.repeat for key in plan.steps} == {1, 2}
+    assert plan.written["gate"]["series"] == "wakeup/latency/cpu"
+    for wish, says in (
+        (GateWish(series="wakeup/latency/cpus", max_pairs=6), "not in the plan.*did you mean"),
+        (GateWish(series="wakeup*", max_pairs=6), "names several"),
+        (GateWish(max_pairs=5), "a gate needs 6 to 198 pairs"),
+    ):
+        with pytest.raises(InputError, match=says):
+            gate_plan("quick", idle, alternation, wish)
+
+
+KNOWN = """
+[[accept]]
+series = "wakeup/latency/idle"
+up-to = "40%"
+reason = "the driver polls"
+
+[[mute]]
+series = "*"
+until = 2026-12-01
+reason = "a new switch"
+"""
+
+
+def test_known_changes_pass_with_their_reason(tmp_path: Path) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text(KNOWN, encoding="utf-8")
+    known, day = KnownChanges.read(file), date(2026, 12, 1)
+    accepted = known.applied(GateResult.of(measured(tmp_path / "a", 0.3)), day)
+    assert (accepted.status, accepted.outcome) == (0, GateOutcome.WORSE)
+    assert accepted.accepted == "accepted up to +40.0 %: the driver polls"
+    more = GateResult.of(measured(tmp_path / "b", 0.6))
+    assert known.applied(more, day).accepted == "muted until 2026-12-01: a new switch"
+    assert known.applied(more, date(2026, 12, 2)).status == 1
+    fine = GateResult.of(measured(tmp_path / "c"))
+    assert known.applied(fine, day) == fine
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[[accept]]\nseries = "x"\nup-to = "much"\nreason = "y"', "not a change in percent"),
+        ('[[accept]]\nseries = "x"\nup-to = "5%"', "reason"),
+        ('[[mute]]\nseries = "x"\nreason = "y"\nuntil = "soon"', "until"),
+        ('[[mutte]]\nseries = "x"', "unknown key 'mutte'.*mute"),
+    ],
+)
+def test_a_wrong_file_of_known_changes_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        KnownChanges.read(file)
+
+
+def case_of(document: bytes) -> list[junitparser.TestCase]:
+    (suite,) = junitparser.JUnitXml.fromstring(document)
+    return list(suite)
+
+
+@pytest.mark.parametrize(("change", "kind"), [(0.3, junitparser.Failure), (0.0, None)])
+def test_junit_has_one_case(tmp_path: Path, change: float, kind: type | None) -> None:
+    (case,) = case_of(gate_junit(GateResult.of(measured(tmp_path, change))))
+    assert case.name == f"MI against M: {IDLE}"
+    assert [type(result) for result in case.result] == ([kind] if kind else [])
+
+
+def test_junit_of_what_could_not_be_measured_is_an_error(tmp_path: Path) -> None:
+    (case,) = case_of(gate_junit(GateResult.of(measured(tmp_path, pairs=1, quantile="p99.99"))))
+    assert [type(result) for result in case.result] == [junitparser.Error]
+
+
+def test_markdown_and_page_show_each_pair(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.3)
+    record.run.plan["alternate"]["sides"] = ["M <b>|", "MI"]
+    result = GateResult.of(record)
+    text = markdown(result)
+    assert text.startswith("**WORSE**: MI is worse than M &lt;b>\\|. p50 of wakeup/latency/idle: +")
+    assert text.count("\n| 3 |") == 1
+    html = page(result, record)
+    assert "M &lt;b&gt;|" in html
+    assert "M <b>|" not in html
+
+
+def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, capsys) -> None:
+    record = measured(tmp_path, 0.3)
+    (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
+    files = tmp_path / "j.xml", tmp_path / "m.md"
+    command = f"rtgauge gate --resume {record.path} --junit {files[0]} --markdown {files[1]} --details"
+    monkeypatch.setattr(sys, "argv", command.split())
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().out.startswith("WORSE  MI is worse than M. p50 of wakeup/latency/idle: +")
+    assert all(file.exists() for file in (*files, record.path / "gate.html"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--baseline M", "name both sides"),
+        ("--baseline M --candidate MI --quantile p98", "is not one of p50"),
+        ("--baseline M --candidate MI --larger-than 10", "write it like 10%"),
+        ("--baseline M --candidate MI --allow-mark steel", "unknown mark 'steel'; did you mean 'steal'"),
+        ("--resume nowhere", "nowhere"),
+    ],
+)
+def test_wrong_words_are_refused(arguments: str, says: str, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "gate", *arguments.split()])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
