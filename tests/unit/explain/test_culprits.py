@@ -9,7 +9,7 @@ import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part, explain
-from rtgauge.explain.analysis.culprits import MENDS, mend_of, ranked_culprits
+from rtgauge.explain.analysis.culprits import MENDS, general, mend_of, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.system.rules import read_rules
@@ -67,6 +67,18 @@ def test_instances_of_a_kernel_thread_are_one_culprit() -> None:
     ]
     first, *_ = ranked_culprits([explained(story, 100) for story in stories])
     assert (first.culprit, first.outliers) == (Culprit(Kind.TASK, "kworker"), 2)
+
+
+@pytest.mark.parametrize(
+    ("culprit", "name"),
+    [
+        (Culprit(Kind.EITHER, "kworker/0:1 or the thread itself"), "kworker or the thread itself"),
+        (Culprit(Kind.IRQ, "mmc/0", 31), "mmc/0"),
+        (Culprit(Kind.TASK, "/usr"), "/usr"),
+    ],
+)
+def test_only_the_instance_of_a_kernel_thread_is_left_out_of_a_name(culprit: Culprit, name: str) -> None:
+    assert general(culprit).name == name
 
 
 def test_every_mend_is_a_rule_of_the_audit() -> None:

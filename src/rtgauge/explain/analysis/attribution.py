@@ -51,6 +51,8 @@ Switches take 1 to 5 us on small boards.
 """
 
 
+OR = " or "
+"""Between the names of two tasks that may have run."""
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """By their numbers on all architectures that rtgauge has engines for."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
@@ -484,7 +486,7 @@ def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
     )
     if gap is None:
         return None
-    return Culprit(Kind.EITHER, " or ".join(_who(scene, pid) for pid in (gap.old, gap.new)))
+    return Culprit(Kind.EITHER, OR.join(_who(scene, pid) for pid in (gap.old, gap.new)))
 
 
 def _who(scene: _Scene, pid: int) -> str:

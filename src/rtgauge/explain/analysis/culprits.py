@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.explain.analysis.attribution import Culprit, Kind
+from rtgauge.explain.analysis.attribution import OR, Culprit, Kind
 from rtgauge.explain.analysis.cpu_quota import FAIR
 from rtgauge.explain.analysis.kernel_lock import MEMORY_LOCK
 from rtgauge.system.audit import audit_summary_of
@@ -108,12 +108,10 @@ def general(culprit: Culprit) -> Culprit:
     """
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
-    thread, slash, _ = culprit.name.partition("/")
-    return (
-        replace(culprit, name=thread, pid=None)
-        if slash and culprit.kind not in {Kind.IRQ, Kind.NMI} and thread
-        else culprit
-    )
+    if culprit.kind in {Kind.IRQ, Kind.NMI}:
+        return culprit
+    name = OR.join(one.partition("/")[0] or one for one in culprit.name.split(OR))
+    return culprit if name == culprit.name else replace(culprit, name=name, pid=None)
 
 
 def rules_of(culprit: Culprit) -> tuple[str, ...]:
