@@ -60,11 +60,10 @@ MOST_SHARES = "262144"
 """Of the CPU's time (MAX_SHARES, kernel/sched/sched.h), so that fair programs of this machine do not starve a
 group.
 """
-MOST_UNSURE_NS = 100_000
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
 FILES = 15_000
 SOCKETS = 2_000
-TIMERS = 2_500
+TIMERS = 6_000
 MAPPED = 32 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = Path()
@@ -609,6 +608,8 @@ class Cause:
     """
     least_ns: int = 400_000
     """Shorter latencies are not of this cause: what it takes to stop a thread, or to wake it again."""
+    unsure_ns: int = 100_000
+    """How long after an injection at most the program may have waited for what was injected."""
 
 
 OWN = ("own work",)
@@ -655,7 +656,8 @@ CAUSES = (
         inside=(*OWN, "preemption off"),
         by_gap=True,
     ),
-    Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN),
+    # other fair programs get some of the time too
+    Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN, unsure_ns=10**9),
     Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
     Cause("debugger", r"stopped", debugger, inside=SLEEPS),
     Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
@@ -680,7 +682,7 @@ CAUSES = (
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
-    Cause("its own long work", r"thread victim itself", within=own_work),
+    Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
     Cause("hog beside the program's children", r"\bcause-hog\b", hog, program=children),
 )
 
@@ -829,7 +831,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
             (*gap, *gap) for due, end, _ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
         ]
     else:
-        known = sorted(bounded(*injection, ran, beside=cause.inject is not None) for injection in told)
+        known = sorted(bounded(cause, *injection, ran) for injection in told)
         begins, ends = (
             [*(injection[0] for injection in known[1:]), sys.maxsize],
             [0, *(injection[1] for injection in known[:-1])],
@@ -843,14 +845,14 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
 
 
 def bounded(
-    begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]], *, beside: bool
+    cause: Cause, begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]]
 ) -> tuple[int, int, int, int]:
     """An injection: begin and end by its own clock, and the first and the last time at which the program did
     not run around it.
     """
     if not ran:
         return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAVE_NS
-    if beside:  # a reading of its clock that comes after the program ran is too late
+    if cause.inject is not None:  # a reading of its clock that comes after the program ran is too late
         next_run = bisect.bisect_right(ran, (begin_ns, sys.maxsize))
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns
     after = bisect.bisect_left(ran, (end_ns, 0))
@@ -859,7 +861,7 @@ def bounded(
         begin_ns - before_ns,
         max((stop for _, stop in ran[max(after - 5, 0) : after] if stop <= begin_ns), default=0),
     )
-    return begin_ns, end_ns, first, min(last, end_ns + MOST_UNSURE_NS)
+    return begin_ns, end_ns, first, min(last, end_ns + cause.unsure_ns)
 
 
 def summary(cause: Cause, rows: list[Row]) -> dict[str, Any]:
