@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.attribution import Kind, explain
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from tests.engine.stream import Live, Stream, refused, run
@@ -62,6 +62,26 @@ while True:
 """A real-time thread that waits for a lock that another one sleeps with; the argument: PTHREAD_PRIO_NONE or
 PTHREAD_PRIO_INHERIT.
 """
+MAPPING = """
+import ctypes, mmap, os, threading, time
+libc = ctypes.CDLL(None)
+memory = mmap.mmap(-1, 32 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+memoryview(memory)[::mmap.PAGESIZE] = bytes(len(memory) // mmap.PAGESIZE)
+address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+def change():
+    libc.prctl(15, b"changer")
+    while True:
+        for protection in 1, 3:
+            libc.mprotect(address, ctypes.c_size_t(len(memory)), protection)
+threading.Thread(target=change, daemon=True).start()
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+print(os.getpid(), flush=True)
+while True:
+    time.sleep(0.005)
+    mmap.mmap(-1, mmap.PAGESIZE).close()
+"""
+"""A real-time thread that maps memory, while another thread has the lock of the memory map all the time."""
 LATER = """
 import os, sys, threading, time
 def loop():
@@ -247,6 +267,37 @@ def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
     moments = [line for line in stream.all("moment") if line["kind"] == "blocked"]
     assert {line["thread"] for line in moments} == {process.pid}
     assert any("holder" in explain(read_moment(formats, line), formats.symbols).owners for line in moments)
+
+
+def test_a_wait_for_the_lock_of_its_memory_names_who_has_it(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        python(MAPPING) as process,
+        python("import mmap, os\nprint(os.getpid(), flush=True)\nwhile True: mmap.mmap(-1, 4096).close()"),
+        made_instance(
+            engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}"
+        ) as explained,
+    ):
+        stream = watch(
+            engine, tmp_path, process.pid, "--duration-ns=1000000000", f"--explain-instance={explained}"
+        )
+        tasks = {int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()}
+    document = stream.one("trace_formats")
+    formats = TraceFormats.read(document)
+    moments = [read_moment(formats, line) for line in stream.all("moment")]
+    waits = {
+        (part.culprit.name, part.culprit.until)
+        for moment in moments
+        for part in explain(moment, formats.symbols).parts
+        if part.culprit.kind is Kind.KERNEL_LOCK
+    }
+    taken = [event for moment in moments for event in moment.table.events if event.name.startswith("mmap_")]
+    assert {event.pid for event in taken} <= set(range(min(tasks), max(tasks) + 1))
+    assert all(event.number("write") for event in taken)
+    # kernels before 6.14 tell it with the names of control groups only, which costs too much
+    cheap = "mmap_lock/mmap_lock_released" in document["events"]
+    assert (("mmap_lock", "changer") in waits) is cheap
 
 
 def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
