@@ -91,8 +91,6 @@ def sleep_until(due_ns: int) -> None:
 RAN: list[tuple[int, int]] = []
 """When this program ran without a gap, as far as it knows."""
 SETTLE_S = 0.005
-LEAVE_NS = 10_000
-"""From the last reading of a clock to the next task: a system call and a switch, 4 to 9 us."""
 LEAST_GAP_NS = 20_000
 """A program that computes was kept from it if two of its readings are so far apart."""
 
@@ -132,29 +130,31 @@ def pauses() -> Iterator[int]:
         yield due
 
 
-TOLD: list[tuple[int, int, int]] = []
+TOLD: list[tuple[int, int, int, int]] = []
 
 
-def tell(begin_ns: int, end_ns: int, unsure_ns: int = 0) -> None:
-    """One injection. It is printed at the end: to print it now would keep the CPU for longer than is told."""
-    TOLD.append((begin_ns, end_ns, unsure_ns))
+def tell(begin_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0) -> None:
+    """One injection, and how much earlier it may have begun and later have ended, as far as is known. It is
+    written at the end: to write it now would keep the CPU for longer than is told.
+    """
+    TOLD.append((begin_ns, end_ns, before_ns, after_ns))
 
 
-def leave() -> int:
-    """Leave the CPU and give when, which is the last that is done before."""
-    time_ns = now_ns()
+def leave() -> tuple[int, int]:
+    """Leave the CPU; gives the last reading of the clock, and the CPU time that this thread took since."""
+    before_ns, time_ns = time.thread_time_ns(), now_ns()
     time.sleep(SETTLE_S)
-    return time_ns
+    return time_ns, time.thread_time_ns() - before_ns
 
 
-def tell_computed(due_ns: int, begin_ns: int, end_ns: int) -> None:
+def tell_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> None:
     """One injection, in the pieces in which this program had the CPU; the last ends when it left."""
     pieces = [(start, end) for start, end in RAN if start >= begin_ns]
     RAN.clear()
     for start, end in pieces[:-1]:
         tell(start, end, begin_ns - due_ns if start == begin_ns else 0)
     last = pieces[-1][0]
-    tell(last, end_ns, begin_ns - due_ns if last == begin_ns else 0)
+    tell(last, end_ns, begin_ns - due_ns if last == begin_ns else 0, after_ns)
 
 
 def tell_all(_number: int, _frame: object) -> None:
@@ -195,7 +195,7 @@ def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
     become(name, priority, cpu)
     for due in pauses():
         begin, _ = compute(size_ns())
-        tell_computed(due, begin, leave())
+        tell_computed(due, begin, *leave())
 
 
 # --- other tasks have the CPU
@@ -261,7 +261,7 @@ def moved() -> None:
     for due in pauses():
         os.sched_setaffinity(pid, [OTHER_CPU])
         begin, _ = compute(size_ns())
-        tell_computed(due, begin, leave())
+        tell_computed(due, begin, *leave())
         sleep_until(now_ns() + 10_000_000)
         os.sched_setaffinity(pid, [CPU])
 
@@ -487,7 +487,7 @@ def inversion() -> Callable[[int], None]:
         while True:
             os.read(asked, 1)
             begin, _ = compute(size_ns() + 3_000_000)
-            tell_computed(begin, begin, leave())
+            tell_computed(begin, begin, *leave())
 
     beside(own)
     beside(third)
@@ -565,7 +565,8 @@ def own_work() -> Callable[[int], None]:
     """It computes for more than its period, and catches up."""
 
     def work(number: int) -> None:
-        tell(*compute(PERIOD_NS + size_ns() if number % 12 == 0 else WORK_NS))
+        begin, end = compute(PERIOD_NS + size_ns() if number % 12 == 0 else WORK_NS)
+        tell(begin, end, begin - SLEPT_UNTIL)
 
     return work
 
@@ -828,7 +829,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
     if cause.by_gap:
         gaps = [(before[1], after[0]) for before, after in itertools.pairwise(ran)]
         injections = [
-            (*gap, *gap) for due, end, _ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
+            (*gap, *gap) for due, end, *_ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
         ]
     else:
         known = sorted(bounded(cause, *injection, ran) for injection in told)
@@ -845,13 +846,13 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
 
 
 def bounded(
-    cause: Cause, begin_ns: int, end_ns: int, before_ns: int, ran: list[tuple[int, int]]
+    cause: Cause, begin_ns: int, end_ns: int, before_ns: int, after_ns: int, ran: list[tuple[int, int]]
 ) -> tuple[int, int, int, int]:
     """An injection: begin and end by its own clock, and the first and the last time at which the program did
     not run around it.
     """
     if not ran:
-        return begin_ns, end_ns, begin_ns - before_ns, end_ns + LEAVE_NS
+        return begin_ns, end_ns, begin_ns - before_ns, end_ns + after_ns
     if cause.inject is not None:  # a reading of its clock that comes after the program ran is too late
         next_run = bisect.bisect_right(ran, (begin_ns, sys.maxsize))
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns
