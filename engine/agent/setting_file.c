@@ -86,6 +86,7 @@ static int open_file(const char *path, int *fd)
 {
 	struct stat st;
 
+	*fd = -1;
 	if (stat(path, &st))
 		return errno;
 	if (!S_ISREG(st.st_mode))
