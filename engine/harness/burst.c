@@ -17,9 +17,9 @@
 int64_t burst_limit_ns;
 
 static struct burst *now_running;
-static _Atomic bool over, measuring;
-static sem_t arrived, meeting;
-static _Atomic unsigned int met;
+static _Atomic bool finished, measuring;
+static sem_t burst_over, all_arrived;
+static _Atomic unsigned int arrived_count;
 
 /* What a thread of a probe in bursts does: a burst each time that its gate opens. */
 static void burst_thread(struct harness_thread *thread)
@@ -29,7 +29,7 @@ static void burst_thread(struct harness_thread *thread)
 	for (;;) {
 		while (sem_wait(&t->gate))
 			;
-		if (atomic_load(&over))
+		if (atomic_load(&finished))
 			return;
 		if (!thread->usage_known && atomic_load(&measuring)) {
 			usage_read(thread->schedstat, &thread->before);
@@ -38,7 +38,7 @@ static void burst_thread(struct harness_thread *thread)
 		t->count = 0;
 		t->work(t);
 		usage_read(thread->schedstat, &thread->after);
-		sem_post(&arrived);
+		sem_post(&burst_over);
 	}
 }
 
@@ -50,13 +50,13 @@ void burst_meet(void)
 {
 	unsigned int all = now_running->task_count;
 
-	if (atomic_fetch_add(&met, 1) + 1 < all) {
-		while (sem_wait(&meeting))
+	if (atomic_fetch_add(&arrived_count, 1) + 1 < all) {
+		while (sem_wait(&all_arrived))
 			;
 		return;
 	}
 	for (unsigned int i = 1; i < all; i++)
-		sem_post(&meeting);
+		sem_post(&all_arrived);
 }
 
 struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t))
@@ -78,14 +78,14 @@ struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burs
 
 /* false: a task did not end its burst. The clock of sem_timedwait may be set: it is only how often we look.
  */
-static bool wait_arrived(void)
+static bool wait_burst_over(void)
 {
 	int64_t give_up_ns = burst_limit_ns + STUCK_NS;
 
 	for (unsigned int i = 0; i < now_running->task_count; i++) {
 		struct timespec look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
 
-		while (sem_timedwait(&arrived, &look)) {
+		while (sem_timedwait(&burst_over, &look)) {
 			if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
 				return false;
 			look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
@@ -96,13 +96,13 @@ static bool wait_arrived(void)
 
 static bool one_burst(struct burst *burst)
 {
-	atomic_store(&met, 0);
+	atomic_store(&arrived_count, 0);
 	burst_limit_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->work_ns;
 	if (burst->ready)
 		burst->ready();
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);
-	return wait_arrived();
+	return wait_burst_over();
 }
 
 static void begin(struct harness *h)
@@ -125,9 +125,9 @@ bool burst_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json
 }
 
 /* What the burst leaves to the rest of the machine; a signal makes it no shorter. */
-static void rest(struct burst *burst)
+static void pause_between_bursts(struct burst *burst)
 {
-	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->rest_ns, left_ns = burst->rest_ns;
+	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->pause_ns, left_ns = burst->pause_ns;
 
 	do {
 		harness_pause(left_ns);
@@ -151,23 +151,23 @@ static bool all_bursts(struct burst *burst)
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		for (unsigned int i = 0; i < burst->harness.series_count; i++)
 			burst->harness.series[i]->reached_ns = now_ns;
-		if (!burst->take(&burst->harness.j))
+		if (!burst->drain(&burst->harness.j))
 			return true;
-		rest(burst);
+		pause_between_bursts(burst);
 	} while (!harness_stopping(&burst->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
 	return true;
 }
 
-static int make(struct harness *h)
+static int prepare_burst(struct harness *h)
 {
 	static struct harness_thread *threads[PROBE_CPUS_MAX];
 	struct burst *burst = now_running;
-	int status = burst->make(burst);
+	int status = burst->prepare(burst);
 
 	if (status)
 		return status;
-	sem_init(&arrived, 0, 0);
-	sem_init(&meeting, 0, 0);
+	sem_init(&burst_over, 0, 0);
+	sem_init(&all_arrived, 0, 0);
 	for (unsigned int i = 0; i < burst->task_count; i++) {
 		sem_init(&burst->tasks[i]->gate, 0, 0);
 		burst->tasks[i]->number = i;
@@ -198,7 +198,7 @@ static int run(struct harness *h)
 	begin(h);
 	if (!all_bursts(burst))
 		return refuse_held_cpu(waiting_cpu(burst), "its measuring thread", "other CPUs with --cpu");
-	atomic_store(&over, true);
+	atomic_store(&finished, true);
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);
 	return harness_finish(h, harness_options.count ? "count" : "duration");
@@ -207,7 +207,7 @@ static int run(struct harness *h)
 int burst_run(struct burst *burst, int argc, char **argv)
 {
 	now_running = burst;
-	burst->harness.make = make;
+	burst->harness.prepare = prepare_burst;
 	burst->harness.run = run;
 	return harness_run(&burst->harness, argc, argv);
 }

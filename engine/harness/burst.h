@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measuring in bursts: the tasks of a probe work for a bounded time at once, into arrays of their own, and
- * rest at their gates while the first thread takes what is in the arrays. No burst is longer than its limit
- * and none follows without a rest, so that a real-time probe on every CPU leaves the machine usable.
+ * wait at their gates while the first thread takes what is in the arrays. No burst is longer than its limit
+ * and none follows without a pause, so that a real-time probe on every CPU leaves the machine usable.
  */
 #ifndef RTGAUGE_HARNESS_BURST_H
 #define RTGAUGE_HARNESS_BURST_H
@@ -28,14 +28,15 @@ struct burst_task {
 
 struct burst {
 	/* the probe's */
-	struct harness harness;		  /* without `make` and `run` */
-	int (*make)(struct burst *burst); /* tasks and series: 0, or the exit status after an `error` line */
+	struct harness harness; /* without `prepare` and `run` */
+	int (*prepare)(
+		struct burst *burst); /* tasks and series: 0, or the exit status after an `error` line */
 	struct burst_task **tasks;
 	unsigned int task_count;
-	int64_t work_ns, rest_ns;
-	void (*ready)(void); /* before each burst, while all tasks rest; or NULL */
+	int64_t work_ns, pause_ns;
+	void (*ready)(void); /* before each burst, while all tasks wait; or NULL */
 	/* What the burst left; false: it is enough. */
-	bool (*take)(struct json *j);
+	bool (*drain)(struct json *j);
 };
 
 /* When the burst ends at the latest; constant while it goes on. */

@@ -90,6 +90,7 @@ static struct {
 	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
 
 	explain_who who;
+	const struct harness *harness; /* whose series they are */
 	pid_t first_task, last_task; /* of the program that is watched, by their numbers; 0: there is none */
 	int64_t *maximum_ns, step_maximum_ns; /* of each series, of all */
 	struct candidate candidates[AT_ONCE];
@@ -311,7 +312,7 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 
 	if (s->id >= SERIES_MAX || (s->measuring && !above && value_ns <= explain.maximum_ns[s->id]))
 		return;
-	if (!explain.who(s, &candidate.who))
+	if (!explain.who(explain.harness, s, &candidate.who))
 		return;
 	quota_follow(candidate.who.tid);
 	if (!s->measuring) {
@@ -345,11 +346,12 @@ void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bo
 		add_candidate(&candidate);
 }
 
-void explain_open(explain_who who)
+void explain_open(explain_who who, const struct harness *h)
 {
 	if (!explain_options.instance)
 		return;
 	explain.who = who;
+	explain.harness = h;
 	explain.on = begin_tracing();
 	if (!explain.on) {
 		switch_events(false);

@@ -56,14 +56,17 @@ struct held {
 
 #define HELD_MAX 4
 
-/* Whose latencies a series has; false: they are not explained. */
+struct harness;
+
+/* Whose latencies a series has. */
 struct explained {
 	int cpu;
 	pid_t tid;
 	unsigned int held_count;
 	struct held held[HELD_MAX];
 };
-typedef bool (*explain_who)(const struct series *s, struct explained *who);
+/* false: the latencies of this series are not explained. */
+typedef bool (*explain_who)(const struct harness *h, const struct series *s, struct explained *who);
 
 /* A word of the options that is wrong: the exit status after an `error` line; 0: none. */
 int explain_check(void);
@@ -75,8 +78,8 @@ int64_t explain_warm_up_ns(void);
  * memory are recorded. May be called again as tasks begin. */
 void explain_program(pid_t first, pid_t last);
 
-/* Has the kernel record. Where it cannot, that is told later and nothing is explained. */
-void explain_open(explain_who who);
+/* Has the kernel record. If it cannot, that is told later and nothing is explained. */
+void explain_open(explain_who who, const struct harness *h);
 
 /* Writes `trace_formats`, or the mark that nothing is explained; nothing where it was not asked for. */
 void explain_announce(struct json *j);

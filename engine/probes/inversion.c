@@ -163,7 +163,7 @@ static void ready(void)
 	atomic_store(&trial.high_has_it, false);
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	struct kind *kind = kinds[kind_now];
 	int64_t wait_ns = trial.ended_ns - trial.ready_ns, held_ns = trial.released_ns - trial.taken_ns;
@@ -234,7 +234,7 @@ static int make_kind(enum lock_kind lock_kind, int cpu)
 	return 0;
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	static void (*const run[])(struct burst_task *) = {run_low, run_middle, run_high};
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
@@ -255,7 +255,7 @@ static int make(struct burst *burst)
 		kind_now++;
 	burst->harness.series_count = kind_count;
 	burst->work_ns = limit_ns + 2 * section_ns;
-	burst->rest_ns = burst->work_ns / 2;
+	burst->pause_ns = burst->work_ns / 2;
 	harness_options.warm_up_ns = 0;
 	harness_options.count = trials;
 	return 0;
@@ -269,11 +269,11 @@ static struct burst burst = {
 			.series = series,
 			.conclude = conclude,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = tasks,
 	.task_count = TASKS,
 	.ready = ready,
-	.take = take,
+	.drain = drain,
 };
 
 static int verb_inversion(int argc, char **argv)

@@ -157,7 +157,7 @@ static void ready(void)
 		harness_options.duration_ns ? measured_from_ns + harness_options.duration_ns : INT64_MAX;
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	bool more = !harness_options.count;
 
@@ -235,7 +235,7 @@ static int check_numbers(void)
 	return 0;
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	const struct cpuset *measured = &burst->harness.cpus->measured;
 
@@ -265,7 +265,7 @@ static int make(struct burst *burst)
 	burst->task_count = cpu_count;
 	burst->harness.series_count = series_count;
 	burst->work_ns = busy_ns;
-	burst->rest_ns = round_ns - busy_ns;
+	burst->pause_ns = round_ns - busy_ns;
 	return 0;
 }
 
@@ -279,10 +279,10 @@ static struct burst burst = {
 			.measurers = measurers,
 			.conclude = conclude,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = tasks,
 	.ready = ready,
-	.take = take,
+	.drain = drain,
 };
 
 static int verb_noise(int argc, char **argv)

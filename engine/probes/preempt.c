@@ -187,7 +187,7 @@ static void ready(void)
 		memset(tasks[HIGH]->times, 0, tasks[HIGH]->room * sizeof(*tasks[HIGH]->times));
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	const struct burst_task *high = tasks[HIGH], *waker = tasks[WAKER];
 	size_t count = event == EVENT_TIMER ? high->count / 2 : high->count;
@@ -235,7 +235,7 @@ static int be_nice(struct harness_thread *t)
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	const size_t room = 2 * WORK_NS / MIN_INTERVAL_NS;
 	int cpu, peer, status;
@@ -279,12 +279,12 @@ static struct burst burst = {
 			.series_count = 1,
 			.conclude = conclude,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = tasks,
 	.work_ns = WORK_NS,
-	.rest_ns = REST_NS,
+	.pause_ns = REST_NS,
 	.ready = ready,
-	.take = take,
+	.drain = drain,
 };
 
 static int verb_preempt(int argc, char **argv)

@@ -314,7 +314,7 @@ static void ready(void)
 
 /* The times of the two alternate: which one ends a hand-over follows from its number, not from clocks of CPUs
  * that may differ. */
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	hand_overs += (int64_t)(tasks[0]->count + tasks[1]->count) - 1;
 	slept += slept_in_round[0] + slept_in_round[1];
@@ -341,7 +341,7 @@ static void conclude(struct json *j)
 	stream_result_end(j);
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	int cpu[2];
 	int status = placement_choose(burst->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
@@ -381,13 +381,13 @@ static struct burst burst = {
 			.series_count = 1,
 			.conclude = conclude,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = tasks,
 	.task_count = 2,
 	.work_ns = WORK_NS,
-	.rest_ns = REST_NS,
+	.pause_ns = REST_NS,
 	.ready = ready,
-	.take = take,
+	.drain = drain,
 };
 
 static int verb_semaphore(int argc, char **argv)

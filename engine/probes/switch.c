@@ -83,7 +83,7 @@ static int earliest(const size_t *at)
 	return first;
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	size_t at[TASKS_MAX] = {0};
 	int64_t before_ns = 0;
@@ -117,7 +117,7 @@ static void conclude(struct json *j)
 			(long long)kept_the_cpu, (long long)kept_the_cpu + series->total.count);
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
@@ -146,12 +146,12 @@ static struct burst burst = {
 			.series_count = 1,
 			.conclude = conclude,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = tasks,
 	.work_ns = WORK_NS,
-	.rest_ns = REST_NS,
+	.pause_ns = REST_NS,
 	.ready = ready,
-	.take = take,
+	.drain = drain,
 };
 
 static int verb_switch(int argc, char **argv)

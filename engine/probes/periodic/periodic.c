@@ -96,7 +96,7 @@ static bool take_toggles(struct json *j)
 	return !done;
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	bool goes_on = take_toggles(j);
 
@@ -109,7 +109,7 @@ static bool take(struct json *j)
 	return goes_on;
 }
 
-static bool take_alone(struct json *j)
+static bool drain_alone(struct json *j)
 {
 	bool done = atomic_load(&threads[0]->done);
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -267,7 +267,7 @@ static int open_path(int task_cpu)
 	return status ? status : kernel_toggler_open(&kernel_toggler, &end, task_cpu);
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
@@ -347,10 +347,10 @@ static int run(struct harness *h)
 	harness_go(h);
 	if (h->thread_count)
 		harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - toggler.start_ns);
-	harness_drain(h, alone ? take_alone : take, span_ns < DRAIN_MAX_NS ? span_ns : DRAIN_MAX_NS);
+	harness_drain(h, alone ? drain_alone : drain, span_ns < DRAIN_MAX_NS ? span_ns : DRAIN_MAX_NS);
 	if (observer && !alone) {
 		clock_pause_ns(AFTER_NS);
-		take(&h->j);
+		drain(&h->j);
 	}
 	if (role_options.space == SPACE_KERNEL)
 		kernel_toggler_stop(&kernel_toggler);
@@ -373,7 +373,7 @@ static struct harness harness = {
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
-	.make = make,
+	.prepare = prepare_probe,
 	.run = run,
 	.conclude = conclude,
 	.threads = threads,

@@ -350,7 +350,7 @@ static bool make_reference(int cpu)
 	return response_reference_make(&reference, cpu);
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	int cpu[2], status = roles_cpus(h->cpus, cpu);
 
@@ -463,8 +463,9 @@ static int run(struct harness *h)
 }
 
 /* Who answers: the slave. Of a master alone it is elsewhere, and its own wake-up is what can be seen. */
-static bool explained(const struct series *s, struct explained *who)
+static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
+	(void)h;
 	if (s != responses.series || role_options.space == SPACE_KERNEL)
 		return false;
 	*who = role_options.role == PATH_BOTH
@@ -477,7 +478,7 @@ static struct harness harness = {
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
-	.make = make,
+	.prepare = prepare_probe,
 	.started = begin_trace,
 	.run = run,
 	.conclude = conclude,

@@ -173,7 +173,7 @@ static struct task *make_task(int n)
 	return t;
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	atomic_store(&at_work, task_count);
 	for (int n = 0; n < task_count; n++) {
@@ -260,7 +260,7 @@ static void write_trace(struct task *t, struct json *j)
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	bool alive = false;
 
@@ -318,15 +318,16 @@ static int run(struct harness *h)
 	if (harness_options.duration_ns)
 		length_ns = harness_options.warm_up_ns + harness_options.duration_ns;
 	harness_watch(h, length_ns);
-	harness_drain(h, take, DRAIN_NS);
+	harness_drain(h, drain, DRAIN_NS);
 	tell_unfinished(&h->j);
 	return harness_finish(h, "duration");
 }
 
-static bool explained(const struct series *s, struct explained *who)
+static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct task *t = tasks[s->id / METRICS];
 
+	(void)h;
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
 	*who = (struct explained){.cpu = t->entry->cpu, .tid = t->thread.tid};
@@ -339,7 +340,7 @@ static int verb_taskset(int argc, char **argv)
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
-		.make = make,
+		.prepare = prepare_probe,
 		.run = run,
 		.hello = hello,
 		.explained = explained,

@@ -326,7 +326,7 @@ static void feed_timed(const struct tire_sample *s, struct json *j)
 	}
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	struct tire_sample sample;
 	bool alive = false;
@@ -423,7 +423,7 @@ static void conclude(struct json *j)
 			(long long)(options.period_ns / 1000));
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	int status = check_threads(h->cpus);
 
@@ -468,11 +468,11 @@ static const char *reason(void)
 static int run(struct harness *h)
 {
 	begin(h);
-	while (take(&h->j)) {
+	while (drain(&h->j)) {
 		harness_pause(tire_frame_exchange(&h->j, DRAIN_NS));
 		harness_stopping(h);
 	}
-	take(&h->j);
+	drain(&h->j);
 	for (unsigned int i = 0; i < h->series_count; i++) {
 		all[i].lost = tire_run_books()->lost;
 		all[i].reached_ns = tire_run_books()->end_ns;
@@ -489,7 +489,7 @@ static int verb_tire(int argc, char **argv)
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
-		.make = make,
+		.prepare = prepare_probe,
 		.run = run,
 		.conclude = conclude,
 		.hog_percent = TAKE_ALL,

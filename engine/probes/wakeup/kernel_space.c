@@ -174,7 +174,7 @@ static void number_series(struct harness *h)
 	}
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
 	int status = tracer_open(options.instance, measured, options.interval_ns);
@@ -280,7 +280,7 @@ static void end_tracing(const struct harness *h)
 }
 
 /* false: every CPU is at its end, or all are to stop. */
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	bool over = true;
 
@@ -353,10 +353,10 @@ static int run(struct harness *h)
 	set_start();
 	harness_go(h);
 	harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - start_ns);
-	harness_drain(h, take, DRAIN_NS);
+	harness_drain(h, drain, DRAIN_NS);
 	stopped_ns = clock_now_ns(CLOCK_MONOTONIC);
 	end_tracing(h);
-	take(&h->j);
+	drain(&h->j);
 	leave();
 	for (unsigned int i = 0; i < task_count; i++)
 		feed_last(tasks[i], stopped_ns);
@@ -391,7 +391,7 @@ int wakeup_kernel_space(int argc, char **argv)
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
-		.make = make,
+		.prepare = prepare_probe,
 		.run = run,
 		.conclude = conclude,
 		.threads = threads,

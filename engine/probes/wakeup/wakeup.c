@@ -311,7 +311,7 @@ static struct task *make_task(unsigned int id, int cpu)
 	return t;
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
 
@@ -353,7 +353,7 @@ static void set_start(void)
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	static int64_t values[4096];
 	bool alive = false;
@@ -385,7 +385,7 @@ static int run(struct harness *h)
 	harness_go(h);
 	harness_watch(h, tasks[0]->total_count == INT64_MAX ? INT64_MAX
 							    : tasks[0]->total_count * options.interval_ns);
-	harness_drain(h, take, drain_ns());
+	harness_drain(h, drain, drain_ns());
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
@@ -406,7 +406,7 @@ static int verb_wakeup(int argc, char **argv)
 		.table = table,
 		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check_numbers,
-		.make = make,
+		.prepare = prepare_probe,
 		.run = run,
 		.threads = threads,
 		.series = series,

@@ -175,7 +175,7 @@ static void explain_tasks(void)
 		explain_program(first, last);
 }
 
-static int make(struct harness *h)
+static int prepare_probe(struct harness *h)
 {
 	static struct watched_thread threads[WATCH_THREADS_MAX];
 	int found = threads_find((pid_t)options.pid, options.threads, threads, &left_out);
@@ -459,7 +459,7 @@ static void find_later(int64_t now_ns)
 	}
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	bool goes_on = !atomic_load(&harness_shared.stop), lost = false;
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -499,7 +499,7 @@ static int run(struct harness *h)
 		series_timed(series[i], start_ns, harness_options.warm_up_ns, measured_ns);
 	watch_cost_begin(start_ns, tids, count);
 	harness_go(h);
-	harness_drain(h, take, DRAIN_NS);
+	harness_drain(h, drain, DRAIN_NS);
 	sched_events_close();
 	return harness_finish(h, "duration");
 }
@@ -599,10 +599,11 @@ static void conclude(struct json *j)
 			left_out);
 }
 
-static bool explained(const struct series *s, struct explained *who)
+static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct follower *f = followers[s->id / METRICS];
 
+	(void)h;
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
 	*who = f->who;
@@ -615,7 +616,7 @@ static struct harness harness = {
 	.table = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
-	.make = make,
+	.prepare = prepare_probe,
 	.started = begin_events,
 	.run = run,
 	.conclude = conclude,

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "harness/mode_switches.h"
+
+#include "base/stream.h"
+#include "harness/peer_process.h"
+#include "rt/runtime.h"
+
+void mode_switches_tell(const struct harness *h, struct json *j)
+{
+	const char *cause = runtime_switch_cause();
+	int64_t sum = 0;
+	unsigned int counted = 0;
+
+	for (unsigned int i = 0; i < h->thread_count; i++) {
+		const struct harness_thread *t = h->threads[i];
+		int64_t count = t->after.mode_switches - t->before.mode_switches;
+
+		if (!t->usage_known)
+			continue;
+		counted++;
+		sum += count;
+		if (RUNTIME_COUNTS_SWITCHES && count)
+			stream_mark(
+				j, "mode-switches", SEVERITY_DOUBTFUL, harness_series_of(h, t),
+				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s: latencies of Linux are among these",
+				t->cpu, (long long)count, cause ? ", the last time for " : "",
+				cause ? cause : "");
+	}
+	if (RUNTIME_COUNTS_SWITCHES && h->peer && h->peer->started) {
+		counted++;
+		sum = h->peer->switches < 0 || sum < 0 ? -1 : sum + h->peer->switches;
+		if (h->peer->switches > 0)
+			stream_mark(
+				j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+				"the process beside this one, on CPU %d, was handed to Linux %lld times while it was measured: latencies of Linux are among these",
+				h->peer->cpu, (long long)h->peer->switches);
+	}
+	if (!RUNTIME_COUNTS_SWITCHES)
+		sum = runtime_switches_of_all();
+	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
+		stream_mark(
+			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+			"threads were handed to Linux %lld times while it measured (the co-kernel counts those of the whole machine together): latencies of Linux may be among these",
+			(long long)sum);
+	else if (sum < 0)
+		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
+			    "how often threads were handed to Linux while it measured is unknown");
+	stream_result(j, "cokernel");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_str(j, "name", RUNTIME_NAME);
+	json_uint(j, "threads", counted);
+	if (sum < 0)
+		json_null(j, "mode_switches");
+	else
+		json_int(j, "mode_switches", sum);
+	stream_result_end(j);
+}
