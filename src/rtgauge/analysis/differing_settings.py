@@ -6,7 +6,7 @@ all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,6 @@ def settings_of(side: Side) -> dict[str, str]:
     """Every fact of its target and every parameter of its first step, by a dotted name."""
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
-    facts: Mapping[str, Any] = side.record.system(target)
     own = {
         "load": step.key.load,
         "deployment": step.key.deployment,
@@ -50,7 +49,7 @@ def settings_of(side: Side) -> dict[str, str]:
         "target": target,
         "cpus": ", ".join(map(str, step.cpus)),
     }
-    return {**flat(facts), **flat(step.parameters, "parameter"), **own}
+    return {**flat(side.record.system(target).as_json()), **flat(step.parameters, "parameter"), **own}
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rtgauge.record.model import COKERNELS
-from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +57,9 @@ def system_name(record: Record, step: Step) -> str:
     (2014) name their systems by their kernels, and the co-kernel where one was measured.
     """
     target = next(iter(step.key.targets.values()), "local")
-    facts = brief(record.system(target))
+    facts = record.system(target)
     cokernel = COKERNELS.get(step.key.rt)
-    return f"{facts['hostname'] or target}, {facts['kernel'] or 'kernel unknown'}" + (
+    return f"{facts.host or target}, {facts.kernel.release or 'kernel unknown'}" + (
         "" if cokernel is None else f", {cokernel}"
     )
 

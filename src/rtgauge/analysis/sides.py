@@ -26,7 +26,6 @@ from rtgauge.record.open_values import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import Merged, add_bins, merge
 from rtgauge.suggest import nearest
-from rtgauge.system.fact_summary import brief
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
@@ -248,15 +247,15 @@ def _traits(
     """`different`: parameters that differ between sides, by their path of names; the others would only make
     labels long.
     """
-    facts = brief(record.system(target))
+    facts = record.system(target)
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
     alternation = alternation_of(record.run)
     return {
         "side": "" if alternation is None else alternation.names[side_of(step.key.repeat)],
-        "host": str(facts["hostname"] or target),
-        "processor": EMULATED if facts["emulated"] is True or step.emulated else "not emulated",
-        "kernel": str(facts["kernel"] or "kernel unknown"),
+        "host": facts.host or target,
+        "processor": EMULATED if facts.machine.emulated or step.emulated else "not emulated",
+        "kernel": facts.kernel.release or "kernel unknown",
         "load": step.key.load,
         "deployment": step.key.deployment,
         "tool": step.key.tool,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtgauge.cli.options import Target
+from rtgauge.record.facts import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -240,15 +241,14 @@ def cmdline(name: Name, target: Target = "local") -> None:
     with reader(target) as (architecture, read):
         machine, _ = _machine(read)
         facts, files = facts_by(read, architecture)
-    kernel = facts["kernel"]
-    xenomai = kernel["extension"].get("name") == "Xenomai Cobalt"
+    xenomai = facts.kernel.extension.name == "Xenomai Cobalt"
     tickless = knows_nohz_full(files)
     typer.echo(
         " ".join(
             command_line(
                 deployment,
                 machine,
-                architecture=str(kernel["architecture"]),
+                architecture=facts.kernel.architecture or UNKNOWN,
                 xenomai=xenomai,
                 tickless=tickless,
             )

@@ -23,11 +23,9 @@ def system(target: Target = "local", json: Json = False) -> None:
     """
     from rtgauge.system.facts import read_machine
 
-    facts, _ = read_machine(target)
+    facts = read_machine(target).facts
     if json:
-        from json import dumps
-
-        typer.echo(dumps(facts, indent=1, ensure_ascii=False))
+        typer.echo(facts.model_dump_json(indent=1))
         return
     from rtgauge.cli.console import Console
     from rtgauge.report.machine_terminal import print_facts

@@ -15,6 +15,7 @@ from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from rtgauge.report.terminal import print_summary
@@ -35,7 +36,7 @@ class SearchDocument(BaseModel):
 
     run: Run
     results: list[TireResults]
-    systems: dict[str, dict[str, Any]]
+    systems: dict[str, Facts]
 
 
 def tire_search(

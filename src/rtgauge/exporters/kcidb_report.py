@@ -7,7 +7,7 @@ The origin is `rtgauge`, the build the kernel's release: who submits it puts the
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import (
@@ -19,7 +19,7 @@ from rtgauge.exporters.step_figures import (
     step_name,
     verdict_of,
 )
-from rtgauge.record.facts import fact
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.files import clean_name
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 
 def _build(record: Record, step: Step) -> str:
-    release = fact(record.system(next(iter(step.key.targets.values()), "local")), "kernel", "release")
-    value = cast("dict[str, object]", release).get("value") if isinstance(release, dict) else release
-    value = "unknown" if value is None else value
-    return f"{ORIGIN}:{one_line(str(value))}"
+    release = record.system(next(iter(step.key.targets.values()), "local")).kernel.release
+    return f"{ORIGIN}:{one_line(release or UNKNOWN)}"
 
 
 def kcidb(record: Record) -> bytes:

@@ -14,6 +14,7 @@ import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
 from rtgauge.instrument.messages import Answer, Edges
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Run, Step, StepKey
 from rtgauge.record.summary import summarise_step
@@ -285,14 +286,6 @@ def import_edges(
             planned=[step.key],
         )
         writer.write_run(run)
-        unknown = dict.fromkeys(("release", "version", "architecture"), UNKNOWN)
-        writer.write_system(
-            UNKNOWN,
-            {
-                "host": UNKNOWN,
-                "kernel": {**unknown, "preemption": {"model": UNKNOWN, "sources": {}}},
-                "machine": {"virtual": UNKNOWN},
-            },
-        )
+        writer.write_system(UNKNOWN, Facts(host=None))
         writer.commit_step(step, windows)
         return writer.finish("complete")

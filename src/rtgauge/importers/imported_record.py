@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.importers.imported_step import imported_step
 from rtgauge.importers.importer import Hints
 from rtgauge.importers.registry import importer_of, read_file
+from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Run, StepKey
@@ -23,33 +24,31 @@ if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
+SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
+"""What uname(2) calls host, kernel and architecture."""
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Of what a file tells those that two measurements must have in common to be compared."""
 
 
-def _preemption(tool: str, system: dict[str, str | int]) -> dict[str, Any]:
-    realtime = system.get("realtime") == 1 or "PREEMPT_RT" in str(system.get("version", ""))
-    return {
-        "model": "PREEMPT_RT" if realtime else "unknown",
-        "sources": {
-            f"{tool}'s sysinfo": {name: system[name] for name in ("version", "realtime") if name in system}
-        },
-    }
-
-
-def _facts(measurement: Measurement) -> dict[str, Any]:
-    """The facts of the machine as far as the file contains them; "unknown" for the rest."""
+def _facts(measurement: Measurement) -> Facts:
+    """The facts of the machine as far as the file contains them; the rest is unknown."""
     system = measurement.system
-    return {
-        "host": system.get("nodename", "unknown"),
-        "kernel": {
-            "release": system.get("release", "unknown"),
-            "version": system.get("version", "unknown"),
-            "architecture": system.get("machine", "unknown"),
-            "preemption": _preemption(measurement.tool, system),
-        },
-        "machine": {"virtual": "unknown", "emulated": "unknown"},
-    }
+    texts = {name: None if (value := system.get(name)) is None else str(value) for name in SYSTEM_TEXTS}
+    realtime = system.get("realtime") == 1 or "PREEMPT_RT" in (texts["version"] or "")
+    sources = {name: system[name] for name in ("version", "realtime") if name in system}
+    return Facts(
+        host=texts["nodename"],
+        kernel=Kernel(
+            release=texts["release"],
+            version=texts["version"],
+            architecture=texts["machine"],
+            preemption=Preemption(
+                model="PREEMPT_RT" if realtime else None,
+                sources={f"{measurement.tool}'s sysinfo": sources},
+            ),
+        ),
+        machine=Virtualization(virtual=None, emulated=None),
+    )
 
 
 def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: int) -> StepKey:

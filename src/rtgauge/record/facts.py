@@ -1,19 +1,427 @@
 # SPDX-License-Identifier: MIT
-"""A value among the facts of a target (system.json), which may hold anything."""
+"""The facts of a target: its hardware, kernel and settings (system.json).
+
+A fact that could not be read is None here and "unknown" in JSON. "none" means that the machine has no such
+thing. CPU lists are texts like `0-3,6`, "" for no CPU.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import ConfigDict, Field, model_serializer, model_validator
+
+from rtgauge.record.strict_model import Model
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler, SerializerFunctionWrapHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+UNKNOWN = "unknown"
+Nothing = Literal["none"]
+Purpose = Literal["xenomai", "preempt-rt", "stock"]
+"""The kinds of kernel that the audit knows."""
 
 
-def fact(facts: Mapping[str, Any], *path: str) -> Any:
-    """The value at a path of keys, whatever the facts of a record from elsewhere have on the way there; None
-    if there is none or it is unknown.
+class Part(Model):
+    """Base: it writes what it was given, and keeps keys that another version of rtgauge wrote."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: object) -> object:
+        """An unknown part counts as left out."""
+        if not isinstance(data, dict):
+            return data
+        given = {
+            name: None if value == UNKNOWN else value
+            for name, value in cast("dict[str, object]", data).items()
+        }
+        parts = {name for name, key in cls.model_fields.items() if key.default_factory is not None}
+        return {name: value for name, value in given.items() if value is not None or name not in parts}
+
+    @model_serializer(mode="wrap")
+    def _write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written = cast("dict[str, Any]", handler(self))
+        return {
+            name: UNKNOWN if value is None else value
+            for name, value in written.items()
+            if name in self.model_fields_set
+        }
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        for key in handler.resolve_ref_schema(schema).get("properties", {}).values():
+            for choice in key.get("anyOf", []):
+                if choice == {"type": "null"}:
+                    choice.clear()
+                    choice["const"] = UNKNOWN
+            if key.get("default", "") is None:
+                del key["default"]
+        return schema
+
+
+class Identity(Part):
+    """What identifies the machine over boots, kernels and host names."""
+
+    source: str | None = Field(default=None, description="which number: dmi, device-tree, soc, machine-id")
+    hash: str | None = Field(default=None, description="32 hexadecimal digits of its SHA-256")
+
+
+class Preemption(Part):
+    """The kernel's preemption model."""
+
+    model: str | None = Field(
+        default=None,
+        description=(
+            "none, voluntary, full, lazy, PREEMPT_RT, or two of them where they cannot be distinguished"
+        ),
+    )
+    sources: dict[str, str | dict[str, str | int]] = Field(
+        default_factory=dict[str, "str | dict[str, str | int]"], description="what each source says"
+    )
+
+
+class Gravity(Part):
+    """By how much Cobalt's timer fires before a release (ns)."""
+
+    irq_ns: int | None = None
+    kernel_ns: int | None = None
+    user_ns: int | None = None
+
+
+class RtaiCalibration(Part):
+    """What RTAI calibrated: its time base, by how much timers fire early, and what setting one takes."""
+
+    time_base_hz: int | None = None
+    user_latency_ns: int | None = None
+    kernel_latency_ns: int | None = None
+    setup_to_firing_ns: int | None = None
+
+
+class ForcedSoft(Part):
+    """How often any task of RTAI was handed to Linux since the module was loaded."""
+
+    traps: int | None = None
+    system_calls: int | None = None
+
+
+class RealTimeCore(Part):
+    """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI. Only Cobalt and RTAI have more than `cpus`."""
+
+    name: str | None = None
+    version: str | None = None
+    cpus: str | None = Field(default=None, description="the CPUs that it may use")
+    affinity: str | None = Field(default=None, description="the CPUs of its threads by default")
+    state: str | None = None
+    pipeline: str | None = None
+    gravity: Gravity = Field(default_factory=Gravity)
+    timer: str | None = None
+    clock: str | None = None
+    clock_watchdog: str | None = None
+    allowed_group: str | None = Field(default=None, description="whose members may use it; none: root alone")
+    smi: str | None = Field(default=None, description="its workaround for chipsets")
+    isolated_cpus: str | None = None
+    modules: list[str] | None = None
+    scheduler: str | None = None
+    cpu_number: int | None = None
+    calibration: RtaiCalibration = Field(default_factory=RtaiCalibration)
+    tasks: int | None = None
+    forced_soft: ForcedSoft | None = None
+
+
+class Kernel(Part):
+    """The running kernel."""
+
+    release: str | None = None
+    version: str | None = None
+    architecture: str | None = None
+    preemption: Preemption = Field(default_factory=Preemption)
+    cmdline: str | None = None
+    tainted: int | None = None
+    lockdown: str | None = None
+    xenomai: str | None = None
+    hz: int | None = None
+    rt_group_sched: bool | None = None
+    config: str | None = Field(default=None, description="the file with its configuration")
+    extension: RealTimeCore = Field(default_factory=RealTimeCore)
+
+
+class Frequency(Part):
+    """Frequency scaling: governor or driver -> its CPUs."""
+
+    governors: dict[str, str] | Nothing | None = None
+    drivers: dict[str, str] | Nothing | None = None
+    min_khz: int | None = None
+    max_khz: int | None = None
+    turbo: bool | None = None
+
+
+class IdleState(Part):
+    """A C-state, and the CPUs on which it is disabled."""
+
+    name: str | None = None
+    latency_us: int | None = None
+    disabled: str | None = None
+
+
+class Idle(Part):
+    """The processors' idle states."""
+
+    deepest_latency_us: int | Nothing | None = Field(
+        default=None, description="the largest exit latency of a state that an online CPU may enter"
+    )
+    driver: str | None = None
+    governor: str | None = None
+    states: list[IdleState] | Nothing | None = None
+
+
+class Cache(Part):
+    """A cache, its size as the kernel writes it, and the CPUs that share it."""
+
+    level: int | None = None
+    type: str | None = None
+    size: str | None = None
+    cpus: str | None = None
+
+
+class Topology(Part):
+    """Counts of the online processors, and what they share."""
+
+    packages: int | None = None
+    cores: int | None = None
+    threads_per_core: int | None = None
+    smt_siblings: list[str] | None = Field(default=None, description="the CPUs of each core with several")
+    caches: list[Cache] | None = None
+    numa_nodes: dict[str, str] | None = None
+
+
+class Processors(Part):
+    """The processors."""
+
+    model: str | None = None
+    board: str | None = None
+    online: str | None = None
+    online_count: int | None = None
+    possible: str | None = None
+    possible_count: int | None = None
+    isolated: str | None = None
+    isolated_count: int | None = None
+    nohz_full: str | None = None
+    nohz_full_count: int | None = None
+    smt_active: bool | None = None
+    smt_control: str | None = None
+    features: list[str] | None = None
+    frequency: Frequency = Field(default_factory=Frequency)
+    idle: Idle = Field(default_factory=Idle)
+    topology: Topology = Field(default_factory=Topology)
+
+
+class PresentDeployment(Part):
+    """The deployment that was recognised."""
+
+    name: str | None = Field(default=None, description="one of the six, or letters like theirs: CM")
+    of_the_six: bool | None = None
+    c_states: bool | None = None
+    smt: bool | None = None
+    multicore: bool | None = None
+    isolated: bool | None = None
+    held: str | None = Field(default=None, description="what `rtgauge deploy apply` set")
+
+
+class Memory(Part):
+    """Memory, and settings of huge pages, merging and migration."""
+
+    total_bytes: int | None = None
+    available_bytes: int | None = None
+    swap_total_bytes: int | None = None
+    swap_free_bytes: int | None = None
+    transparent_hugepages: str | None = None
+    thp_defrag: str | None = None
+    ksm: str | None = None
+    numa_balancing: str | None = None
+    swappiness: str | None = None
+    swaps: list[str] | None = None
+
+
+class ClockSource(Part):
+    """The kernel's clock sources."""
+
+    current: str | None = None
+    available: list[str] | None = None
+
+
+class Timers(Part):
+    """The kernel's timers."""
+
+    resolution_ns: int | None = None
+
+
+class Virtualization(Part):
+    """Whether the machine is virtual, and whether its processor is emulated."""
+
+    virtual: bool | None = None
+    hypervisor: str | None = None
+    emulated: bool | None = None
+    evidence: list[str] = Field(default_factory=list[str])
+    instruction_ns: int | None = Field(
+        default=None,
+        description="what an emulated processor's clock counts for each instruction, 0 if it shows time",
+    )
+
+    @property
+    def kind(self) -> bool | str | None:
+        """The hypervisor's name, True if only that is unknown, False on real hardware."""
+        return (self.hypervisor or True) if self.virtual else self.virtual
+
+
+class Firmware(Part):
+    """Firmware, microcode, and vulnerability -> mitigation."""
+
+    vendor: str | None = None
+    version: str | None = None
+    date: str | None = None
+    system: str | None = None
+    board: str | None = None
+    microcode: list[str] | None = None
+    mitigations: dict[str, str] | None = None
+    mitigated: list[str] | None = None
+
+
+class FairServer(Part):
+    """The fair server of a CPU."""
+
+    runtime_ns: int | None = None
+    period_ns: int | None = None
+
+
+class ControlGroup(Part):
+    """The control group of the process that read the facts; its limit is that of the tightest parent (v1)."""
+
+    version: str | None = None
+    path: str | None = None
+    rt_runtime_us: int | Nothing | None = None
+    rt_period_us: int | Nothing | None = None
+
+
+class Limits(Part):
+    """The limits of the process that read the facts."""
+
+    cpu_quota: float | Nothing | None = Field(default=None, description="in CPUs")
+    cpus_allowed: str | None = None
+    cpuset_partition: str | None = None
+    rtprio: int | Literal["unlimited"] | None = None
+    memlock_bytes: int | Literal["unlimited"] | None = None
+
+
+class Scheduling(Part):
+    """What the kernel takes from real-time tasks."""
+
+    rt_runtime_us: int | None = None
+    rt_period_us: int | None = None
+    fair_server: dict[str, FairServer] | Nothing | None = Field(default=None, description="of each CPU")
+    cgroup: ControlGroup = Field(default_factory=ControlGroup)
+    limits: Limits = Field(default_factory=Limits)
+
+
+class InterruptLine(Part):
+    """An interrupt: its devices, the CPUs that may handle it and those that do."""
+
+    devices: str | None = None
+    allowed: str | None = None
+    effective: str | None = None
+    managed: bool | None = Field(default=None, description="whether the kernel manages its affinity")
+
+    @property
+    def cpus(self) -> str | None:
+        """The CPUs that handle it, as far as that is known; "" or None if not."""
+        return self.effective or self.allowed
+
+
+class Interrupts(Part):
+    """The CPUs that handle interrupts and the kernel's deferred work."""
+
+    default_affinity: str | None = None
+    workqueue_cpus: str | None = None
+    watchdog_cpus: str | None = None
+    lines: dict[str, InterruptLine] | None = Field(default=None, description="of each IRQ")
+    on_isolated: list[str] | None = Field(default=None, description="those that an isolated CPU handles")
+
+
+class RealTimeThread(Part):
+    """Threads of one name, policy and priority."""
+
+    name: str
+    policy: str
+    priority: int
+    kernel: bool
+    count: int
+    processes: list[int]
+
+
+class Tasks(Part):
+    """The threads with a real-time policy, and the CPUs whose RCU callbacks have threads of their own."""
+
+    realtime: list[RealTimeThread] | None = None
+    rcu_offloaded: str | None = None
+
+
+class AuditSummary(Part):
+    """What an audit found: the titles of what differs by severity, and how many rules were right or
+    unknown.
     """
-    value: Any = facts
-    for key in path:
-        if not isinstance(value, dict):
-            return None
-        value = cast("dict[str, Any]", value).get(key)
-    return None if value in (None, "unknown", "") else value
+
+    purpose: Purpose
+    serious: list[str]
+    moderate: list[str]
+    minor: list[str]
+    unknown: int
+    ok: int
+
+
+class Calibration(Model):
+    """Resolution of one clock and the cost of reading it (ns)."""
+
+    clock: str
+    resolution_ns: int | None
+    count: int
+    min_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    mean_ns: float | None
+    max_ns: int | None
+    smallest_step_ns: int | None
+    bins: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
+    error: str | None = None
+
+
+class Facts(Part):
+    """The facts of a target."""
+
+    host: str | None = None
+    os: str | None = None
+    boot_id: str | None = None
+    identity: Identity = Field(default_factory=Identity)
+    kernel: Kernel = Field(default_factory=Kernel)
+    cpu: Processors = Field(default_factory=Processors)
+    deployment: PresentDeployment = Field(default_factory=PresentDeployment)
+    memory: Memory = Field(default_factory=Memory)
+    clock_source: ClockSource = Field(default_factory=ClockSource)
+    timers: Timers = Field(default_factory=Timers)
+    machine: Virtualization = Field(default_factory=Virtualization)
+    firmware: Firmware = Field(default_factory=Firmware)
+    scheduling: Scheduling = Field(default_factory=Scheduling)
+    interrupts: Interrupts = Field(default_factory=Interrupts)
+    tasks: Tasks = Field(default_factory=Tasks)
+    steal_ns_since_boot: int | None = None
+    audit: AuditSummary | None = Field(default=None, description="of the machine's settings, before a run")
+    calibrations: list[Calibration] = Field(default_factory=list[Calibration])
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts as in system.json: only what was recorded, "unknown" for what could not be read."""
+        return self.model_dump(mode="json")

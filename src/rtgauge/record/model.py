@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
 from rtgauge.record.open_values import check_clock, check_parameters
 from rtgauge.record.strict_model import Model
@@ -214,22 +215,6 @@ class DeploymentReport(Model):
     def refused(self) -> list[SettingMade]:
         """Settings that the machine refused."""
         return [setting for setting in self.settings if setting.error is not None]
-
-
-class Calibration(Model):
-    """Resolution of one clock and the cost of reading it (ns)."""
-
-    clock: str
-    resolution_ns: int | None
-    count: int
-    min_ns: int | None
-    p50_ns: int | None
-    p99_ns: int | None
-    mean_ns: float | None
-    max_ns: int | None
-    smallest_step_ns: int | None
-    bins: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
-    error: str | None = None
 
 
 class Result(Model):
@@ -561,5 +546,5 @@ class RunDocument(Model):
 
     run: Run
     steps: list[Step]
-    systems: dict[str, dict[str, Any]]
+    systems: dict[str, Facts]
     record: SystemText | None = Field(description="the record's folder; None if nothing was kept")

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json
+from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
 from rtgauge.record.open_values import FROM_A_FILE
@@ -95,13 +96,6 @@ def opened_folder(path: Path) -> RecordFolder:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _facts(file: RecordFile) -> dict[str, Any]:
-    facts = read_json(file)
-    if not isinstance(facts, dict):
-        raise RecordError(f"{file} contains no facts: the record is damaged")
-    return cast("dict[str, Any]", facts)
-
-
 @contextmanager
 def reading(step: Step) -> Generator[None]:
     """Around what reads a step's parameters, labels and results by the names that its probe gives them.
@@ -124,7 +118,7 @@ class Record:
     path: Path
     run: Run
     steps: list[Step]
-    systems: dict[str, dict[str, Any]]
+    systems: dict[str, Facts]
     label: str | None = None
     """What the user calls it; None: nothing."""
     _opened: RecordFolder | None = field(default=None, compare=False, repr=False)
@@ -157,7 +151,9 @@ class Record:
             key=lambda name: (order.index(name) if name in order else len(order), name),
         )
         files = {name: f"targets/{name}/system.json" for name in names}
-        systems = {name: _facts(folder.file(file)) for name, file in files.items() if folder.has(file)}
+        systems = {
+            name: read_model(folder.file(file), Facts) for name, file in files.items() if folder.has(file)
+        }
         return cls(folder.path, run, steps, systems, _opened=folder)
 
     @property
@@ -167,9 +163,9 @@ class Record:
             object.__setattr__(self, "_opened", opened_folder(self.path))
         return cast("RecordFolder", self._opened)
 
-    def system(self, target: str) -> dict[str, Any]:
+    def system(self, target: str) -> Facts:
         """The facts of a target, by its name in a step's key; empty if the record has none."""
-        return self.systems.get(target) or self.systems.get(clean_name(target), {})
+        return self.systems.get(target) or self.systems.get(clean_name(target)) or Facts()
 
     def has(self, step: Step, name: str) -> bool:
         """Whether a step has a file of this name."""

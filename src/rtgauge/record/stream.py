@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Calibration, Mark, Outlier, Result, ThreadCounts, WarmUp
+from rtgauge.record.facts import Calibration
+from rtgauge.record.model import Mark, Outlier, Result, ThreadCounts, WarmUp
 
 MOST_LINES = 500_000
 """Lines of a stream that are kept in memory as they are."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from rtgauge.record.facts import Facts
     from rtgauge.record.window_columns import WindowColumns
 
 FOLDERS = ("steps", "targets")
@@ -217,7 +218,7 @@ class RecordWriter:
         self._folder.make_folder(folder, FOLDER_MODE, exist_ok=True)
         return folder
 
-    def write_system(self, name: str, facts: dict[str, Any]) -> None:
+    def write_system(self, name: str, facts: Facts) -> None:
         """Write the facts of the target `name` to targets/NAME/system.json.
 
         Raises InputError or MeasureError.
@@ -225,7 +226,7 @@ class RecordWriter:
         with clear_errors(self.path / "targets", self._results):
             self._folder.write(
                 f"{self._target(name)}/system.json",
-                (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode(),
+                (facts.model_dump_json(indent=1) + "\n").encode(),
             )
             self._folder.sync("targets")
 

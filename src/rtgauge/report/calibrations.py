@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.record.model import Calibration, Result, Step
+    from rtgauge.record.facts import Calibration
+    from rtgauge.record.model import Result, Step
     from rtgauge.report.record_view import RecordView
 
 

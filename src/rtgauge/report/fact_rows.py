@@ -4,22 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from rtgauge.report.text import quantity, words
-from rtgauge.system.fact_summary import brief, counts_instructions
+from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
 
 if TYPE_CHECKING:
+    from rtgauge.record.facts import Facts, Virtualization
     from rtgauge.record.reader import Record
 
 ELSEWHERE = {"calibrations", "audit"}
 """They are in the facts of a target and have a table of their own on the page."""
 
 
-def host(name: str, facts: Mapping[str, Any]) -> str:
-    """The host's name, or what the target is called where that is unknown."""
-    return str(brief(facts)["hostname"] or name)
+def host(name: str, facts: Facts) -> str:
+    """The host's name, or what the target is called if that is unknown."""
+    return facts.host or name
 
 
 def hosts(record: Record) -> list[str]:
@@ -27,35 +27,33 @@ def hosts(record: Record) -> list[str]:
     return [host(name, facts) for name, facts in record.systems.items()] or record.run.targets
 
 
-def _cpus(online: object, model: object) -> str:
+def _cpus(online: str | None, model: str | None) -> str:
     count: str | None = None
-    if isinstance(online, str):
+    if online:
         try:
             count = plural(len(parse_cpu_list(online)), "CPU")
         except ValueError:
             count = f"CPUs {online}"
-    return " of ".join(str(part) for part in (count, model) if part is not None) or "CPUs unknown"
+    return " of ".join(part for part in (count, model) if part) or "CPUs unknown"
 
 
-def _machine(virtual: object, emulated: object, *, instructions: bool) -> str:
-    if virtual is None:
+def _machine(machine: Virtualization) -> str:
+    kind = machine.kind
+    if kind is None:
         text = "virtual machine or not: unknown"
-    elif virtual is False:
+    elif kind is False:
         text = "not a virtual machine"
     else:
-        text = "virtual machine" if virtual is True else f"virtual machine ({virtual})"
-    if emulated is not True:
+        text = "virtual machine" if kind is True else f"virtual machine ({kind})"
+    if not machine.emulated:
         return text
-    return f"{text}, emulated CPU" + (", clock counts instructions" if instructions else "")
+    return f"{text}, emulated CPU" + (", clock counts instructions" if machine.instruction_ns else "")
 
 
-def system_line(name: str, facts: Mapping[str, Any]) -> str:
+def system_line(name: str, facts: Facts) -> str:
     """Host, kernel, preemption model, CPUs, and whether virtual: the line that is shown with every number."""
-    short = brief(facts)
-    kernel, preemption = short["kernel"], short["preemption"]
-    if all(
-        short[key] is None for key in ("kernel", "preemption", "cpus_online", "cpu_model", "virtual_machine")
-    ):
+    kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
+    if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
         return (
             "machine unknown"
             if host(name, facts) == "unknown"
@@ -63,10 +61,10 @@ def system_line(name: str, facts: Mapping[str, Any]) -> str:
         )
     parts = [
         host(name, facts),
-        f"Linux {kernel}" if kernel is not None else "kernel unknown",
-        f"preemption {preemption}" if preemption is not None else "preemption model unknown",
-        _cpus(short["cpus_online"], short["cpu_model"]),
-        _machine(short["virtual_machine"], short["emulated"], instructions=counts_instructions(facts)),
+        f"Linux {kernel}" if kernel else "kernel unknown",
+        f"preemption {preemption}" if preemption else "preemption model unknown",
+        _cpus(cpu.online, cpu.model),
+        _machine(facts.machine),
     ]
     return " · ".join(parts)
 
@@ -78,27 +76,27 @@ def system_lines(record: Record) -> list[str]:
     ]
 
 
-def short_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def short_rows(facts: Facts) -> list[tuple[str, str]]:
     """(name, value) of the facts that matter first."""
-    names = {
-        "hostname": "Host",
-        "os": "OS",
-        "kernel": "Kernel",
-        "preemption": "Preemption model",
-        "cpu_model": "CPU",
-        "cpus_online": "CPUs online",
+    rows = {
+        "Host": facts.host,
+        "OS": facts.os,
+        "Kernel": facts.kernel.release,
+        "Preemption model": facts.kernel.preemption.model,
+        "CPU": facts.cpu.model,
+        "CPUs online": facts.cpu.online,
+        "Virtual machine": facts.machine.kind,
+        "Emulated CPU": facts.machine.emulated,
+        "Clock source": facts.clock_source.current,
     }
-    names |= {
-        "virtual_machine": "Virtual machine",
-        "emulated": "Emulated CPU",
-        "clock_source": "Clock source",
-    }
-    return [(names.get(key, words(key)), quantity(key, item)[1]) for key, item in brief(facts).items()]
+    return [(name, value(None if item == "" else item)) for name, item in rows.items()]
 
 
-def all_rows(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def all_rows(facts: Facts) -> list[tuple[str, str]]:
     """(name, value) of every fact, nested ones by their path."""
-    return [row for key, item in facts.items() if key not in ELSEWHERE for row in _rows("", key, item)]
+    return [
+        row for key, item in facts.as_json().items() if key not in ELSEWHERE for row in _rows("", key, item)
+    ]
 
 
 def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:

@@ -13,7 +13,8 @@ from rtgauge.units import plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Calibration, Step, StepKey
+    from rtgauge.record.facts import Calibration
+    from rtgauge.record.model import Step, StepKey
     from rtgauge.report.record_view import RecordView
 
 COKERNEL_METHOD = {

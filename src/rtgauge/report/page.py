@@ -47,7 +47,6 @@ from rtgauge.report.presenter import frequency_grids, presenters, step_lines
 from rtgauge.report.record_view import common_quantity, example_requirement
 from rtgauge.report.table import pairs
 from rtgauge.report.text import capital, quantity
-from rtgauge.system.audit import audit_summary_of
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
@@ -273,7 +272,7 @@ def page_of(drawing: Drawn) -> Page:
                 name,
                 pairs(f"Facts of {name}", short_rows(facts)),
                 pairs(f"All facts of {name}", all_rows(facts)),
-                audit_summary_of(facts),
+                facts.audit,
             )
             for name, facts in view.record.systems.items()
         ],

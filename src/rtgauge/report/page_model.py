@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rtgauge.record.facts import AuditSummary
     from rtgauge.record.model import LeftOut, Mark, Run
     from rtgauge.report.conclusion import Conclusion
     from rtgauge.report.deployment_table import DeploymentTable
     from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
     from rtgauge.report.table import Table
-    from rtgauge.system.audit import AuditSummary
 
 Pairs = list[tuple[str, str]]
 """(name, value) of each line of a table."""

@@ -123,7 +123,7 @@ def _has(key: StepKey, name: str) -> bool:
 def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
     """Target -> the name of its machine, or the target itself where two machines have one name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
-    hosts = {target: str(record.system(target).get("host") or target) for target in targets}
+    hosts = {target: record.system(target).host or target for target in targets}
     return {
         target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target
         for target, host in hosts.items()

@@ -23,7 +23,6 @@ from rtgauge.report.outer_view import (
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -69,10 +68,10 @@ WORDS = {
 
 def _system(record: Record, step: Step) -> tuple[str, str, str]:
     """Host and kernel, and whether that kernel is PREEMPT_RT."""
-    short = brief(record.system(next(iter(step.key.targets.values()), "local")))
-    model = short["preemption"]
+    facts = record.system(next(iter(step.key.targets.values()), "local"))
+    model = facts.kernel.preemption.model
     rt = "?" if model is None else "yes" if model == "PREEMPT_RT" else "no"
-    return str(short["hostname"] or "?"), str(short["kernel"] or "?"), rt
+    return facts.host or "?", facts.kernel.release or "?", rt
 
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:

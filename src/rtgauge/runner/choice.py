@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Literal
 
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
+from rtgauge.record.facts import UNKNOWN, RealTimeCore
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
@@ -112,28 +113,25 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
         context.run.progress.left_out(choice.left_out[-1])
 
 
-def choose_runtime(facts: Mapping[str, Any], machine: str) -> tuple[str, str]:
-    """linux, cobalt or rtai for a target with these facts whose `uname -m` says `machine`; and why."""
-    extension: dict[str, Any] = facts.get("kernel", {}).get("extension", {})
-    name = str(extension.get("name"))
-    runtime = RUNTIMES.get(name)
+def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
+    """linux, cobalt or rtai for a target with this co-kernel whose `uname -m` says `machine`; and why."""
+    runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
         return "linux", "its kernel has no Cobalt and no RTAI"
-    modules = extension.get("modules", [])
-    if runtime == "rtai" and not (isinstance(modules, list) and "rtai_sched" in cast("list[Any]", modules)):
+    if runtime == "rtai" and "rtai_sched" not in (core.modules or []):
         return "linux", "RTAI's module rtai_sched is not loaded"
     try:
         cokernel_engine(machine, runtime)
     except MeasureError as error:
-        return "linux", f"its kernel has {name}, but {error}"
-    return runtime, f"its kernel has {name} {extension.get('version', '')}".rstrip()
+        return "linux", f"its kernel has {core.name}, but {error}"
+    return runtime, f"its kernel has {core.name} {core.version or UNKNOWN}"
 
 
 def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[Mark]]:
     """The steps of one target with what `auto` stands for there, and a mark that says so."""
     if all(key.rt != AUTO for key in steps):
         return list(steps), []
-    runtime, why = choose_runtime(context.facts, context.target.machine)
+    runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
     detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
     chosen = [
         key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -20,7 +20,8 @@ from rtgauge.errors import EXIT_INPUT, MeasureError
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load_state import KeptLoad
 from rtgauge.probe import registry as probes
-from rtgauge.record.model import Calibration, LeftOut, Step, StepKey
+from rtgauge.record.facts import Calibration, Facts
+from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.apply import Applied
@@ -160,7 +161,7 @@ class DeploymentStrategy(Protocol):
         """The steps whose deployment the target can take, and what is left out and why."""
         ...
 
-    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any] | None]:
+    def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
         """Put the deployment into force.
 
         Gives what was done and, where they are not those of before, the target's facts.
@@ -211,7 +212,7 @@ class TargetContext:
 
     run: RunContext
     target: Target
-    facts: Mapping[str, Any]
+    facts: Facts
     calibrations: list[Calibration]
     deployments: DeploymentStrategy
     group: str | None = None
@@ -232,7 +233,7 @@ class StepContext:
 
     key: StepKey
     on: TargetContext
-    facts: Mapping[str, Any]
+    facts: Facts
     """Of the target in the step's deployment."""
     group: str | None
     """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
@@ -316,12 +317,6 @@ class StepInProgress:
             files=name,
             load=load,
         )
-
-
-def is_emulated(facts: Mapping[str, Any]) -> bool:
-    """Whether a machine's facts say that its processor is emulated."""
-    machine = facts.get("machine")
-    return isinstance(machine, Mapping) and cast("Mapping[str, Any]", machine).get("emulated") is True
 
 
 def now_utc() -> str:

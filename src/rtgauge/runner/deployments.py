@@ -5,11 +5,12 @@ for each; and which of them the machine cannot take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
 from rtgauge.runner.interrupt import Interrupt
@@ -35,6 +36,7 @@ from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
+    from rtgauge.record.facts import Facts
     from rtgauge.target.ssh import SshTarget
 
 PLAIN = "no deployment"
@@ -103,7 +105,7 @@ class LiveDeployments:
                 missing.setdefault(key.deployment, as_left_out(key.deployment, cannot))
         return possible, list(missing.values())
 
-    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any] | None]:
+    def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
         """Set the deployment; the facts stay. Raises Refused."""
         # as-is sets nothing: the machine is not read for it
         return (nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)), None
@@ -159,7 +161,7 @@ class _Boot:
 
     name: str
     words: list[str]
-    facts: dict[str, Any]
+    facts: Facts
 
 
 class BootDeployments:
@@ -194,7 +196,7 @@ class BootDeployments:
             if self._kept != self._found.split():
                 self._boot(PLAIN, self._kept)
             self._machine: Machine = read_machine(target)
-            self._architecture = str(facts_by(target.read, target.machine)[0]["kernel"]["architecture"])
+            self._architecture = facts_by(target.read, target.machine).facts.kernel.architecture or UNKNOWN
         except BaseException:
             self.leave()
             raise
@@ -236,7 +238,7 @@ class BootDeployments:
         """A boot, where the deployment changes."""
         return 0.0 if before == name else BOOT_S
 
-    def bring_about(self, name: str) -> tuple[Applied, Mapping[str, Any]]:
+    def bring_about(self, name: str) -> tuple[Applied, Facts]:
         """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts
         then.
 
@@ -252,9 +254,9 @@ class BootDeployments:
         applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
         report = applied.report
         report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(boot.words)
-        report.recognised = str(boot.facts["deployment"]["name"])
+        report.recognised = boot.facts.deployment.name or UNKNOWN
         report.isolated = format_cpu_list(applied.isolated)
-        report.not_in_effect = not_in_effect(boot.words, boot.facts["cpu"])
+        report.not_in_effect = not_in_effect(boot.words, boot.facts.cpu)
         return applied, boot.facts
 
     def _booted(self, name: str, deployment: Deployment) -> _Boot:
@@ -269,8 +271,8 @@ class BootDeployments:
         )
         try:
             self._boot(name, words)
-            facts, _ = facts_by(self._target.read, self._target.machine)
-            wrong = differs(deployment, self._machine, facts["cpu"])
+            facts = facts_by(self._target.read, self._target.machine).facts
+            wrong = differs(deployment, self._machine, facts.cpu)
             if wrong is not None:
                 raise MeasureError(f"booted with '{' '.join(words)}': {wrong}")
         except MeasureError as error:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +22,7 @@ from rtgauge.record.model import (
     TaskCounts,
 )
 from rtgauge.record.stream import StreamResult
-from rtgauge.runner.context import Abandoned, StepInProgress, is_emulated, now_utc
+from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.starvation import throttled
 from rtgauge.target.engine_path import engine_hash
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rtgauge.probe.descriptor import Probe
+    from rtgauge.record.facts import Facts
     from rtgauge.record.window_columns import WindowColumns
 
     Windows = pl.DataFrame | WindowColumns
@@ -185,7 +186,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     )
     step.marks += _nothing_marks(step, probes.get(key.probe))
     step.marks += change_marks(ended.changes, step.cpus)
-    if not is_emulated(context.facts):
+    if not context.facts.machine.emulated:
         # there, a latency as long as the kernel's limits is the emulator's
         step.marks += _throttle_marks(step, context.facts)
     return step
@@ -258,7 +259,7 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     return marks
 
 
-def _throttle_marks(step: Step, facts: Mapping[str, Any]) -> list[Mark]:
+def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
     marks: list[Mark | None] = []
     elsewhere = set(step.peer.series if step.peer is not None else ()) | set(

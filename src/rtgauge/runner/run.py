@@ -19,6 +19,7 @@ from rtgauge.build import commit
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Run, StepKey
 from rtgauge.record.reader import Record
@@ -119,7 +120,7 @@ def start_run(
                 key.model_copy(update={"parameters": key.parameters | {"pid": number, "program": None}})
                 for key in steps
             ]
-        writer = new.record(str(contexts[plan.targets[0]].facts.get("host", "machine")))
+        writer = new.record(contexts[plan.targets[0]].facts.host or UNKNOWN)
         run = new_run(plan, options, writer.id)
         run.planned, run.left_out = steps, choice.left_out
         run.marks = [*restored_marks(targets), *choice.marks]

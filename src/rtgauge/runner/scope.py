@@ -5,15 +5,16 @@ controller's priorities, what the kernel is to record, kernel modules. Each step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import TRACE_INSTANCE
 from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE, is_explained
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step, StepKey
 from rtgauge.runner.context import StepContext, TargetContext, step_context
@@ -207,7 +208,7 @@ def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> N
 
 
 def insert_rtai(
-    key: StepKey, target: Target, facts: Mapping[str, Any], say: Callable[[str], None], applied: Applied
+    key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
 ) -> None:
     """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from
     before.

@@ -8,10 +8,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import alternation_of
+from rtgauge.record.facts import Facts
 from rtgauge.record.files import clean_name
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
@@ -25,13 +26,11 @@ from rtgauge.runner.context import (
     Progress,
     StepState,
     TargetContext,
-    is_emulated,
 )
 from rtgauge.runner.deployments import as_left_out
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.definition import AS_IS
-from rtgauge.system.fact_summary import counts_instructions
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S
 
@@ -50,13 +49,13 @@ No step may take longer than the longest one that was planned.
 """
 
 
-def machine_marks(target: str, facts: Mapping[str, Any]) -> list[Mark]:
+def machine_marks(target: str, facts: Facts) -> list[Mark]:
     """Marks for what takes meaning from every time measured on this target at the moment: an emulated
     processor, or guests of the lab beside.
     """
-    if is_emulated(facts):
+    if facts.machine.emulated:
         detail = "the machine's processor is emulated by software: the measured times are not a real one's"
-        if counts_instructions(facts):
+        if facts.machine.instruction_ns:
             detail += (
                 "; its clock counts instructions (QEMU's -icount), so that other work of the host does "
                 "not show"
@@ -195,13 +194,7 @@ def measure_run(
 
     """
     for name, context in contexts.items():
-        writer.write_system(
-            name,
-            {
-                **context.facts,
-                "calibrations": [calibration.model_dump() for calibration in context.calibrations],
-            },
-        )
+        writer.write_system(name, context.facts.model_copy(update={"calibrations": context.calibrations}))
     contexts = {name: _saving_steps(writer, context, name) for name, context in contexts.items()}
     shared = next(iter(contexts.values())).run
     progress, interrupt = shared.progress, shared.interrupt
@@ -249,7 +242,8 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext],
         context = contexts[name]
         # A clock that counts instructions waits for what the load computes, so the load does not slow the
         # probe down.
-        slowed = is_emulated(context.facts) and not counts_instructions(context.facts)
+        machine = context.facts.machine
+        slowed = machine.emulated is True and not machine.instruction_ns
         load_warm_up_ns = round(context.run.load_warm_up_s * NS_PER_S)
         alone_s = expected_s(key, load_warm_up_ns, arming_s=context.arming_s, emulated=slowed)
         last = before.get(name)

@@ -9,14 +9,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
+from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Calibration, Mark, Run, StepKey
+from rtgauge.record.model import Mark, Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import RecordWriter
@@ -28,7 +29,6 @@ from rtgauge.runner.context import (
     TargetContext,
     abandon,
     how_to_resume,
-    is_emulated,
     program_folders,
     read_step_state,
     steps_on,
@@ -203,14 +203,11 @@ def target_contexts(
         step = None if interrupted is None else interrupted.get(name)
         known = record.system(name) if step is not None and record is not None else None
         if known is not None:
-            facts: Mapping[str, Any] = {
-                fact: value for fact, value in known.items() if fact != "calibrations"
-            }
-            calibrations = [Calibration.model_validate(written) for written in known.get("calibrations", [])]
+            facts, calibrations = known, known.calibrations
         else:
             with with_rtai(steps_on(name, plan.steps), target, run.progress.phase):
-                facts = _audited_facts(target) if audited else facts_by(target.read, target.machine)[0]
-            readings = FEWER_READINGS if is_emulated(facts) or not kept else READINGS
+                facts = _audited_facts(target) if audited else facts_by(target.read, target.machine).facts
+            readings = FEWER_READINGS if facts.machine.emulated or not kept else READINGS
             calibrations = _calibrate(target, readings)
         contexts[name] = TargetContext(
             run, target, facts, calibrations, deployments[name], interrupted_step=step
@@ -218,14 +215,14 @@ def target_contexts(
     return contexts
 
 
-def _audited_facts(target: Target) -> dict[str, Any]:
+def _audited_facts(target: Target) -> Facts:
     """The facts of a target, and what an audit of its settings says in short."""
-    from rtgauge.system.audit import AUDIT, audit, summarise
+    from rtgauge.system.audit import audit, summarise
     from rtgauge.system.rules import read_rules, rule_paths
 
     rules = read_rules()
     facts, files = facts_by(target.read, target.machine, rule_paths(rules))
-    return {**facts, AUDIT: summarise(audit(rules, facts, files)).model_dump()}
+    return facts.model_copy(update={"audit": summarise(audit(rules, facts, files))})
 
 
 def _calibrate(target: Target, readings: int) -> list[Calibration]:

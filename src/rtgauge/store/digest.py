@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.differing_settings import flat
-from rtgauge.record.facts import fact
 from rtgauge.record.labels import LABELS, read_labels
 from rtgauge.record.reader import RUN
 from rtgauge.store.machine import Machine, machine_of
 from rtgauge.store.names import FIGURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
+    from rtgauge.record.facts import Facts
     from rtgauge.record.labels import Labels
     from rtgauge.record.model import Distribution, SeriesSummary, Step
     from rtgauge.record.reader import Record
@@ -113,7 +113,7 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
     booted = step.deployment is not None and step.deployment.by == "boot"
     row: Row = {
         "name": step.id,
-        "boot_id": None if booted else _text(fact(facts, "boot_id")),
+        "boot_id": None if booted else facts.boot_id or None,
         "worst": None if step.worst is None else str(step.worst),
         "started": step.started,
         "ended": step.ended,
@@ -121,7 +121,7 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
         "end_reason": step.end_reason,
         "repeat": step.key.repeat,
         "duration_ns": _duration_ns(step),
-        "emulated": step.emulated or fact(facts, "machine", "emulated") is True,
+        "emulated": step.emulated or facts.machine.emulated is True,
         "answers": [result.model_dump(mode="json") for result in step.results],
     }
     return StepDigest(
@@ -144,22 +144,18 @@ def _duration_ns(step: Step) -> int | None:
     return round(span.total_seconds() * 10**9) or None
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def configuration_of(facts: Mapping[str, Any]) -> Row:
+def configuration_of(facts: Facts) -> Row:
     """The kernel and every other fact that is a setting. Two records with equal ones have the same key."""
     settings = {
         name: value
-        for name, value in flat(facts).items()
+        for name, value in flat(facts.as_json()).items()
         if name not in VOLATILE and name.split(".")[0] not in VOLATILE
     }
     return {
         "key": key_of(settings),
-        "kernel": _text(fact(facts, "kernel", "release")),
-        "kernel_version": _text(fact(facts, "kernel", "version")),
-        "preemption": _text(fact(facts, "kernel", "preemption", "model")),
+        "kernel": facts.kernel.release,
+        "kernel_version": facts.kernel.version,
+        "preemption": facts.kernel.preemption.model,
         "settings": settings,
     }
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
+from rtgauge.record.facts import UNKNOWN, AuditSummary, Purpose
+from rtgauge.record.strict_model import Model
 from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
-from rtgauge.system.rules import Architecture, AuditSeverity, Purpose
+from rtgauge.system.rules import Architecture, AuditSeverity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rtgauge.record.facts import Facts
     from rtgauge.system.rules import Check, Rule
 
-AUDIT = "audit"
-"""Where in the facts of a record's target its AuditSummary is."""
 ARCHITECTURES: dict[str, Architecture] = {
     "x86_64": "x86-64",
     "aarch64": "arm64",
@@ -27,12 +26,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     "armv7l": "armhf",
     "armv8l": "armhf",
 }
-
-
-class Model(BaseModel):
-    """Base: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Finding(Model):
@@ -69,19 +62,18 @@ class AuditDocument(Model):
     findings: list[Finding]
 
 
-def purpose_of(facts: Mapping[str, Any]) -> Purpose:
+def purpose_of(facts: Facts) -> Purpose:
     """The running kernel's kind: one with a real-time core (xenomai), PREEMPT_RT, or stock (also if
     unknown).
     """
-    machine = Machine(facts, {})
-    if machine.fact("kernel.extension.name") in ("Xenomai Cobalt", "EVL", "RTAI"):
+    if facts.kernel.extension.name in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
-    return "preempt-rt" if machine.fact("kernel.preemption.model") == "PREEMPT_RT" else "stock"
+    return "preempt-rt" if facts.kernel.preemption.model == "PREEMPT_RT" else "stock"
 
 
-def architecture_of(facts: Mapping[str, Any]) -> str:
+def architecture_of(facts: Facts) -> str:
     """x86-64, arm64, armhf, unknown, or the kernel's name for another one."""
-    name = str(Machine(facts, {}).fact("kernel.architecture"))
+    name = facts.kernel.architecture or UNKNOWN
     return ARCHITECTURES.get(name, name)
 
 
@@ -117,15 +109,15 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
         return CheckResult("not-applicable", f"only for {', '.join(rule.for_)}", "")
     architecture = architecture_of(machine.facts)
     if len(rule.architectures) < len(set(ARCHITECTURES.values())):
-        if architecture == "unknown":
+        if architecture == UNKNOWN:
             return CheckResult("unknown", "the architecture is unknown", "kernel.architecture")
         if architecture not in rule.architectures:
             return CheckResult(
                 "not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture"
             )
     if rule.guest is not None:
-        virtual = machine.fact("machine.virtual")
-        if not isinstance(virtual, bool):
+        virtual = machine.facts.machine.virtual
+        if virtual is None:
             return CheckResult("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
         if virtual != rule.guest:
             return CheckResult(
@@ -134,7 +126,7 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
                 "machine.virtual",
             )
     if rule.since is not None or rule.until is not None:
-        release = version_tuple(str(machine.fact("kernel.release")))
+        release = version_tuple(machine.facts.kernel.release)
         if release is None:
             return CheckResult("unknown", "the kernel's version is unknown", "kernel.release")
         since, until = version_tuple(rule.since), version_tuple(rule.until)
@@ -184,7 +176,7 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
 
 def audit(
     rules: list[Rule],
-    facts: Mapping[str, Any],
+    facts: Facts,
     files: Mapping[str, Any],
     purpose: Purpose | None = None,
     version: str = "",
@@ -201,34 +193,18 @@ def audit(
     counts: dict[Result, int] = {"ok": 0, "differs": 0, "unknown": 0, "not-applicable": 0}
     for finding in findings:
         counts[finding.result] += 1
-    virtual = machine.fact("machine.virtual")
     return AuditDocument(
         rtgauge=version,
-        host=str(machine.fact("host")),
-        kernel=str(machine.fact("kernel.release")),
+        host=facts.host or UNKNOWN,
+        kernel=facts.kernel.release or UNKNOWN,
         purpose=checked_purpose,
         purpose_from="asked" if purpose else "found",
         architecture=architecture_of(facts),
-        guest=virtual if isinstance(virtual, bool) else None,
+        guest=facts.machine.virtual,
         serious=any(finding.result == "differs" and finding.severity == "serious" for finding in findings),
         counts=counts,
         findings=findings,
     )
-
-
-class AuditSummary(Model):
-    """What an audit found, in short: the titles of what differs by severity, and how many rules were right or
-    unknown.
-
-    A part of a target's facts.
-    """
-
-    purpose: Purpose
-    serious: list[str]
-    moderate: list[str]
-    minor: list[str]
-    unknown: int
-    ok: int
 
 
 def summarise(document: AuditDocument) -> AuditSummary:
@@ -240,14 +216,6 @@ def summarise(document: AuditDocument) -> AuditSummary:
     return AuditSummary(
         purpose=document.purpose, **titles, unknown=document.counts["unknown"], ok=document.counts["ok"]
     )
-
-
-def audit_summary_of(facts: Mapping[str, Any]) -> AuditSummary | None:
-    """The audit in a target's facts; None if there is none that can be read."""
-    try:
-        return AuditSummary.model_validate(facts.get(AUDIT))
-    except ValidationError:
-        return None
 
 
 def exit_status(document: AuditDocument) -> int:

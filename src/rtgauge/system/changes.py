@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Severity
-from rtgauge.system.file_batch import Files, cpu_list, integer, known
+from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
     Times in ns; counters that went backwards are None; unreadable ones are "unknown" or missing.
     """
     before, after = Files(before_files), Files(after_files)
+    both = {"before": before, "after": after}
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
     zone = r"/sys/class/thermal/(thermal_zone[0-9]{1,4})/"
@@ -171,8 +173,9 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
         "interrupts": table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
         "softirqs": table_changes(before.text("/proc/softirqs"), after.text("/proc/softirqs")),
         "counters": {
-            name: known(difference(stat_counter(stat_before, key), stat_counter(stat_after, key)))
+            name: UNKNOWN if change is None else change
             for name, key in counters.items()
+            for change in [difference(stat_counter(stat_before, key), stat_counter(stat_after, key))]
         },
         "cpu_time_ns": _cpu_time_changes(stat_before, stat_after),
         "vmstat": _increases(vm_before, vm_after),
@@ -181,8 +184,10 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
         },
         "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
         "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
-        "clock_source": {"before": known(before.text(CLOCKSOURCE)), "after": known(after.text(CLOCKSOURCE))},
-        "online_cpus": {"before": known(before.text(ONLINE)), "after": known(after.text(ONLINE))},
+        **{
+            name: {when: files.text(path) or UNKNOWN for when, files in both.items()}
+            for name, path in (("clock_source", CLOCKSOURCE), ("online_cpus", ONLINE))
+        },
     }
 
 

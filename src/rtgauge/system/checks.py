@@ -7,15 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.system import kernel, kernel_parameters
 from rtgauge.system.cpus import CPU
-from rtgauge.system.file_batch import UNKNOWN, Files, chosen, cpu_list, integer
+from rtgauge.system.file_batch import Files, chosen, cpu_list, integer
 from rtgauge.system.rules import glob_pattern
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from rtgauge.record.facts import Facts
     from rtgauge.system.rules import Check
 
 Result = Literal["ok", "differs", "unknown", "not-applicable"]
@@ -40,20 +42,18 @@ class CheckResult:
 class Machine:
     """A machine: its facts, the files of the batch, its kernel's configuration and command line."""
 
-    def __init__(self, facts: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+    def __init__(self, facts: Facts, files: Mapping[str, Any]) -> None:
         self.facts = facts
+        self._by_path = facts.as_json()
         self.files = Files(files)
         self.config = kernel.config(self.files)
-        cmdline = self.fact("kernel.cmdline")
-        self.parameters = (
-            kernel_parameters.parameters(cmdline) if isinstance(cmdline, str) and cmdline != UNKNOWN else None
-        )
-        possible = self.fact("cpu.possible")
-        self.possible = cpu_list(possible) or [] if isinstance(possible, str) else []
+        cmdline = facts.kernel.cmdline
+        self.parameters = None if cmdline is None else kernel_parameters.parameters(cmdline)
+        self.possible = cpu_list(facts.cpu.possible) or []
 
     def fact(self, path: str) -> Any:
         """The fact at a path of keys; "unknown" if there is none."""
-        value: Any = self.facts
+        value: Any = self._by_path
         for key in path.split("."):
             if not isinstance(value, dict) or key not in value:
                 return UNKNOWN

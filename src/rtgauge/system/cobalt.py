@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, cpu_list, known
+from rtgauge.record.facts import Gravity, RealTimeCore
+from rtgauge.system.file_batch import cpu_list
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -39,35 +40,30 @@ WATCHDOG = re.compile(r"^ *watchdog: (on|off)$", re.MULTILINE)
 NOBODY = "-1"
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """`version`, `cpus` that it may use and those that its threads have by default (`affinity`), `state`,
-    `pipeline` (Dovetail or I-pipe).
-
-    `gravity`: by how much (ns) its timer fires before the release of an interrupt handler, a kernel and a
-    user thread. `timer`, `clock`: its devices;
-    `clock_watchdog`: of the clock source. `allowed_group`: the group whose members may use it; none: root
-    alone. `smi`: its workaround for chipsets.
-    """
+def facts(files: Files) -> RealTimeCore:
+    """What Cobalt says of itself: version, CPUs, state, pipeline, gravity, devices of its timer and clock."""
     clock = files.text(CLOCK) or ""
     devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
     group = files.text(f"{PARAMETERS}/allowed_group")
-    return {
-        "version": known(files.text(VERSION)),
-        "cpus": _of_mask(files, files.text(f"{PARAMETERS}/supported_cpus"), r"[0-9]{1,20}", 10),
-        "affinity": _of_mask(files, files.text(AFFINITY), r"[0-9a-fA-F]{1,16}", 16),
-        "state": known(files.text(f"{PARAMETERS}/state")),
-        "pipeline": _pipeline(files),
-        "gravity": gravity_of(clock) or {f"{context}_ns": UNKNOWN for context in CONTEXTS},
-        "timer": devices[1] if devices is not None else UNKNOWN,
-        "clock": devices[2] if devices is not None else UNKNOWN,
-        "clock_watchdog": watchdog[1] if watchdog is not None else UNKNOWN,
-        "allowed_group": "none"
+    gravity = gravity_of(clock) or dict.fromkeys((f"{context}_ns" for context in CONTEXTS), None)
+    return RealTimeCore(
+        name="Xenomai Cobalt",
+        version=files.text(VERSION),
+        cpus=_of_mask(files, files.text(f"{PARAMETERS}/supported_cpus"), r"[0-9]{1,20}", 10),
+        affinity=_of_mask(files, files.text(AFFINITY), r"[0-9a-fA-F]{1,16}", 16),
+        state=files.text(f"{PARAMETERS}/state"),
+        pipeline=_pipeline(files),
+        gravity=Gravity.model_validate(gravity),
+        timer=devices[1] if devices is not None else None,
+        clock=devices[2] if devices is not None else None,
+        clock_watchdog=watchdog[1] if watchdog is not None else None,
+        allowed_group="none"
         if group == NOBODY
         else group
         if group is not None and re.fullmatch(r"[0-9]{1,10}", group)
-        else UNKNOWN,
-        "smi": known(files.text(f"{PARAMETERS}/smi")),
-    }
+        else None,
+        smi=files.text(f"{PARAMETERS}/smi"),
+    )
 
 
 def gravity_of(clock: str) -> dict[str, int] | None:
@@ -95,15 +91,15 @@ def autotune_looks_for(printed: str) -> str | None:
     return begun[-1] if begun else None
 
 
-def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str:
+def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str | None:
     """The CPUs of a mask, of those that are possible."""
     possible = cpu_list(files.text(POSSIBLE))
     if possible is None or mask is None or not re.fullmatch(pattern, mask):
-        return UNKNOWN
+        return None
     return format_cpu_list([cpu for cpu in possible if int(mask, base) >> cpu & 1])
 
 
-def _pipeline(files: Files) -> str:
+def _pipeline(files: Files) -> str | None:
     if files.exists(PIPELINE):
         return "I-pipe"
-    return "Dovetail" if "IRQPIPE" in (files.text(BUILD) or "").split() else UNKNOWN
+    return "Dovetail" if "IRQPIPE" in (files.text(BUILD) or "").split() else None

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import Files, cpu_list, integer, known
+from rtgauge.record.facts import Frequency, Idle, IdleState, Processors
+from rtgauge.system import topology
+from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -59,10 +62,10 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
     return fields.get("hardware") or board
 
 
-def features(cpuinfo: str | None) -> list[str] | str:
-    """The FEATURES that an x86 processor has and the kernel uses; "unknown" on other architectures."""
+def features(cpuinfo: str | None) -> list[str] | None:
+    """The FEATURES that an x86 processor has and the kernel uses; None on other architectures."""
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
-    return [name for name in FEATURES if name in flags[1].split()] if flags else "unknown"
+    return [name for name in FEATURES if name in flags[1].split()] if flags else None
 
 
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
@@ -73,63 +76,68 @@ def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
     return {value: format_cpu_list(same) for value, same in cpus.items()}
 
 
-def frequency(files: Files) -> dict[str, Any]:
+def frequency(files: Files) -> Frequency:
     """Governors and drivers by CPUs, range in kHz, turbo; "none" if sysfs shows no frequency scaling."""
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
     drivers = by_value(_per_cpu(files, "cpufreq/scaling_driver"))
-    nothing = "none" if files.exists(f"{CPU}/online") else "unknown"
-    lowest = [
-        value
-        for _, text in _per_cpu(files, "cpufreq/cpuinfo_min_freq")
-        if (value := integer(text)) is not None
-    ]
-    highest = [
-        value
-        for _, text in _per_cpu(files, "cpufreq/cpuinfo_max_freq")
-        if (value := integer(text)) is not None
-    ]
+    nothing = "none" if files.exists(f"{CPU}/online") else None
+    lowest, highest = (
+        [value for _, text in _per_cpu(files, f"cpufreq/{name}") if (value := integer(text)) is not None]
+        for name in ("cpuinfo_min_freq", "cpuinfo_max_freq")
+    )
     boost, no_turbo = files.number(f"{CPU}/cpufreq/boost"), files.number(f"{CPU}/intel_pstate/no_turbo")
-    return {
-        "governors": governors or nothing,
-        "drivers": drivers or nothing,
-        "min_khz": min(lowest) if lowest else "unknown",
-        "max_khz": max(highest) if highest else "unknown",
-        "turbo": known(no_turbo == 0 if no_turbo is not None else boost == 1 if boost is not None else None),
-    }
+    return Frequency(
+        governors=governors or nothing,
+        drivers=drivers or nothing,
+        min_khz=min(lowest, default=None),
+        max_khz=max(highest, default=None),
+        turbo=no_turbo == 0 if no_turbo is not None else boost == 1 if boost is not None else None,
+    )
 
 
-def idle(files: Files) -> dict[str, Any]:
-    """Driver, governor and the C-states: name, exit latency (us) and the CPUs on which the state is disabled.
+@dataclass
+class _State:
+    """A C-state while its files are read."""
 
-    `deepest_latency_us`: the largest exit latency of a state that an online CPU may enter.
-    """
-    states: dict[str, dict[str, Any]] = {}
+    name: str | None = None
+    latency_us: int | None = None
+    disabled: list[int] = field(default_factory=list[int])
+
+
+def idle(files: Files) -> Idle:
+    """Driver, governor and the C-states."""
+    states: dict[str, _State] = {}
     for match, text in files.matching(
         rf"{CPU}/cpu([0-9]{{1,5}})/cpuidle/(state[0-9]{{1,3}})/(name|latency|disable)"
     ):
-        state = states.setdefault(match[2], {"name": "unknown", "latency_us": "unknown", "disabled": []})
+        state = states.setdefault(match[2], _State())
         if match[3] == "name":
-            state["name"] = text
+            state.name = text
         elif match[3] == "latency":
-            state["latency_us"] = known(integer(text))
+            state.latency_us = integer(text)
         elif text != "0":
-            state["disabled"].append(int(match[1]))
-    nothing = "none" if files.exists(f"{CPU}/online") else "unknown"
+            state.disabled.append(int(match[1]))
+    nothing = "none" if files.exists(f"{CPU}/online") else None
     online = set(cpu_list(files.text(f"{CPU}/online")) or [])
-    entered = [state["latency_us"] for state in states.values() if online - set(state["disabled"])]
-    return {
-        "deepest_latency_us": nothing
-        if not states
-        else max(entered, default=0)
-        if "unknown" not in entered and online
-        else "unknown",
-        "driver": files.text(f"{CPU}/cpuidle/current_driver") or nothing,
-        "governor": files.text(f"{CPU}/cpuidle/current_governor")
+    return Idle(
+        deepest_latency_us=_deepest_us(states.values(), online) if states else nothing,
+        driver=files.text(f"{CPU}/cpuidle/current_driver") or nothing,
+        governor=files.text(f"{CPU}/cpuidle/current_governor")
         or files.text(f"{CPU}/cpuidle/current_governor_ro")
         or nothing,
-        "states": [{**states[key], "disabled": format_cpu_list(states[key]["disabled"])} for key in states]
+        states=[
+            IdleState(name=state.name, latency_us=state.latency_us, disabled=format_cpu_list(state.disabled))
+            for state in states.values()
+        ]
         or nothing,
-    }
+    )
+
+
+def _deepest_us(states: Iterable[_State], online: set[int]) -> int | None:
+    """The largest exit latency of a state that an online CPU may enter; None if one is unknown."""
+    latencies = [state.latency_us for state in states if online - set(state.disabled)]
+    known = [latency for latency in latencies if latency is not None]
+    return max(known, default=0) if online and len(known) == len(latencies) else None
 
 
 def knows_nohz_full(files: Mapping[str, Any]) -> bool:
@@ -142,33 +150,43 @@ def knows_nohz_full(files: Mapping[str, Any]) -> bool:
     return read.exists(f"{CPU}/nohz_full") or not read.exists(f"{CPU}/online")
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """Everything about the processors. CPU lists are texts like `0-3,6`, "" for none."""
-    lists = {
-        name: cpu_list(files.text(f"{CPU}/{name}"))
-        for name in ("online", "possible", "isolated", "nohz_full")
-    }
-    sysfs = files.exists(f"{CPU}/online")
-    result: dict[str, Any] = {
-        "model": known(model(files.text(CPUINFO), files.text("/proc/device-tree/model")))
-    }
-    result["board"] = known(files.text("/proc/device-tree/model"))
-    for name, cpus in lists.items():
-        # an older kernel has no nohz_full file where the feature is not built in
-        missing = (
-            ""
-            if name in ("isolated", "nohz_full") and sysfs and not files.exists(f"{CPU}/{name}")
-            else "unknown"
-        )
-        result[name] = format_cpu_list(cpus) if cpus is not None else missing
-        result[f"{name}_count"] = len(cpus) if cpus is not None else 0 if missing == "" else "unknown"
-    smt = files.number(f"{CPU}/smt/active")
-    result["smt_active"] = known(smt == 1 if smt is not None else None)
-    result["smt_control"] = known(files.text(f"{CPU}/smt/control"))
-    result["features"] = features(files.text(CPUINFO))
-    result["frequency"] = frequency(files)
-    result["idle"] = idle(files)
-    return result
+def facts(files: Files) -> Processors:
+    """Everything about the processors."""
+    board, smt = files.text("/proc/device-tree/model"), files.number(f"{CPU}/smt/active")
+    online, possible = (cpu_list(files.text(f"{CPU}/{name}")) for name in ("online", "possible"))
+    isolated, nohz_full = (_optional(files, name) for name in ("isolated", "nohz_full"))
+    return Processors(
+        model=model(files.text(CPUINFO), board),
+        board=board,
+        online=_text(online),
+        online_count=_count(online),
+        possible=_text(possible),
+        possible_count=_count(possible),
+        isolated=_text(isolated),
+        isolated_count=_count(isolated),
+        nohz_full=_text(nohz_full),
+        nohz_full_count=_count(nohz_full),
+        smt_active=None if smt is None else smt == 1,
+        smt_control=files.text(f"{CPU}/smt/control"),
+        features=features(files.text(CPUINFO)),
+        frequency=frequency(files),
+        idle=idle(files),
+        topology=topology.facts(files),
+    )
+
+
+def _optional(files: Files, name: str) -> list[int] | None:
+    """The CPUs of a list that an older kernel does not have if the feature is not built in."""
+    missing = files.exists(f"{CPU}/online") and not files.exists(f"{CPU}/{name}")
+    return [] if missing else cpu_list(files.text(f"{CPU}/{name}"))
+
+
+def _text(cpus: list[int] | None) -> str | None:
+    return None if cpus is None else format_cpu_list(cpus)
+
+
+def _count(cpus: list[int] | None) -> int | None:
+    return None if cpus is None else len(cpus)
 
 
 def _per_cpu(files: Files, name: str) -> list[tuple[int, str]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
 from rtgauge.system import (
     cpus,
     firmware,
@@ -24,7 +25,7 @@ from rtgauge.system import (
 )
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
-from rtgauge.system.file_batch import UNKNOWN, Files, chosen, known
+from rtgauge.system.file_batch import Files, chosen, cpu_list
 from rtgauge.target.factory import reader
 from rtgauge.target.target import BOOT_ID
 
@@ -70,6 +71,13 @@ FACT_PATHS: list[str] = list(
 """Files and globs to read in one batch."""
 
 
+class MachineRead(NamedTuple):
+    """The facts of a machine, and the files that they are made from."""
+
+    facts: Facts
+    files: dict[str, Any]
+
+
 def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     """Paths that follow from the first batch, to be read in a second one; `facts` takes both."""
     read = Files(files)
@@ -83,24 +91,24 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
     return configuration + scheduling.more_paths(read)
 
 
-def memory(files: Files) -> dict[str, Any]:
+def memory(files: Files) -> Memory:
     """Sizes in bytes, and settings of huge pages, merging and migration."""
     meminfo = files.text("/proc/meminfo") or ""
     sizes = {
         match[1]: int(match[2]) * 1024
         for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)
     }
-    names = {
-        "total": "MemTotal",
-        "available": "MemAvailable",
-        "swap_total": "SwapTotal",
-        "swap_free": "SwapFree",
-    }
-    settings = {name: known(chosen(files.text(path))) for name, path in MEMORY_PATHS.items()}
-    return {f"{name}_bytes": known(sizes.get(field)) for name, field in names.items()} | settings
+    return Memory(
+        total_bytes=sizes.get("MemTotal"),
+        available_bytes=sizes.get("MemAvailable"),
+        swap_total_bytes=sizes.get("SwapTotal"),
+        swap_free_bytes=sizes.get("SwapFree"),
+        **{name: chosen(files.text(path)) for name, path in MEMORY_PATHS.items()},
+        swaps=swaps(files.text("/proc/swaps")),
+    )
 
 
-def timers(files: Files) -> dict[str, Any]:
+def timers(files: Files) -> Timers:
     """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick.
 
     Readable by root only.
@@ -108,12 +116,12 @@ def timers(files: Files) -> dict[str, Any]:
     match = re.search(
         r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE
     )
-    return {"resolution_ns": known(int(match[1]) if match else None)}
+    return Timers(resolution_ns=int(match[1]) if match else None)
 
 
-def swaps(text: str | None) -> list[str] | str:
+def swaps(text: str | None) -> list[str] | None:
     """Swap devices and files."""
-    return "unknown" if text is None else [line.split()[0] for line in text.splitlines()[1:] if line.strip()]
+    return None if text is None else [line.split()[0] for line in text.splitlines()[1:] if line.strip()]
 
 
 def pretty_name(files: Files) -> str | None:
@@ -125,7 +133,7 @@ def pretty_name(files: Files) -> str | None:
     return None
 
 
-def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> Facts:
     """The facts, from the `files` of the engine's `read` of FACT_PATHS (and of `more_fact_paths`).
 
     `hello`: the engine's first line, if any; it has the architecture, which older kernels do not show in
@@ -133,38 +141,33 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> d
     """
     read = Files(files)
     times = cpu_times(read.text("/proc/stat"))
-    interrupt_facts, isolated = interrupts.facts(read), cpus.cpu_list(read.text(f"{cpus.CPU}/isolated"))
-    boot_id, processors = read.text(BOOT_ID), cpus.facts(read) | {"topology": topology.facts(read)}
-    on_isolated = interrupts.in_use_on(interrupt_facts, set(isolated)) if isolated is not None else None
-    return {
-        "host": known(read.text("/proc/sys/kernel/hostname")),
-        "os": known(pretty_name(read)),
-        "boot_id": known(boot_id),
-        "identity": identity.facts(read),
-        "kernel": kernel.facts(read, hello) | {"extension": rt_core.facts(read)},
-        "cpu": processors,
-        "deployment": recognise(processors, find_held(files, boot_id)),
-        "memory": memory(read) | {"swaps": swaps(read.text("/proc/swaps"))},
-        "clock_source": {
-            "current": known(read.text(f"{CLOCKSOURCE}/current_clocksource")),
-            "available": known(
-                clocks.split()
-                if (clocks := read.text(f"{CLOCKSOURCE}/available_clocksource")) is not None
-                else None
-            ),
-        },
-        "timers": timers(read),
-        "machine": virtual.facts(read),
-        "firmware": firmware.facts(read),
-        "scheduling": scheduling.facts(read),
-        "interrupts": interrupt_facts | {"on_isolated": on_isolated if on_isolated is not None else UNKNOWN},
-        "tasks": threads.facts(read),
-        "steal_ns_since_boot": known(sum(cpu.get("steal", 0) for cpu in times.values()) if times else None),
-    }
+    boot_id, processors = read.text(BOOT_ID), cpus.facts(read)
+    clocks = read.text(f"{CLOCKSOURCE}/available_clocksource")
+    return Facts(
+        host=read.text("/proc/sys/kernel/hostname"),
+        os=pretty_name(read),
+        boot_id=boot_id,
+        identity=identity.facts(read),
+        kernel=kernel.facts(read, hello),
+        cpu=processors,
+        deployment=recognise(processors, find_held(files, boot_id)),
+        memory=memory(read),
+        clock_source=ClockSource(
+            current=read.text(f"{CLOCKSOURCE}/current_clocksource"),
+            available=clocks.split() if clocks is not None else None,
+        ),
+        timers=timers(read),
+        machine=virtual.facts(read),
+        firmware=firmware.facts(read),
+        scheduling=scheduling.facts(read),
+        interrupts=interrupts.facts(read, cpu_list(read.text(f"{cpus.CPU}/isolated"))),
+        tasks=threads.facts(read),
+        steal_ns_since_boot=sum(cpu.get("steal", 0) for cpu in times.values()) if times else None,
+    )
 
 
-def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts, files) of a target in two batches; `more_paths` are read with the first.
+def read_machine(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
+    """The facts of a target, read in two batches; `more_paths` are read with the first.
 
     Raises InputError or MeasureError.
     """
@@ -174,8 +177,8 @@ def read_machine(target: str, more_paths: Sequence[str] = ()) -> tuple[dict[str,
 
 def facts_by(
     read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(facts, files) read with `read`, the verb of a target's engine; `machine`: its `uname -m`."""
+) -> MachineRead:
+    """The facts read with `read`, the verb of a target's engine; `machine`: its `uname -m`."""
     files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
     files |= read(more_fact_paths(files))
-    return facts(files, {"machine": machine}), files
+    return MachineRead(facts(files, {"machine": machine}), files)

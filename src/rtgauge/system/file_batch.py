@@ -6,17 +6,13 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
-T = TypeVar("T")
-UNKNOWN: Final = "unknown"
-"""The value of a fact that could not be read."""
 LARGEST_UNPACKED = 4 << 20
 
 
@@ -40,10 +36,10 @@ def cpu_list(text: str | None) -> list[int] | None:
         return None
 
 
-def shortest_cpu_list(text: str | None) -> str:
-    """A CPU list in its shortest form; "unknown" for anything else."""
+def shortest_cpu_list(text: str | None) -> str | None:
+    """A CPU list in its shortest form; None for anything else."""
     cpus = cpu_list(text)
-    return UNKNOWN if cpus is None else format_cpu_list(cpus)
+    return None if cpus is None else format_cpu_list(cpus)
 
 
 def chosen(text: str | None) -> str | None:
@@ -128,8 +124,3 @@ def _natural(path: str) -> list[tuple[int, int, str]]:
         (0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part)
         for part in re.split(r"([0-9]{1,9})", path)
     ]
-
-
-def known(value: T | None) -> T | str:
-    """The value, or "unknown" for None."""
-    return UNKNOWN if value is None else value

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, known
+from rtgauge.record.facts import Firmware
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -25,33 +25,31 @@ PATHS = [
 ]
 
 
-def microcode(files: Files) -> list[str] | str:
+def microcode(files: Files) -> list[str] | None:
     """Every microcode version that a CPU runs."""
     versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
     versions |= set(
         re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", files.text("/proc/cpuinfo") or "", re.MULTILINE)
     )
-    return sorted(versions) or UNKNOWN
+    return sorted(versions) or None
 
 
-def facts(files: Files) -> dict[str, Any]:
+def facts(files: Files) -> Firmware:
     """The firmware's vendor, version and date, the board's name, microcode, and vulnerability ->
     mitigation.
     """
     vulnerabilities = {
         match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
     }
-    return {
-        "vendor": known(files.text(f"{DMI}/bios_vendor")),
-        "version": known(
-            files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version")
-        ),
-        "date": known(files.text(f"{DMI}/bios_date")),
-        "system": known(files.text(f"{DMI}/product_name") or files.text("/proc/device-tree/model")),
-        "board": known(files.text(f"{DMI}/board_name")),
-        "microcode": microcode(files),
-        "mitigations": vulnerabilities or UNKNOWN,
-        "mitigated": sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
+    return Firmware(
+        vendor=files.text(f"{DMI}/bios_vendor"),
+        version=files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version"),
+        date=files.text(f"{DMI}/bios_date"),
+        system=files.text(f"{DMI}/product_name") or files.text("/proc/device-tree/model"),
+        board=files.text(f"{DMI}/board_name"),
+        microcode=microcode(files),
+        mitigations=vulnerabilities or None,
+        mitigated=sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
         if vulnerabilities
-        else UNKNOWN,
-    }
+        else None,
+    )

@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN
+from rtgauge.record.facts import Identity
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -44,13 +44,11 @@ def is_serial(text: str) -> bool:
     )
 
 
-def facts(files: Files) -> dict[str, str]:
-    """`source`: which number was used; `hash`: 32 hexadecimal digits of its SHA-256. Both "unknown" if the
-    machine has none that this user may read.
-    """
+def facts(files: Files) -> Identity:
+    """The best number of the machine, hashed; unknown if it has none that this user may read."""
     for source, path in SOURCES.items():
         text = files.text(path)
         if text is not None and is_serial(text):
             number = f"{source}:{text.strip().lower()}".encode(errors="replace")
-            return {"source": source, "hash": hashlib.sha256(SALT + number).hexdigest()[:32]}
-    return {"source": UNKNOWN, "hash": UNKNOWN}
+            return Identity(source=source, hash=hashlib.sha256(SALT + number).hexdigest()[:32])
+    return Identity(source=None, hash=None)

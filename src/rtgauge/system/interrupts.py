@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, known, shortest_cpu_list
+from rtgauge.record.facts import InterruptLine, Interrupts
+from rtgauge.system.file_batch import shortest_cpu_list
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:
@@ -25,54 +26,49 @@ PATHS = [
 ]
 
 
-def _mask_list(text: str | None) -> str:
+def _mask_list(text: str | None) -> str | None:
     try:
-        return UNKNOWN if text is None else format_cpu_list(parse_cpu_mask(text))
+        return None if text is None else format_cpu_list(parse_cpu_mask(text))
     except ValueError:
-        return UNKNOWN
+        return None
 
 
-def lines(files: Files) -> dict[str, dict[str, Any]] | str:
-    """IRQ -> devices, allowed CPUs, effective CPUs, and whether the kernel manages the affinity (only debugfs
-    shows it).
-    """
-    irqs: dict[str, dict[str, Any]] = {}
+def _lines(files: Files) -> dict[str, InterruptLine] | None:
+    """IRQ -> its line. Only debugfs shows whether the kernel manages the affinity."""
+    irqs: dict[str, InterruptLine] = {}
     for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
         number = match[1]
         internals = files.text(f"{DEBUGFS}/{number}")
-        irqs[number] = {
-            "devices": files.text(f"/sys/kernel/irq/{number}/actions") or UNKNOWN,
-            "allowed": shortest_cpu_list(text),
-            "effective": shortest_cpu_list(files.text(f"/proc/irq/{number}/effective_affinity_list")),
-            "managed": known("IRQD_AFFINITY_MANAGED" in internals if internals is not None else None),
-        }
-    return irqs or UNKNOWN
+        irqs[number] = InterruptLine(
+            devices=files.text(f"/sys/kernel/irq/{number}/actions") or None,
+            allowed=shortest_cpu_list(text),
+            effective=shortest_cpu_list(files.text(f"/proc/irq/{number}/effective_affinity_list")),
+            managed=None if internals is None else "IRQD_AFFINITY_MANAGED" in internals,
+        )
+    return irqs or None
 
 
-def facts(files: Files) -> dict[str, Any]:
+def facts(files: Files, isolated: list[int] | None) -> Interrupts:
     """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup
     watchdog's.
+
+    `isolated`: the isolated CPUs, None if they are unknown.
     """
-    return {
-        "default_affinity": _mask_list(files.text(DEFAULT)),
-        "workqueue_cpus": _mask_list(files.text(WORKQUEUES)),
-        "watchdog_cpus": shortest_cpu_list(files.text("/proc/sys/kernel/watchdog_cpumask")),
-        "lines": lines(files),
-    }
+    lines = _lines(files)
+    return Interrupts(
+        default_affinity=_mask_list(files.text(DEFAULT)),
+        workqueue_cpus=_mask_list(files.text(WORKQUEUES)),
+        watchdog_cpus=shortest_cpu_list(files.text("/proc/sys/kernel/watchdog_cpumask")),
+        lines=lines,
+        on_isolated=None if lines is None or isolated is None else _in_use_on(lines, set(isolated)),
+    )
 
 
-def in_use_on(interrupts: dict[str, Any], cpus: set[int]) -> list[str] | None:
-    """Interrupts of `facts` that a device uses and one of `cpus` handles; None if they are unknown."""
-    if not isinstance(interrupts.get("lines"), dict):
-        return None
-    handled: list[str] = []
-    for number, line in interrupts["lines"].items():
-        cpu_text = line["effective"] if line["effective"] not in (UNKNOWN, "") else line["allowed"]
+def _in_use_on(lines: dict[str, InterruptLine], cpus: set[int]) -> list[str]:
+    """Interrupts that a device uses and one of `cpus` handles."""
+    return [
+        f"{number} ({line.devices})"
+        for number, line in lines.items()
         # an interrupt without a device has the default mask and never fires
-        if (
-            line["devices"] != UNKNOWN
-            and cpu_text not in (UNKNOWN, "")
-            and cpus & set(parse_cpu_list(cpu_text))
-        ):
-            handled.append(f"{number} ({line['devices']})")
-    return handled
+        if line.devices is not None and line.cpus and cpus & set(parse_cpu_list(line.cpus))
+    ]

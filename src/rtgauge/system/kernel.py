@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.system.file_batch import Files, known
+from rtgauge.record.facts import UNKNOWN, Kernel, Preemption
+from rtgauge.system import rt_core
+from rtgauge.system.file_batch import Files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +67,8 @@ def config(files: Files) -> tuple[dict[str, str], str] | None:
     }, path
 
 
-def preemption(files: Files) -> dict[str, Any]:
-    """`model`: none, voluntary, full, lazy, PREEMPT_RT, `none or voluntary`, `full or lazy`, or unknown;
-    `sources`: the content of each source.
-    """
+def preemption(files: Files) -> Preemption:
+    """The preemption model, and the content of each source."""
     release = files.text("/proc/sys/kernel/osrelease")
     version = files.text("/proc/sys/kernel/version") or ""
     realtime = files.text(REALTIME)
@@ -83,13 +83,13 @@ def preemption(files: Files) -> dict[str, Any]:
         if options
         else None
     )
-    sources: dict[str, Any] = {
-        REALTIME: known(realtime),
-        "version": flag[0] if flag else "no PREEMPT" if version else "unknown",
+    sources: dict[str, str | dict[str, str | int]] = {
+        REALTIME: realtime or UNKNOWN,
+        "version": flag[0] if flag else "no PREEMPT" if version else UNKNOWN,
+        DEBUGFS_PREEMPT: debugfs or UNKNOWN,
+        "cmdline": f"preempt={requested[-1]}" if requested else "no preempt=",
+        "config": configured or UNKNOWN,
     }
-    sources[DEBUGFS_PREEMPT] = known(debugfs)
-    sources["cmdline"] = f"preempt={requested[-1]}" if requested else "no preempt="
-    sources["config"] = known(configured)
 
     chosen = re.search(r"\((none|voluntary|full|lazy)\)", debugfs or "")
     flag_text = flag[0].replace(" ", "_") if flag else None
@@ -98,10 +98,10 @@ def preemption(files: Files) -> dict[str, Any]:
     elif chosen:
         model = chosen[1]
     elif not version:
-        model = "unknown"
+        model = None
     elif flag_text == "PREEMPT_DYNAMIC":
         # debugfs can change the model at any time; without it, the boot parameter is the best source
-        model = requested[-1] if requested else configured or "unknown"
+        model = requested[-1] if requested else configured
     elif configured:
         model = configured
     elif flag_text == "PREEMPT_LAZY":
@@ -111,7 +111,7 @@ def preemption(files: Files) -> dict[str, Any]:
         model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
     else:
         model = "none or voluntary"
-    return {"model": model, "sources": sources}
+    return Preemption(model=model, sources=sources)
 
 
 def lockdown(text: str | None) -> str | None:
@@ -131,33 +131,28 @@ def _configured_for(options: tuple[dict[str, str], str] | None) -> str | None:
     return next((name for option, name in names.items() if options and options[0].get(option) == "y"), None)
 
 
-def facts(files: Files, hello: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Release, version, architecture, preemption model, command line.
+def facts(files: Files, hello: Mapping[str, Any] | None = None) -> Kernel:
+    """Release, version, architecture, preemption model, command line, real-time core.
 
     `hello`: the engine's first line, which also has the architecture.
     """
     options = config(files)
     machine = (hello or {}).get("machine")
-    return {
-        "release": known(files.text("/proc/sys/kernel/osrelease")),
-        "version": known(files.text("/proc/sys/kernel/version")),
-        "architecture": known(
-            files.text("/proc/sys/kernel/arch")
-            or (machine if isinstance(machine, str) else None)
-            or _configured_for(options)
-        ),
-        "preemption": preemption(files),
-        "cmdline": known(files.text("/proc/cmdline")),
-        "tainted": known(files.number("/proc/sys/kernel/tainted")),
-        "lockdown": known(lockdown(files.text("/sys/kernel/security/lockdown"))),
-        "xenomai": known(files.text("/proc/xenomai/version"))
-        if files.exists("/proc/xenomai/version")
-        else "none",
-        "hz": known(
-            int(options[0]["CONFIG_HZ"])
-            if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", ""))
-            else None
-        ),
-        "rt_group_sched": known((options[0].get("CONFIG_RT_GROUP_SCHED") == "y") if options else None),
-        "config": known(options[1] if options else None),
-    }
+    return Kernel(
+        release=files.text("/proc/sys/kernel/osrelease"),
+        version=files.text("/proc/sys/kernel/version"),
+        architecture=files.text("/proc/sys/kernel/arch")
+        or (machine if isinstance(machine, str) else None)
+        or _configured_for(options),
+        preemption=preemption(files),
+        cmdline=files.text("/proc/cmdline"),
+        tainted=files.number("/proc/sys/kernel/tainted"),
+        lockdown=lockdown(files.text("/sys/kernel/security/lockdown")),
+        xenomai=files.text("/proc/xenomai/version") if files.exists("/proc/xenomai/version") else "none",
+        hz=int(options[0]["CONFIG_HZ"])
+        if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", ""))
+        else None,
+        rt_group_sched=options[0].get("CONFIG_RT_GROUP_SCHED") == "y" if options else None,
+        config=options[1] if options else None,
+        extension=rt_core.facts(files),
+    )

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rtgauge.record.facts import RealTimeCore
 from rtgauge.system import cobalt, rtai
-from rtgauge.system.file_batch import UNKNOWN
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -26,19 +26,17 @@ PATHS = [
 ]
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown; `version`; `cpus`: the CPUs it may use; of Cobalt
-    and RTAI more (`cobalt.facts`, `rtai.facts`).
-    """
+def facts(files: Files) -> RealTimeCore:
+    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown."""
     if files.exists(cobalt.VERSION):
-        return {"name": "Xenomai Cobalt", **cobalt.facts(files)}
+        return cobalt.facts(files)
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
         abi = files.text(f"{EVL}/abi")
-        version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else UNKNOWN)
-        return {"name": "EVL", "version": version, "cpus": files.text(f"{EVL}/cpus") or UNKNOWN}
+        version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else None)
+        return RealTimeCore(name="EVL", version=version, cpus=files.text(f"{EVL}/cpus") or None)
     if any(files.exists(path) for path in RTAI):
-        return {"name": "RTAI", **rtai.facts(files)}
+        return rtai.facts(files)
     # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
-    name = "none" if readable else UNKNOWN
-    return {"name": name, "version": name, "cpus": name}
+    name = "none" if readable else None
+    return RealTimeCore(name=name, version=name, cpus=name)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, known
+from rtgauge.record.facts import ForcedSoft, RealTimeCore, RtaiCalibration
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -45,49 +45,44 @@ ISOLATED = re.compile(r"MASK OF CPUs ISOLATED FOR RTAI: 0x([0-9a-f]{1,16})\b")
 MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """`version` of the installation; `isolated_cpus`; `modules`; what /proc/rtai/scheduler says.
+def facts(files: Files) -> RealTimeCore:
+    """Version of the installation, isolated CPUs, modules, and what /proc/rtai/scheduler says.
 
-    That is its kind (`scheduler`), its `cpu_number`, the `cpus` that it may use (it counts them from 0),
-    `calibration`, `tasks` and `forced_soft`.
-    `calibration`: the time base, by how much timers fire before a release in user and in kernel space, and
-    what setting one takes (ns). `forced_soft`: how
-    often any task of RTAI was handed to Linux since the module was loaded, by a trap or by a system call.
+    RTAI counts its CPUs from 0.
     """
-    scheduler = files.text(SCHEDULER)
+    scheduler, modules = files.text(SCHEDULER), files.text(MODULES)
     forced = FORCED.search(scheduler or "")
     kind, cpus = KIND.search(scheduler or ""), CPUS.search(scheduler or "")
-    return {
-        "version": version(files),
-        "cpus": format_cpu_list(list(range(int(cpus[1])))) if cpus is not None else UNKNOWN,
-        "isolated_cpus": _isolated(files.text(HAL)),
-        "modules": known(
-            sorted(MODULE.findall(modules)) if (modules := files.text(MODULES)) is not None else None
+    return RealTimeCore(
+        name="RTAI",
+        version=version(files),
+        cpus=format_cpu_list(list(range(int(cpus[1])))) if cpus is not None else None,
+        isolated_cpus=_isolated(files.text(HAL)),
+        modules=sorted(MODULE.findall(modules)) if modules is not None else None,
+        scheduler=kind[1].strip() if kind is not None else None,
+        cpu_number=int(cpus[1]) if cpus is not None else None,
+        calibration=RtaiCalibration.model_validate(
+            {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()}
         ),
-        "scheduler": kind[1].strip() if kind is not None else UNKNOWN,
-        "cpu_number": int(cpus[1]) if cpus is not None else UNKNOWN,
-        "calibration": {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()},
-        "tasks": known(len(TASK.findall(scheduler)) if scheduler is not None else None),
-        "forced_soft": {"traps": int(forced[1]), "system_calls": int(forced[2])}
-        if forced is not None
-        else UNKNOWN,
-    }
+        tasks=len(TASK.findall(scheduler)) if scheduler is not None else None,
+        forced_soft=None if forced is None else ForcedSoft(traps=int(forced[1]), system_calls=int(forced[2])),
+    )
 
 
-def version(files: Files) -> str:
-    """Version of the installation; unknown if there is none, or more than one, in the usual places."""
+def version(files: Files) -> str | None:
+    """Version of the installation; None if there is none, or more than one, in the usual places."""
     versions = {match[1] for match, _ in files.matching(INSTALLED)}
-    return versions.pop() if len(versions) == 1 else UNKNOWN
+    return versions.pop() if len(versions) == 1 else None
 
 
-def _number(pattern: str, text: str | None) -> int | str:
+def _number(pattern: str, text: str | None) -> int | None:
     match = re.search(pattern, text or "")
-    return int(match[1]) if match is not None else UNKNOWN
+    return int(match[1]) if match is not None else None
 
 
-def _isolated(hal: str | None) -> str:
+def _isolated(hal: str | None) -> str | None:
     match = ISOLATED.search(hal or "")
     if match is None:
-        return UNKNOWN
+        return None
     mask = int(match[1], 16)
     return format_cpu_list([cpu for cpu in range(64) if mask >> cpu & 1])

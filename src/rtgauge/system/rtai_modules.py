@@ -14,6 +14,7 @@ from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rtgauge.record.facts import Facts
     from rtgauge.target.target import Target
 
 NEEDED = ("rtai_hal", "rtai_sched")
@@ -95,7 +96,7 @@ def _parameters(calibration: tuple[int, int] | None) -> str:
     return f"kernel_latency={kernel_ns} user_latency={user_ns}"
 
 
-def calibration_for(parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[int, int] | None:
+def calibration_for(parameters: Mapping[str, Any], facts: Facts) -> tuple[int, int] | None:
     """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its
     facts), else None; user and kernel space, ns.
     """
@@ -103,6 +104,6 @@ def calibration_for(parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> 
     if isinstance(given, str):
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return user, kernel
-    found = facts.get("kernel", {}).get("extension", {}).get("calibration", {})
-    user, kernel = found.get("user_latency_ns"), found.get("kernel_latency_ns")
-    return (user, kernel) if isinstance(user, int) and isinstance(kernel, int) else None
+    found = facts.kernel.extension.calibration
+    user, kernel = found.user_latency_ns, found.kernel_latency_ns
+    return None if user is None or kernel is None else (user, kernel)

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import MOST_TOML, read_regular, toml_of
+from rtgauge.record.facts import Purpose
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Purpose = Literal["xenomai", "preempt-rt", "stock"]
 Architecture = Literal["x86-64", "arm64", "armhf"]
 AuditSeverity = Literal["serious", "moderate", "minor"]
 Value = str | bool | int

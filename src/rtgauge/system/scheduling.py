@@ -6,9 +6,10 @@ limits.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from rtgauge.system.file_batch import UNKNOWN, Files, integer, known
+from rtgauge.record.facts import ControlGroup, FairServer, Limits, Nothing, Scheduling
+from rtgauge.system.file_batch import Files, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,44 +75,43 @@ def more_paths(files: Files) -> list[str]:
     return [f"{folder}/{name}" for version, folder in _folders(files) for name in names[version]]
 
 
-def fair_server(files: Files) -> dict[str, dict[str, Any]] | str:
-    """CPU -> runtime and period (ns); "none" if debugfs is readable and has none, else "unknown"."""
-    servers: dict[str, dict[str, Any]] = {}
-    for match, text in files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(runtime|period)"):
-        servers.setdefault(match[1], {"runtime_ns": UNKNOWN, "period_ns": UNKNOWN})[f"{match[2]}_ns"] = known(
-            integer(text)
-        )
-    if servers:
-        return servers
-    return (
-        "none"
-        if files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER)
-        else UNKNOWN
+def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
+    """CPU -> its server; "none" if debugfs is readable and has none, else None."""
+    folders = {
+        match[1]: match[2]
+        for match, _ in files.matching(rf"({FAIR_SERVER}/cpu([0-9]{{1,5}}))/(?:runtime|period)")
+    }
+    if folders:
+        return {
+            cpu: FairServer(
+                runtime_ns=files.number(f"{folder}/runtime"), period_ns=files.number(f"{folder}/period")
+            )
+            for folder, cpu in folders.items()
+        }
+    readable = files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER)
+    return "none" if readable else None
+
+
+def facts(files: Files) -> Scheduling:
+    """Limits on real-time tasks."""
+    return Scheduling(
+        rt_runtime_us=files.number(RUNTIME),
+        rt_period_us=files.number(PERIOD),
+        fair_server=fair_server(files),
+        cgroup=_control_group(files),
+        limits=limits(files),
     )
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """Limits on real-time tasks. `cgroup.rt_runtime_us`: of the tightest group up to the root (cgroup v1)."""
-    group = own_group(files.text(OWN_GROUPS))
-    result: dict[str, Any] = {
-        "rt_runtime_us": known(files.number(RUNTIME)),
-        "rt_period_us": known(files.number(PERIOD)),
-        "fair_server": fair_server(files),
-        "cgroup": {
-            "version": group[0] if group else UNKNOWN,
-            "path": group[1] if group else UNKNOWN,
-            "rt_runtime_us": UNKNOWN,
-            "rt_period_us": UNKNOWN,
-        },
-    }
-    if group and group[0] == "v2":
-        result["cgroup"]["rt_runtime_us"] = result["cgroup"]["rt_period_us"] = "none"
-    if group and group[0] == "v1":
-        result["cgroup"] |= _v1_limit(files)
-    return result | {"limits": limits(files)}
+def _control_group(files: Files) -> ControlGroup:
+    version, path = own_group(files.text(OWN_GROUPS)) or (None, None)
+    runtime, period = _v1_limit(files) if version == "v1" else ("none", "none")
+    if version is None:
+        return ControlGroup(version=None, path=None, rt_runtime_us=None, rt_period_us=None)
+    return ControlGroup(version=version, path=path, rt_runtime_us=runtime, rt_period_us=period)
 
 
-def _v1_limit(files: Files) -> dict[str, Any]:
+def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple[None, None]:
     """Runtime and period of the tightest group up to the root; "none" if the kernel has no such limit."""
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
@@ -123,9 +123,10 @@ def _v1_limit(files: Files) -> dict[str, Any]:
             shares.append((1.0 if runtime < 0 else runtime / period, runtime, period))
     if shares:
         _, runtime, period = min(shares)
-        return {"rt_runtime_us": runtime, "rt_period_us": period}
-    missing = "none" if any(files.exists(f"{mount}/cpu.shares") for mount in V1_MOUNTS) else UNKNOWN
-    return {"rt_runtime_us": missing, "rt_period_us": missing}
+        return runtime, period
+    if any(files.exists(f"{mount}/cpu.shares") for mount in V1_MOUNTS):
+        return "none", "none"
+    return None, None
 
 
 def _share(version: str, folder: str, files: Files) -> float | None:
@@ -144,26 +145,28 @@ def _share(version: str, folder: str, files: Files) -> float | None:
     return float("inf") if quota < 0 else quota / period
 
 
-def cpu_quota(files: Files) -> float | str:
+def cpu_quota(files: Files) -> float | Nothing | None:
     """The tightest limit of the groups up to the root, in CPUs; "none" if there is none."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
-        return UNKNOWN
+        return None
     if group[1] == "/":
         return "none"
     shares = [
         share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None
     ]
-    return UNKNOWN if not shares else "none" if min(shares) == float("inf") else round(min(shares), 3)
+    return None if not shares else "none" if min(shares) == float("inf") else round(min(shares), 3)
 
 
-def _limit(files: Files, name: str) -> int | str:
+def _limit(files: Files, name: str) -> int | Literal["unlimited"] | None:
     """A soft limit of getrlimit(2)."""
     match = re.search(rf"^{name}\s+([0-9]{{1,19}}|unlimited)\s", files.text(OWN_LIMITS) or "", re.MULTILINE)
-    return UNKNOWN if match is None else match[1] if match[1] == "unlimited" else int(match[1])
+    if match is None:
+        return None
+    return "unlimited" if match[1] == "unlimited" else int(match[1])
 
 
-def limits(files: Files) -> dict[str, Any]:
+def limits(files: Files) -> Limits:
     """CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
     allowed = re.search(
         r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE
@@ -173,10 +176,10 @@ def limits(files: Files) -> dict[str, Any]:
         for version, folder in _folders(files)
         if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))
     ]
-    return {
-        "cpu_quota": cpu_quota(files),
-        "cpus_allowed": known(allowed[1] if allowed else None),
-        "cpuset_partition": partitions[0] if partitions else UNKNOWN,
-        "rtprio": _limit(files, "Max realtime priority"),
-        "memlock_bytes": _limit(files, "Max locked memory"),
-    }
+    return Limits(
+        cpu_quota=cpu_quota(files),
+        cpus_allowed=allowed[1] if allowed else None,
+        cpuset_partition=partitions[0] if partitions else None,
+        rtprio=_limit(files, "Max realtime priority"),
+        memlock_bytes=_limit(files, "Max locked memory"),
+    )

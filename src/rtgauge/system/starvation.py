@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from rtgauge.record.facts import fact
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, ThreadCounts
 from rtgauge.system.kernel import version_tuple
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from rtgauge.record.facts import Facts, Scheduling
 
 REALTIME_POLICIES = ("fifo", "rr")
 FAIR_SERVER_SINCE = (6, 12)
@@ -39,24 +38,19 @@ class Limit:
     remedy: str
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def limits(facts: Mapping[str, Any]) -> list[Limit]:
+def limits(facts: Facts) -> list[Limit]:
     """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may
     apply.
     """
-    release = fact(facts, "kernel", "release")
-    version = version_tuple(release if isinstance(release, str) else None)
+    version = version_tuple(facts.kernel.release)
     mechanisms: list[Limit] = []
 
-    runtime, period = (_number(fact(facts, "scheduling", name)) for name in ("rt_runtime_us", "rt_period_us"))
-    group_runtime, group_period = (
-        _number(fact(facts, "scheduling", "cgroup", name)) for name in ("rt_runtime_us", "rt_period_us")
-    )
-    of_groups = fact(facts, "kernel", "rt_group_sched")
-    grouped = of_groups is not False and (of_groups is True or group_runtime is not None)
+    scheduling, group = facts.scheduling, facts.scheduling.cgroup
+    runtime, period = scheduling.rt_runtime_us, scheduling.rt_period_us
+    group_runtime = None if group.rt_runtime_us == "none" else group.rt_runtime_us
+    group_period = None if group.rt_period_us == "none" else group.rt_period_us
+    of_groups = facts.kernel.rt_group_sched
+    grouped = group_runtime is not None if of_groups is None else of_groups
     # since 6.12 the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
@@ -68,7 +62,7 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
             )
         )
     if (
-        fact(facts, "scheduling", "cgroup", "version") == "v1"
+        group.version == "v1"
         and group_runtime is not None
         and group_period is not None
         and 0 <= group_runtime < group_period
@@ -81,14 +75,12 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
             or group_runtime * period < runtime * group_period
         )
         if tighter:
-            name = (
-                f"the limit of the cgroup {fact(facts, 'scheduling', 'cgroup', 'path')} (cpu.rt_runtime_us)"
-            )
+            name = f"the limit of the cgroup {group.path} (cpu.rt_runtime_us)"
             remedy = "a larger cpu.rt_runtime_us in this group and those above it"
             mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
-        gaps = [gap for gap in _fair_server_gaps(fact(facts, "scheduling", "fair_server")) if gap > 0]
+        gaps = [gap for gap in _fair_server_gaps(scheduling) if gap > 0]
         if gaps:
             mechanisms.append(
                 Limit(
@@ -100,12 +92,14 @@ def limits(facts: Mapping[str, Any]) -> list[Limit]:
     return mechanisms
 
 
-def _fair_server_gaps(server: object) -> list[int]:
+def _fair_server_gaps(scheduling: Scheduling) -> list[int]:
     """The runtime of each CPU's fair server (ns), the kernel's default if it cannot be read."""
-    if not isinstance(server, dict):
-        return [] if server == "none" else [FAIR_SERVER_GAP_NS]
-    of_cpus = cast("dict[str, Any]", server)
-    runtimes = [_number(fact(of_cpus, cpu, "runtime_ns")) for cpu in of_cpus]
+    servers = scheduling.fair_server
+    if servers == "none":
+        return []
+    if servers is None:
+        return [FAIR_SERVER_GAP_NS]
+    runtimes = [server.runtime_ns for server in servers.values()]
     return [FAIR_SERVER_GAP_NS if runtime is None else runtime for runtime in runtimes]
 
 
@@ -123,7 +117,7 @@ def _near(latency_ns: int | None, limit: Limit) -> bool:
 
 def throttled(
     thread: ThreadCounts | None,
-    facts: Mapping[str, Any],
+    facts: Facts,
     *,
     max_latency_ns: int | None,
     policy: str,

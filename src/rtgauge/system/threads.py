@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, integer
+from rtgauge.record.facts import RealTimeThread, Tasks
+from rtgauge.system.file_batch import integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -77,17 +78,16 @@ def threads(files: Files) -> Iterator[Thread]:
         )
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """`realtime`: threads by name, policy and priority with their count; per-CPU kernel threads
-    (`migration/3`) are listed as `migration/*`.
+def facts(files: Files) -> Tasks:
+    """The real-time threads; per-CPU kernel threads (`migration/3`) are listed as `migration/*`.
 
-    `rcu_offloaded`: the CPUs whose RCU callbacks have a thread of their own (rcu_nocbs in effect). Unknown
-    if no thread can be seen.
+    A CPU whose RCU callbacks have a thread of their own has rcu_nocbs in effect. Unknown if no thread can be
+    seen.
     """
     seen = list(threads(files))
     if not seen:
-        return {"realtime": UNKNOWN, "rcu_offloaded": UNKNOWN}
-    groups: dict[tuple[str, str, int, bool], dict[str, Any]] = {}
+        return Tasks(realtime=None, rcu_offloaded=None)
+    groups: dict[tuple[str, str, int, bool], list[Thread]] = {}
     offloaded: set[int] = set()
     for thread in seen:
         callbacks = re.fullmatch(r"rcuo[ps]/([0-9]{1,5})", thread.name)
@@ -96,20 +96,19 @@ def facts(files: Files) -> dict[str, Any]:
         if thread.policy is None:
             continue
         name = re.sub(r"/[0-9]{1,5}$", "/*", thread.name) if thread.kernel else thread.name
-        key = (name, thread.policy, thread.priority, thread.kernel)
-        group = groups.setdefault(
-            key,
-            {
-                "name": name,
-                "policy": thread.policy,
-                "priority": thread.priority,
-                "kernel": thread.kernel,
-                "count": 0,
-                "processes": [],
-            },
+        groups.setdefault((name, thread.policy, thread.priority, thread.kernel), []).append(thread)
+    realtime = [
+        RealTimeThread(
+            name=name,
+            policy=policy,
+            priority=priority,
+            kernel=kernel,
+            count=len(group),
+            processes=[] if kernel else list(dict.fromkeys(thread.process for thread in group)),
         )
-        group["count"] += 1
-        if not thread.kernel and thread.process not in group["processes"]:
-            group["processes"].append(thread.process)
-    ordered = sorted(groups.values(), key=lambda group: (group["kernel"], -group["priority"], group["name"]))
-    return {"realtime": ordered, "rcu_offloaded": format_cpu_list(sorted(offloaded))}
+        for (name, policy, priority, kernel), group in groups.items()
+    ]
+    return Tasks(
+        realtime=sorted(realtime, key=lambda thread: (thread.kernel, -thread.priority, thread.name)),
+        rcu_offloaded=format_cpu_list(sorted(offloaded)),
+    )

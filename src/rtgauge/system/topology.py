@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN, integer, known, shortest_cpu_list
+from rtgauge.record.facts import Cache, Topology
+from rtgauge.system.file_batch import integer, shortest_cpu_list
 from rtgauge.units import parse_cpu_list
 
 if TYPE_CHECKING:
@@ -23,30 +24,28 @@ PATHS = [
 ]
 
 
-def caches(files: Files) -> list[dict[str, Any]] | str:
-    """Each cache once: level, type, size as the kernel writes it, and the CPUs that share it."""
+def caches(files: Files) -> list[Cache] | None:
+    """Each cache once."""
     listed: dict[tuple[str, str], dict[str, str]] = {}
     for match, text in files.matching(
         rf"{CPU}/cpu([0-9]{{1,5}})/cache/(index[0-9]{{1,2}})/(level|type|size|shared_cpu_list)"
     ):
         listed.setdefault((match[1], match[2]), {})[match[3]] = text
-    unique: dict[tuple[str, ...], dict[str, Any]] = {}
-    for cache in listed.values():
-        cpus = shortest_cpu_list(cache["shared_cpu_list"]) if "shared_cpu_list" in cache else UNKNOWN
-        description = {
-            "level": known(integer(cache.get("level"))),
-            "type": cache.get("type", UNKNOWN),
-            "size": cache.get("size", UNKNOWN),
-            "cpus": cpus,
-        }
-        unique.setdefault(tuple(str(value) for value in description.values()), description)
-    return sorted(unique.values(), key=lambda cache: (str(cache["level"]), cache["type"])) or UNKNOWN
+    unique = {
+        (
+            integer(cache.get("level")),
+            cache.get("type"),
+            cache.get("size"),
+            shortest_cpu_list(cache.get("shared_cpu_list")),
+        ): None
+        for cache in listed.values()
+    }
+    found = [Cache(level=level, type=kind, size=size, cpus=cpus) for level, kind, size, cpus in unique]
+    return sorted(found, key=lambda cache: (str(cache.level), str(cache.type))) or None
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """Counts of the online CPUs, `smt_siblings` (the CPUs of each core with several), caches, and NUMA node
-    -> CPUs.
-    """
+def facts(files: Files) -> Topology:
+    """Counts of the online CPUs, the CPUs of each core with several, caches, and NUMA node -> CPUs."""
     packages: dict[str, str] = {}
     cores: dict[str, str] = {}
     siblings: dict[str, str] = {}
@@ -56,21 +55,22 @@ def facts(files: Files) -> dict[str, Any]:
         {"physical_package_id": packages, "core_id": cores, "thread_siblings_list": siblings}[match[2]][
             match[1]
         ] = text
-    groups = {shortest_cpu_list(text) for text in siblings.values()} - {UNKNOWN, ""}
+    groups = {group for text in siblings.values() if (group := shortest_cpu_list(text))}
     threads = [len(parse_cpu_list(group)) for group in groups]
     nodes = {
-        match[1]: shortest_cpu_list(text)
+        match[1]: cpus
         for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")
+        if (cpus := shortest_cpu_list(text)) is not None
     }
     # cores of different clusters may have the same number: groups of siblings are the better count
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
-    return {
-        "packages": known(len(set(packages.values())) or None),
-        "cores": known(len(groups) or by_number or None),
-        "threads_per_core": known(max(threads, default=None)),
-        "smt_siblings": sorted(group for group in groups if len(parse_cpu_list(group)) > 1)
+    return Topology(
+        packages=len(set(packages.values())) or None,
+        cores=len(groups) or by_number or None,
+        threads_per_core=max(threads, default=None),
+        smt_siblings=sorted(group for group in groups if len(parse_cpu_list(group)) > 1)
         if siblings
-        else UNKNOWN,
-        "caches": caches(files),
-        "numa_nodes": nodes or UNKNOWN,
-    }
+        else None,
+        caches=caches(files),
+        numa_nodes=nodes or None,
+    )

@@ -6,9 +6,9 @@ nothing about real ones).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rtgauge.system.file_batch import UNKNOWN
+from rtgauge.record.facts import Virtualization
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
@@ -44,11 +44,8 @@ MOST_ICOUNT_SHIFT = 10
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 
-def facts(files: Files) -> dict[str, Any]:
-    """`virtual` and `emulated`: true, false or unknown; `hypervisor`; `evidence`: for it.
-
-    `instruction_ns`: what an emulated processor's clock counts for each instruction, 0 if it shows time.
-    """
+def facts(files: Files) -> Virtualization:
+    """Whether the machine is virtual or emulated, and what shows it."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
@@ -82,30 +79,33 @@ def facts(files: Files) -> dict[str, Any]:
         hypervisors.append("qemu")
 
     real_processor = flags is not None or product != "" or (tree != "" and "virt" not in tree)
-    virtual: bool | str = True if evidence else False if real_processor else UNKNOWN
+    virtual = True if evidence else False if real_processor else None
     emulated = _emulated(
-        cpuinfo, virtual, hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)), evidence=evidence
+        cpuinfo,
+        virtual=virtual,
+        hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)),
+        evidence=evidence,
     )
-    return {
-        "virtual": virtual,
-        "hypervisor": hypervisors[0] if hypervisors else "none" if virtual is False else UNKNOWN,
-        "emulated": emulated,
-        "evidence": evidence,
-        "instruction_ns": _instruction_ns(files.text("/proc/cmdline"), emulated),
-    }
+    return Virtualization(
+        virtual=virtual,
+        hypervisor=hypervisors[0] if hypervisors else "none" if virtual is False else None,
+        emulated=emulated,
+        evidence=evidence,
+        instruction_ns=_instruction_ns(files.text("/proc/cmdline"), emulated=emulated),
+    )
 
 
-def _instruction_ns(command_line: str | None, emulated: bool | str) -> int | str:
+def _instruction_ns(command_line: str | None, *, emulated: bool | None) -> int | None:
     """The lab says it in a parameter; of other emulators nothing is known."""
     shift = re.search(r"(?:^|\s)rtgauge\.icount=([0-9]{1,2})(?:\s|$)", command_line or "")
     if emulated is False:
         return 0
-    return 1 << int(shift[1]) if shift is not None and int(shift[1]) <= MOST_ICOUNT_SHIFT else UNKNOWN
+    return 1 << int(shift[1]) if shift is not None and int(shift[1]) <= MOST_ICOUNT_SHIFT else None
 
 
 def _emulated(
-    cpuinfo: str, virtual: bool | str, *, hardware_assisted: bool, evidence: list[str]
-) -> bool | str:
+    cpuinfo: str, *, virtual: bool | None, hardware_assisted: bool, evidence: list[str]
+) -> bool | None:
     """QEMU's emulation (TCG) shows in the processor's name; a paravirtual clock exists only on real
     processors.
     """
@@ -119,4 +119,4 @@ def _emulated(
     if name or arm:
         evidence.append(f"/proc/cpuinfo: {name[1] if name else 'implementer 0x00, part 0x051 (QEMU max)'}")
         return True
-    return UNKNOWN
+    return None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
-from rtgauge.system.fact_summary import brief
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import (
     Done,
@@ -26,8 +26,6 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import polars as pl
 
     from rtgauge.record.model import SeriesSummary
@@ -57,7 +55,7 @@ class _Case:
 
     requirement: Requirement
     step: Step
-    facts: Mapping[str, Any]
+    facts: Facts
     violations: Violations
     close: Violations
     """The same for that share of the bound which is `margin`."""
@@ -315,7 +313,7 @@ def judge(
     requirement: Requirement,
     step: Step,
     windows: pl.DataFrame,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
     done: Done | None = None,
@@ -349,7 +347,7 @@ def judge_metric(
     requirement: Requirement,
     step: Step,
     windows: pl.DataFrame,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
     done: Done | None = None,
@@ -370,7 +368,7 @@ def judge_metric(
     cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
     """
 
-    facts, done = facts or {}, done or Done.of_step(step)
+    facts, done = facts or Facts(), done or Done.of_step(step)
     invalid = [mark for mark in step.marks if mark.severity == Severity.INVALID]
     if invalid:
         reason = f"the measurement is invalid: {invalid[0].name} ({invalid[0].detail})"
@@ -426,7 +424,7 @@ def judge_metric(
         return _without_figures(
             requirement, step, "the step has no activations", next_with_more(done, step, requirement, None)
         )
-    if _emulated(facts) or step.emulated:
+    if facts.machine.emulated or step.emulated:
         reason = (
             f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
         )
@@ -466,7 +464,3 @@ def judge_metric(
 def _largest_of(summary: SeriesSummary) -> int:
     """Without its sign: what is early by more than the bound breaks it too."""
     return max(summary.max_ns or 0, -(summary.min_ns or 0))
-
-
-def _emulated(facts: Mapping[str, Any]) -> bool:
-    return brief(facts)["emulated"] is True

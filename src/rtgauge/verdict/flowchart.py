@@ -6,13 +6,12 @@ evidence of each step of the way.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Model
-from rtgauge.system.fact_summary import brief
 from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
@@ -21,6 +20,7 @@ from rtgauge.verdict.requirement import format_percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.record.facts import Facts
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.verdict.requirement import Requirement
@@ -100,13 +100,13 @@ class _Case:
         )
 
 
-def kernel_of(facts: dict[str, Any]) -> str | None:
+def kernel_of(facts: Facts) -> str | None:
     """stock or preempt-rt; None if the record does not say."""
-    model = brief(facts)["preemption"]
+    model = facts.kernel.preemption.model
     return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
 
 
-def _why_not(step: Step, requirement: Requirement, facts: dict[str, Any]) -> str | None:
+def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
     """Why a step does not count as evidence; None if it does."""
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
@@ -142,7 +142,7 @@ def _sorted_out(
                     requirement,
                     record,
                     step,
-                    str(brief(facts)["kernel"] or "kernel unknown"),
+                    facts.kernel.release or "kernel unknown",
                     facts,
                     thresholds,
                 )

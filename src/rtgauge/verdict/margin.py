@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.next_step import Done
 
 if TYPE_CHECKING:
+    from rtgauge.record.facts import Facts
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
     from rtgauge.verdict.flowchart_file import Thresholds
@@ -94,7 +95,7 @@ def evidence(
     record: Record,
     step: Step,
     kernel: str,
-    facts: dict[str, Any],
+    facts: Facts,
     thresholds: Thresholds,
 ) -> Evidence:
     """What one step says. Raises RecordError for a damaged record."""
@@ -102,7 +103,7 @@ def evidence(
         requirement,
         step,
         record.windows(step),
-        facts or None,
+        facts,
         margin=Fraction(thresholds.black).limit_denominator(10_000),
         done=Done.of_run(record.run, record.steps),
     )

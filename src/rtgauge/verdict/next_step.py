@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
-from rtgauge.record.facts import fact
 from rtgauge.record.marks import Severity
 from rtgauge.system.deployment.definition import AS_IS
-from rtgauge.system.fact_summary import brief
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from rtgauge.record.facts import Facts
     from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
@@ -250,7 +249,7 @@ def _without_flag(done: Done) -> Done:
     return replace(done, command=tuple(word for word in done.command if word != "--no-explain"))
 
 
-def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Mapping[str, Any]) -> str:
+def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Facts) -> str:
     """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of
     the time, known disturbances, other culprits,
     C-states, the kernel, a CPU of its own."""
@@ -279,22 +278,22 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Ma
             "see what the largest one was, and on which CPU: "
             f"{_again(command, step, requirement, {}, '--explain')}"
         )
-    model = brief(facts)["preemption"]
+    model = facts.kernel.preemption.model
     if (
         model in {"none", "voluntary", "lazy"}
-        and fact(facts, "kernel", "preemption", "sources", "version") == "PREEMPT_DYNAMIC"
+        and facts.kernel.preemption.sources.get("version") == "PREEMPT_DYNAMIC"
     ):
         return (
             f"boot with preempt=full (this kernel can, and runs with {model}), then: "
             f"{_again(done, step, requirement, {})}"
         )
-    if model not in {None, "unknown", "PREEMPT_RT"}:
+    if model not in {None, "PREEMPT_RT"}:
         again = _again(done, step, requirement, {})
         return (
             f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "
             f"linux-image-rt-amd64 or -arm64), then: {again}"
         )
-    if brief(facts)["virtual_machine"]:
+    if facts.machine.virtual:
         return (
             f"measure on the bare machine (this one is virtual), then: {_again(done, step, requirement, {})}"
         )

@@ -173,7 +173,7 @@ def judge_run(
     done = Done.of_run(record.run, record.steps)
     each: list[tuple[Step, Verdict]] = []
     for step in measured:
-        facts = record.system(step.key.targets.get("self", "")) or None
+        facts = record.system(step.key.targets.get("self", ""))
         each.append(
             (
                 step,

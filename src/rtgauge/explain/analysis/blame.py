@@ -31,7 +31,7 @@ def blame_of(record: Record, step: Step) -> Blame | None:
     )
     if ranked is None:
         return None
-    mend = mend_of(ranked, record.system(step.key.targets.get("self", "")) or {})
+    mend = mend_of(ranked, record.system(step.key.targets.get("self", "")))
     return Blame(
         culprit_name(ranked.culprit),
         ranked.time_share,

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import OR, Culprit, Kind
 from rtgauge.explain.analysis.cpu_quota import FAIR
 from rtgauge.explain.analysis.kernel_lock import MEMORY_LOCK
-from rtgauge.system.audit import audit_summary_of
 from rtgauge.system.rules import Rule, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rtgauge.explain.analysis.attribution import Explanation
+    from rtgauge.record.facts import Facts
 
 MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.IRQ: ("irqs-on-isolated", "isolated-cpus", "threaded-interrupts"),
@@ -186,7 +185,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
     return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
 
 
-def mend_of(ranked: RankedCulprit, facts: Mapping[str, Any]) -> Mend | None:
+def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
     """The mend for a culprit on the machine with these facts; None where no rule of the audit concerns it, or
     the machine keeps all that do.
     """
@@ -194,7 +193,7 @@ def mend_of(ranked: RankedCulprit, facts: Mapping[str, Any]) -> Mend | None:
     if of_program is not None:
         return Mend(None, of_program)
     known = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
-    summary = audit_summary_of(facts)
+    summary = facts.audit
     if summary is not None:
         differs = {*summary.serious, *summary.moderate, *summary.minor}
         known = [rule for rule in known if rule.title in differs]

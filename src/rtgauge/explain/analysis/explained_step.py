@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
 from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
@@ -18,6 +17,7 @@ from rtgauge.system.starvation import limits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.record.facts import Facts
     from rtgauge.record.model import Step
     from rtgauge.record.moments import MomentFile
     from rtgauge.record.reader import Record
@@ -78,7 +78,7 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
     return found
 
 
-def _told(explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Explanation:
+def _told(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
     """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a
     lower task; of a program its thread's name.
     """
@@ -91,14 +91,14 @@ def _told(explanation: Explanation, probe: str, facts: Mapping[str, Any]) -> Exp
     )
 
 
-def _told_culprit(
-    culprit: Culprit, explanation: Explanation, probe: str, facts: Mapping[str, Any]
-) -> Culprit:
+def _told_culprit(culprit: Culprit, explanation: Explanation, probe: str, facts: Facts) -> Culprit:
     if culprit.kind is Kind.OWN and probe == WATCH:
         return replace(culprit, name=explanation.path.name)
     if culprit.kind is not Kind.THROTTLED or culprit.mechanism:
         return culprit
-    possible = [limit.name for limit in limits(facts)] if "scheduling" in facts and "kernel" in facts else []
+    possible = (
+        [limit.name for limit in limits(facts)] if {"scheduling", "kernel"} <= facts.model_fields_set else []
+    )
     return replace(culprit, mechanism=possible[0]) if len(possible) == 1 else culprit
 
 

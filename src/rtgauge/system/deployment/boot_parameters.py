@@ -7,16 +7,18 @@ Source: Linux, Documentation/admin-guide/kernel-parameters."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.system.deployment.ability import Cannot, c_states_cannot, isolated_cpus, kept_cpus, smt_cannot
 from rtgauge.system.deployment.definition import ALL
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from rtgauge.record.facts import Processors
     from rtgauge.system.deployment.definition import Deployment
     from rtgauge.system.deployment.machine_state import Machine
 
@@ -181,27 +183,27 @@ def left_to_set(deployment: Deployment) -> Deployment:
     return replace(deployment, c_states=None, smt=None, cores=None, isolate=None)
 
 
-def differs(deployment: Deployment, before: Machine, cpu: Mapping[str, Any]) -> str | None:
+def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | None:
     """How the booted machine differs from the deployment; None: it does not.
 
     `before`: its state without the parameters; `cpu`: the facts of its processors now.
     """
     kept, isolated = kept_cpus(deployment, before), isolated_cpus(deployment, before)
     if deployment.smt is not None or deployment.cores is not None:
-        online = str(cpu.get("online"))
+        online = cpu.online or UNKNOWN
         if online != format_cpu_list(kept):
             return f"CPU {online} is online instead of {format_cpu_list(kept)}"
     if deployment.isolate is not None:
-        now = str(cpu.get("isolated"))
+        now = UNKNOWN if cpu.isolated is None else cpu.isolated
         if now != format_cpu_list(isolated):
             return f"CPU {now or 'none'} is isolated instead of {format_cpu_list(isolated) or 'none'}"
-    deepest = cast("Mapping[str, Any]", cpu.get("idle") or {}).get("deepest_latency_us")
+    deepest = cpu.idle.deepest_latency_us
     if deployment.c_states == "off" and isinstance(deepest, int) and deepest > 0:
         return f"its processors still enter a C-state with an exit latency of {deepest} us"
     return None
 
 
-def not_in_effect(words: list[str], cpu: Mapping[str, Any]) -> list[str]:
+def not_in_effect(words: list[str], cpu: Processors) -> list[str]:
     """Parameters that this kernel does not support, as far as its facts show."""
     requested = next((word.partition("=")[2] for word in words if word.startswith("nohz_full=")), None)
-    return [] if requested is None or cpu.get("nohz_full") == requested else [f"nohz_full={requested}"]
+    return [] if requested is None or cpu.nohz_full == requested else [f"nohz_full={requested}"]

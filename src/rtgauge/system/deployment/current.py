@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from rtgauge.record.facts import Idle, PresentDeployment, Processors
 from rtgauge.system.deployment.ability import ISOLATED
 from rtgauge.system.deployment.definition import NAMED
-from rtgauge.system.file_batch import UNKNOWN, Files, known
+from rtgauge.system.file_batch import Files
 from rtgauge.target.target import BOOT_ID
 
 if TYPE_CHECKING:
@@ -84,46 +85,37 @@ III-B).
 """
 
 
-def _c_states(idle: Mapping[str, Any]) -> bool | None:
+def _c_states(idle: Idle) -> bool | None:
     """Whether an online CPU may enter a C-state with an exit latency; without an idle driver there is
     none.
     """
-    deepest = idle.get("deepest_latency_us")
-    return deepest > 0 if isinstance(deepest, int) else False if deepest == "none" else None
+    deepest = idle.deepest_latency_us
+    return False if deepest == "none" else None if deepest is None else deepest > 0
 
 
-def _name(features: Mapping[str, bool | None]) -> str:
+def _name(features: Mapping[str, bool | None]) -> str | None:
     if None in features.values():
-        return UNKNOWN
+        return None
     return "".join(letter for key, letter in LETTERS.items() if features[key]) or "Single"
 
 
-def recognise(cpu: Mapping[str, Any], held: Held | None) -> dict[str, Any]:
-    """`name` (one of the six, or letters like theirs: `CM`), the four features, and the applied deployment.
-
-    `cpu`: the facts of the processors.
-    """
-    idle, topology = (cast("Mapping[str, Any]", cpu.get(key) or {}) for key in ("idle", "topology"))
-    threads, cores, isolated, active = (
-        topology.get("threads_per_core"),
-        topology.get("cores"),
-        cpu.get("isolated"),
-        cpu.get("smt_active"),
-    )
+def recognise(cpu: Processors, held: Held | None) -> PresentDeployment:
+    """The deployment of these processors, and the applied one."""
+    threads, cores, active = cpu.topology.threads_per_core, cpu.topology.cores, cpu.smt_active
     features: dict[str, bool | None] = {
-        "c_states": _c_states(idle),
-        "smt": active if isinstance(active, bool) else threads > 1 if isinstance(threads, int) else None,
-        "multicore": cores > 1 if isinstance(cores, int) else None,
+        "c_states": _c_states(cpu.idle),
+        "smt": active if active is not None else threads > 1 if threads is not None else None,
+        "multicore": cores > 1 if cores is not None else None,
         "isolated": True
         if held is not None and held.group is not None
-        else isolated != ""
-        if isinstance(isolated, str) and isolated != UNKNOWN
-        else None,
+        else None
+        if cpu.isolated is None
+        else cpu.isolated != "",
     }
     name = _name(features)
-    return {
-        "name": name,
-        "of_the_six": name in NAMED if name != UNKNOWN else UNKNOWN,
-        **{key: known(value) for key, value in features.items()},
-        "held": held.name if held is not None else "none",
-    }
+    return PresentDeployment(
+        name=name,
+        of_the_six=None if name is None else name in NAMED,
+        **features,
+        held="none" if held is None else held.name,
+    )

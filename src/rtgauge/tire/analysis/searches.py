@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.plan.study_state import study_of
-from rtgauge.record.facts import fact
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
@@ -78,7 +77,7 @@ def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
     """The largest tire that fits into half of the target's memory, by the memory of those that were run."""
     target = steps[0].key.targets.get("self", "") if steps else ""
-    total = fact(record.system(target), "memory", "total_bytes")
+    total = record.system(target).memory.total_bytes
     sizes = [
         (result.values.get("step_bytes"), result.values.get("nodes"))
         for step in steps
@@ -91,7 +90,7 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
         for (taken, nodes), own in zip(sizes, solvers, strict=True)
         if own == solver and isinstance(taken, int) and isinstance(nodes, int)
     ]
-    if not isinstance(total, int) or not bytes_per_node:
+    if total is None or not bytes_per_node:
         return MOST_NODES
     return whole_nodes(total / 2 / min(bytes_per_node), most=MOST_NODES)
 
