@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.generated_engine import write_engine
 
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import LoadReport, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import Armed, Window
@@ -87,7 +88,7 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
             planned=[key],
         )
     )
-    writer.write_system("local", {"host": "generated"})
+    writer.write_system("local", Facts(host="generated"))
     folder = writer.step_folder("01-wakeup-idle")
     program: Any = Generator(out, seconds)
     stream, windows = EngineStream(folder / "stream.ndjson"), 0

@@ -52,13 +52,16 @@ def stream_schema() -> dict[str, Any]:
 
 
 def record_schema() -> dict[str, Any]:
-    """Schema of the document that `--json` prints; `run.json` and `step.json` are its definitions Run and
-    Step.
+    """Schema of the document that `--json` prints; `run.json`, `step.json` and `system.json` are its
+    definitions Run, Step and Facts.
     """
     both = TypeAdapter(RunDocument | Run | Step).json_schema()
     return {
         "$schema": DIALECT,
-        "title": "RunDocument: what --json prints. run.json is #/$defs/Run, step.json is #/$defs/Step",
+        "title": (
+            "RunDocument: what --json prints. run.json is #/$defs/Run, step.json is #/$defs/Step, "
+            "system.json is #/$defs/Facts"
+        ),
     } | {
         "$ref": "#/$defs/RunDocument",
         "$defs": both["$defs"],

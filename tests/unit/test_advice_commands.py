@@ -12,6 +12,7 @@ import typer
 from rtgauge.cli.main import app
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import PROBES
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity
 from rtgauge.verdict import next_step
 from rtgauge.verdict.next_step import Done
@@ -72,7 +73,7 @@ def test_every_option_of_an_advice_exists(name, verb):
                 {"kernel": {"preemption": {"model": "voluntary"}}},
                 {"kernel": {"preemption": {"model": "PREEMPT_RT"}}},
             ):
-                check(next_step.next_for_failure(done, one, requirement, facts), name)
+                check(next_step.next_for_failure(done, one, requirement, Facts.model_validate(facts)), name)
             for advice in (
                 next_step.next_with_more(done, one, requirement, 10**12),
                 next_step.next_with_more(done, one, requirement, None),
@@ -85,9 +86,8 @@ def test_every_option_of_an_advice_exists(name, verb):
 def test_a_note_is_no_reason_to_doubt():
     one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
     done = Done.of_step(one)
-    assert "isolate" in next_step.next_for_failure(
-        done, one, parse_requirement("latency<=1us"), {"kernel": {"preemption": {"model": "PREEMPT_RT"}}}
-    )
+    facts = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
+    assert "isolate" in next_step.next_for_failure(done, one, parse_requirement("latency<=1us"), facts)
 
 
 def test_the_options_of_a_watched_program_stay_its_own():

@@ -21,6 +21,7 @@ from rtgauge.importers.switchtest import parse_switchtest
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
+from rtgauge.record.facts import RealTimeCore
 from rtgauge.record.model import StepKey
 from rtgauge.runner.choice import choose_runtime
 from rtgauge.runner.engine import check_engine_starts
@@ -149,7 +150,7 @@ def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(
         monkeypatch.setenv(
             f"RTGAUGE_ENGINE_{name.upper()}", str(engine if name == installed else tmp_path / "none")
         )
-    chosen, reason = choose_runtime({"kernel": {"extension": extension}}, "x86_64")
+    chosen, reason = choose_runtime(RealTimeCore.model_validate(extension), "x86_64")
     assert chosen == runtime
     assert why in reason
 

@@ -16,6 +16,7 @@ from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
+from rtgauge.record.facts import Facts, Virtualization
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.chapters import chapter_of
 from rtgauge.report.compare.page import html
@@ -167,18 +168,18 @@ def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:
 
 
 def test_a_step_on_an_emulated_machine_is_marked() -> None:
-    (mark,) = machine_marks("lab:debian", {"machine": {"emulated": True}})
+    (mark,) = machine_marks("lab:debian", Facts(machine=Virtualization(emulated=True)))
     assert (mark.name, mark.severity) == ("emulated", "note")
-    assert machine_marks("ssh://board", {"machine": {"emulated": "unknown"}}) == []
+    assert machine_marks("ssh://board", Facts(machine=Virtualization(emulated=None))) == []
 
 
 def test_a_step_on_this_machine_beside_guests_is_doubtful(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert machine_marks("local", {}) == []
+    assert machine_marks("local", Facts()) == []
     monkeypatch.setattr("rtgauge.lab.running_guests.all_running", lambda: [SimpleNamespace(name="debian")])
-    (mark,) = machine_marks("local", {})
+    (mark,) = machine_marks("local", Facts())
     assert (mark.name, mark.severity) == ("guests-running", "doubtful")
     assert "debian" in mark.detail
-    assert machine_marks("ssh://board", {}) == []
+    assert machine_marks("ssh://board", Facts()) == []

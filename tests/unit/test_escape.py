@@ -21,6 +21,7 @@ import pytest
 from rtgauge.cli.main import main
 from rtgauge.escape import escaped, one_line
 from rtgauge.exporters.record_export import export
+from rtgauge.record.facts import Facts
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.drawn_figures import save_figures
@@ -79,7 +80,8 @@ def path(tmp_path: Path) -> Path:
     one.key.targets = {"self": HOSTILE}
     one.parameters |= {HOSTILE: HOSTILE}
     writer.commit_step(one, windows)
-    writer.write_system(HOSTILE, {"host": HOSTILE, "kernel": HOSTILE, HOSTILE: [HOSTILE]})
+    facts = Facts.model_validate({"host": HOSTILE, "kernel": {"release": HOSTILE}, HOSTILE: [HOSTILE]})
+    writer.write_system(HOSTILE, facts)
     return writer.finish("complete")
 
 

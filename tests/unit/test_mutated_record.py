@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.cli.main import main
+from rtgauge.record.facts import Facts
 from rtgauge.record.moments import MOMENTS
 from rtgauge.record.record_folder import checksum
 from rtgauge.record.samples import SamplesHeader, write_samples
@@ -104,12 +105,16 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.commit_step(one, windows)
     writer.write_system(
         "local",
-        {
-            "host": "h",
-            "kernel": {"release": "6.1", "preempt": "rt"},
-            "cpus": [{"id": 0, "mhz": 1000.5}],
-            "audit": None,
-        },
+        Facts.model_validate(
+            {
+                "host": "h",
+                "kernel": {"release": "6.1", "preemption": {"model": "full", "sources": {"version": "x"}}},
+                "interrupts": {"lines": {"7": {"devices": "eth0", "effective": "0-1"}}},
+                "scheduling": {"fair_server": {"0": {"runtime_ns": 0}}},
+                "cpus": [{"id": 0, "mhz": 1000.5}],
+                "audit": None,
+            }
+        ),
     )
     path = writer.finish("complete")
     add_moments(path, "01-wakeup-idle", real_formats(), [real_moment(), real_moment() | {"number": 2}])

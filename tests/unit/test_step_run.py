@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rtgauge.errors import MeasureError
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import LoadReport, StepKey
 from rtgauge.runner import scope, step
 from rtgauge.runner.context import Abandoned, LoadFailed, TargetContext
@@ -43,7 +44,7 @@ class Bench:
         deployments = SimpleNamespace(
             not_put_back=[], sets_as_is=False, bring_about=lambda _name: (nothing_set(), None)
         )
-        context = TargetContext(cast("Any", run), cast("Any", target), {}, [], cast("Any", deployments))
+        context = TargetContext(cast("Any", run), cast("Any", target), Facts(), [], cast("Any", deployments))
         monkeypatch.setattr(step, "measurer_of", lambda _key: self)
         monkeypatch.setattr(step.StepRun, "_expected_s", 0.0)
         monkeypatch.setattr(step.RunningLoad, "start", lambda *_parts, **_names: self)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -27,7 +28,7 @@ ENOUGH = LEAST_FOR_EVERY
 
 def verdict(text, latencies, facts=None, **more):
     one, windows = step(latencies, **more)
-    return judge(parse_requirement(text), one, windows, facts)
+    return judge(parse_requirement(text), one, windows, Facts.model_validate(facts or {}))
 
 
 @settings(max_examples=300)
@@ -270,7 +271,7 @@ def make(tmp_path, *steps, systems=None) -> Record:
     for one, windows in steps:
         writer.commit_step(one, windows)
     for name, facts in (systems or {}).items():
-        writer.write_system(name, facts)
+        writer.write_system(name, Facts.model_validate(facts))
     return Record.open(writer.finish("complete"))
 
 

@@ -125,8 +125,7 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: record.system(target).host or target for target in targets}
     return {
-        target: host if list(hosts.values()).count(host) == 1 and host != "unknown" else target
-        for target, host in hosts.items()
+        target: host if list(hosts.values()).count(host) == 1 else target for target, host in hosts.items()
     }
 
 

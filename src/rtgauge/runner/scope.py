@@ -286,7 +286,7 @@ def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], Non
     applied = nothing_set()
     try:
         with suppress(NoModules):  # said when the step itself is tried
-            insert_rtai(key, target, {}, say, applied)
+            insert_rtai(key, target, Facts(), say, applied)
         yield
     finally:
         put_back(applied, target)

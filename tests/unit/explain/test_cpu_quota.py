@@ -12,6 +12,7 @@ from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
 from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Throttled
+from rtgauge.record.facts import Facts
 from tests.unit.explain.made_events import IDLE, MINE, THREAD, Story
 
 GROUP = "/sys/fs/cgroup/app"
@@ -52,7 +53,7 @@ def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str,
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(25_000)
     assert not explanation.doubts
     assert f"25,000.000 us the CPU quota of its control group {GROUP} was used up" in sentence(explanation)
-    mend = mend_of(ranked_culprits([explanation])[0], {})
+    mend = mend_of(ranked_culprits([explanation])[0], Facts())
     assert mend is not None
     assert "raise the quota" in mend.what
 

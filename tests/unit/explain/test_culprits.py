@@ -12,6 +12,7 @@ from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Par
 from rtgauge.explain.analysis.culprits import MENDS, general, mend_of, ranked_culprits
 from rtgauge.explain.analysis.joint_stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
+from rtgauge.record.facts import Facts
 from rtgauge.system.rules import read_rules
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story
 
@@ -97,7 +98,7 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
         .switch(300, 1, thread, MEASURED, state=1)
     )
     (first, *_) = ranked_culprits([explained(story, 300)])
-    mend = mend_of(first, {})
+    mend = mend_of(first, Facts())
     assert mend is not None
     assert mend.rule == rule
     assert (
@@ -142,7 +143,7 @@ def advice(culprit: Culprit, *, blocked: bool = False) -> str:
     found = by_hog(100)
     moment = replace(found.moment, kind="blocked" if blocked else "maximum")
     (ranked,) = ranked_culprits([replace(found, moment=moment, parts=[Part(culprit, 100_000)])])
-    mend = mend_of(ranked, {})
+    mend = mend_of(ranked, Facts())
     return "" if mend is None else mend.words
 
 

@@ -72,7 +72,7 @@ def test_pairs_of_rt_tests(name, tmp_path):
         [1000 * pair["receiver"]["avg"] for pair in pairs]
     )
     assert (step.key.probe, step.started) == (name, document(name)["start_time"] and step.started)
-    assert record.systems["board"]["kernel"]["release"] == "6.18.44"
+    assert record.systems["board"].kernel.release == "6.18.44"
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -199,4 +199,4 @@ def test_rteval(tmp_path):
     assert series.p50_ns // 1000 == int(float(core.findtext("statistics/median")))
     assert step.key.parameters["interval_ns"] == 1_000_000
     assert step.total.missed == 0
-    assert record.systems["board"]["kernel"]["release"] == "6.18.44"
+    assert record.systems["board"].kernel.release == "6.18.44"

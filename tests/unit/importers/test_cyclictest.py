@@ -105,7 +105,7 @@ def test_json_knows_cpus_time_and_interval(tmp_path):
     )
     assert step.started == "2026-11-21T11:13:34Z"
     assert step.series[0].mean_ns == 17_540
-    assert record.systems["machine"]["kernel"]["release"] == "6.12.0"
+    assert record.systems["machine"].kernel.release == "6.12.0"
 
 
 def test_ns_resolution_in_json(tmp_path):

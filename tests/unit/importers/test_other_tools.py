@@ -144,7 +144,7 @@ def test_jitterdebugger(tmp_path):
     assert record.steps[0].series[1].lower_bounds == ["p99_ns"]
     assert record.steps[0].series[1].p95_ns == 5000
     assert "histogram-overflow" in marks(record)
-    assert record.systems["board"]["kernel"]["release"] == "6.1.0-rt"
+    assert record.systems["board"].kernel.release == "6.1.0-rt"
 
 
 def test_jitterdebugger_behind_the_lines_of_its_screen(tmp_path):
@@ -267,7 +267,7 @@ def test_rteval_mixes_the_quantities_of_timerlat(tmp_path):
     assert figures(record, 1) == [({"cpu": 0}, "latency", 30, 1000, 9000)]
     assert {"quantities-mixed", "overflow-unknown"} <= marks(record, 1)
     assert record.steps[1].results[0].labels == {"cpu": "0"}
-    assert record.systems["board"]["kernel"]["preemption"]["model"] == "PREEMPT_RT"
+    assert record.systems["board"].kernel.preemption.model == "PREEMPT_RT"
 
 
 def test_oslat_counts_its_own_loop_and_clips(tmp_path):

@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import MOST_DEPTH, parse_json, parse_toml, read_regular
+from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import checksum
@@ -36,7 +37,7 @@ def path(tmp_path: Path) -> Path:
     one, windows = step(LATENCIES)
     (writer.step_folder(one.id) / "stream.ndjson").write_text("{}\n")
     writer.commit_step(one, windows)
-    writer.write_system("local", {"kernel": "6"})
+    writer.write_system("local", Facts(kernel=Kernel(release="6")))
     return writer.finish("complete")
 
 

@@ -20,6 +20,7 @@ from rtgauge.exporters.samples_export import export_samples
 from rtgauge.lab import paths
 from rtgauge.lab.guest import Running
 from rtgauge.lab.running_guests import keep
+from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples
@@ -202,7 +203,7 @@ def test_a_record_that_is_swapped_while_it_is_measured_stays_the_same_record(tmp
         ["/bin/sh", "-c", 'echo 1 >"$0/samples-0.i64"', str(folder)], check=True
     )  # the engine writes there too
     writer.commit_step(one, windows)
-    writer.write_system("local", {"kernel": "6"})
+    writer.write_system("local", Facts(kernel=Kernel(release="6")))
     writer.write_session("local", {"step": None})
     writer.write_console("local", b"text")
     writer.write_page("report.html", "page")
@@ -218,7 +219,7 @@ def partial_record(tmp_path: Path) -> Path:
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
     writer.write_run(run(writer.id))
     writer.commit_step(*step([1]))
-    writer.write_system("local", {})
+    writer.write_system("local", Facts())
     writer.close_partial()
     return writer.path
 

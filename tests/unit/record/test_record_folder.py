@@ -18,6 +18,7 @@ from rtgauge.cli.report import report
 from rtgauge.errors import InputError, RecordError
 from rtgauge.exporters.record_export import export, windows_table
 from rtgauge.exporters.samples_export import samples_table
+from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.moments import MOMENTS
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples
@@ -48,7 +49,7 @@ def make(out: Path, latency: int) -> Path:
     (folder / MOMENTS).write_bytes(b"no gzip")
     windows.write_parquet(folder / "windows-00000.parquet")
     writer.commit_step(one, windows)
-    writer.write_system("local", {"kernel": f"6.{latency}"})
+    writer.write_system("local", Facts(kernel=Kernel(release=f"6.{latency}")))
     return writer.finish("complete")
 
 
@@ -59,7 +60,7 @@ def largest(record: Record) -> int:
 READERS: dict[str, Callable[[Record], object]] = {
     "run.json": lambda record: Record.of(record.folder).run.id,
     f"{STEP}/step.json": lambda record: Record.of(record.folder).steps[0].series[0].max_ns,
-    "targets/local/system.json": lambda record: Record.of(record.folder).systems["local"]["kernel"],
+    "targets/local/system.json": lambda record: Record.of(record.folder).systems["local"].kernel.release,
     f"{STEP}/blocks.parquet": largest,
     f"{STEP}/windows-00000.parquet": lambda record: windows_table(record).collect()["max_ns"].max(),
     f"{STEP}/samples-0.i64": lambda record: samples_table(record.samples(record.steps[0])[0])[

@@ -12,6 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter, clean_name
 from tests.unit.records import run, step
@@ -32,7 +33,7 @@ def test_a_finished_record_reads_back(tmp_path):
     folder = writer.step_folder(one.id)
     (folder / "stream.ndjson").write_text("{}\n")
     writer.commit_step(one, windows)
-    writer.write_system("ssh://root@board:22", {"kernel": "6.1"})
+    writer.write_system("ssh://root@board:22", Facts(kernel=Kernel(release="6.1")))
     place = writer.finish("complete")
     assert place.name == writer.id
     record = Record.open(place)
@@ -40,7 +41,7 @@ def test_a_finished_record_reads_back(tmp_path):
     assert record.run.ended is not None
     assert_frame_equal(record.windows(one), windows)
     assert record.has(one, "stream.ndjson")
-    assert list(record.systems.values()) == [{"kernel": "6.1"}]
+    assert list(record.systems.values()) == [Facts(kernel=Kernel(release="6.1"))]
     assert not [p for p in place.rglob("*") if p.name.endswith((".tmp", ".partial"))]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.record.facts import Idle, Nothing, Processors
 from rtgauge.study.delgado2020 import idle_plan
 from rtgauge.system.deployment.ability import why_not
 from rtgauge.system.deployment.boot_parameters import (
@@ -31,14 +32,11 @@ GUEST = [[0, 1], [2, 3]]
 X86, ARM = "x86_64", "aarch64"
 
 
-def cpu(online: str, isolated: str = "", nohz_full: str = "", deepest: object = "none") -> dict[str, Any]:
+def cpu(online: str, isolated: str = "", nohz_full: str = "", deepest: int | Nothing = "none") -> Processors:
     """That part of the facts."""
-    return {
-        "online": online,
-        "isolated": isolated,
-        "nohz_full": nohz_full,
-        "idle": {"deepest_latency_us": deepest},
-    }
+    return Processors(
+        online=online, isolated=isolated, nohz_full=nohz_full, idle=Idle(deepest_latency_us=deepest)
+    )
 
 
 def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
@@ -94,7 +92,7 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
     ],
 )
 def test_the_booted_machine_is_compared_with_the_deployment(
-    name: str, now: dict[str, Any], expected: str | None
+    name: str, now: Processors, expected: str | None
 ) -> None:
     said = differs(parse_deployment(name), machine(GUEST), now)
     assert said is None if expected is None else said is not None and expected in said

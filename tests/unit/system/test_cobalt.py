@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.system import cobalt
-from rtgauge.system.file_batch import UNKNOWN, Files
+from rtgauge.system.file_batch import Files
 
 CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 SEEN = {
@@ -28,15 +29,14 @@ SEEN = {
 
 
 def facts(texts: dict[str, str]) -> dict[str, Any]:
-    return cobalt.facts(
-        Files(
-            {path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}
-        )
-    )
+    """As system.json has them."""
+    files = {path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}
+    return cobalt.facts(Files(files)).model_dump()
 
 
 def test_a_machine_with_cobalt():
     assert facts(SEEN) == {
+        "name": "Xenomai Cobalt",
         "version": "3.2.7",
         "cpus": "0-1",
         "affinity": "0-1",
@@ -72,7 +72,7 @@ def test_a_group_a_mask_and_an_older_pipeline():
 def test_what_cannot_be_read_is_unknown():
     found = facts({})
     assert set(found["gravity"].values()) == {UNKNOWN}
-    assert {value for name, value in found.items() if name != "gravity"} == {UNKNOWN}
+    assert {value for name, value in found.items() if name not in ("name", "gravity")} == {UNKNOWN}
 
 
 LINES = st.sampled_from(

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
+from rtgauge.record.facts import Idle, Nothing, Processors, Topology
 from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.boot_parameters import command_line
@@ -363,13 +364,13 @@ def test_boot_parameters_elsewhere() -> None:
         command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
 
 
-def cpu_facts(deepest: Any, threads: int, cores: int, isolated: str) -> dict[str, Any]:
-    return {
-        "idle": {"deepest_latency_us": deepest},
-        "topology": {"threads_per_core": threads, "cores": cores},
-        "isolated": isolated,
-        "smt_active": threads > 1,
-    }
+def cpu_facts(deepest: int | Nothing | None, threads: int, cores: int, isolated: str) -> Processors:
+    return Processors(
+        idle=Idle(deepest_latency_us=deepest),
+        topology=Topology(threads_per_core=threads, cores=cores),
+        isolated=isolated,
+        smt_active=threads > 1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -382,12 +383,14 @@ def cpu_facts(deepest: Any, threads: int, cores: int, isolated: str) -> dict[str
         (cpu_facts(0, 1, 2, "1"), "MI", True),
         (cpu_facts(0, 1, 1, ""), "Single", True),
         (cpu_facts(1, 1, 2, ""), "CM", False),
-        (cpu_facts("unknown", 1, 2, ""), "unknown", "unknown"),
+        (cpu_facts(None, 1, 2, ""), None, None),
     ],
 )
-def test_the_deployment_of_a_machine_is_recognised(facts: dict[str, Any], name: str, six: bool | str) -> None:
+def test_the_deployment_of_a_machine_is_recognised(
+    facts: Processors, name: str | None, six: bool | None
+) -> None:
     found = recognise(facts, None)
-    assert (found["name"], found["of_the_six"]) == (name, six)
+    assert (found.name, found.of_the_six) == (name, six)
 
 
 def test_settings_that_are_so_already_are_not_written() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.system.facts import FACT_PATHS, facts, more_fact_paths
+from rtgauge.system.facts import FACT_PATHS, more_fact_paths
+from rtgauge.system.facts import facts as facts_of
 from tests.support.files import read_local
 from tests.unit.system import machines
 
@@ -16,6 +17,11 @@ PREEMPT = "/sys/kernel/debug/sched/preempt"
 REALTIME = "/sys/kernel/realtime"
 VERSION = "/proc/sys/kernel/version"
 RELEASE = "/proc/sys/kernel/osrelease"
+
+
+def facts(files: dict[str, Any], hello: dict[str, Any] | None = None) -> dict[str, Any]:
+    """As system.json has them."""
+    return facts_of(files, hello).as_json()
 
 
 def test_bare_metal_with_preempt_rt() -> None:

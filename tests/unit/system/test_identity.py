@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtgauge.record.facts import Identity
 from rtgauge.system.facts import facts
 from rtgauge.system.file_batch import Files
 from rtgauge.system.identity import PATHS, SOURCES, is_serial
@@ -23,16 +24,16 @@ def found(**texts: str) -> dict[str, str]:
 
 
 def test_the_board_comes_before_the_image() -> None:
-    assert found(dmi=UUID, machine_id=MACHINE_ID)["source"] == "dmi"
-    assert found(device_tree="10000000a3b1c2d4", machine_id=MACHINE_ID)["source"] == "device-tree"
-    assert found(machine_id=MACHINE_ID)["source"] == "machine-id"
-    assert found() == {"source": "unknown", "hash": "unknown"}
+    assert found(dmi=UUID, machine_id=MACHINE_ID).source == "dmi"
+    assert found(device_tree="10000000a3b1c2d4", machine_id=MACHINE_ID).source == "device-tree"
+    assert found(machine_id=MACHINE_ID).source == "machine-id"
+    assert found() == Identity(source=None, hash=None)
 
 
 def test_the_number_itself_is_not_kept_and_its_hash_never_changes() -> None:
     assert found(dmi=UUID.upper()) == found(dmi=UUID)
-    assert found(dmi=UUID)["hash"] == "32ff7c5fb743410eafc9315dc755c251"
-    assert found(dmi=UUID)["hash"] != found(device_tree=UUID)["hash"]
+    assert found(dmi=UUID).hash == "32ff7c5fb743410eafc9315dc755c251"
+    assert found(dmi=UUID).hash != found(device_tree=UUID).hash
 
 
 @pytest.mark.parametrize(
@@ -50,13 +51,13 @@ def test_the_number_itself_is_not_kept_and_its_hash_never_changes() -> None:
 )
 def test_a_number_that_many_machines_have_is_none(text: str) -> None:
     assert not is_serial(text)
-    assert found(dmi=text, machine_id=MACHINE_ID)["source"] == "machine-id"
+    assert found(dmi=text, machine_id=MACHINE_ID).source == "machine-id"
 
 
 def test_the_facts_have_it() -> None:
-    assert facts({})["identity"] == {"source": "unknown", "hash": "unknown"}
+    assert facts({}).as_json()["identity"] == {"source": "unknown", "hash": "unknown"}
 
 
 @given(st.dictionaries(st.sampled_from(PATHS), st.dictionaries(st.text(), st.text() | st.integers())))
 def test_no_content_makes_it_fail(files: dict[str, Any]) -> None:
-    assert set(identity(Files(files))) == {"source", "hash"}
+    assert identity(Files(files)).model_fields_set == {"source", "hash"}

@@ -19,10 +19,9 @@ INSTALLED = "/usr/realtime/share/rtai/config-rtai-5.3.4"
 
 
 def extension(files: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = facts({"/proc/rtai": {"directory": []}, **machines.texts(files)})["kernel"][
-        "extension"
-    ]
-    return found
+    """As system.json has it."""
+    found = facts({"/proc/rtai": {"directory": []}, **machines.texts(files)})
+    return found.kernel.extension.model_dump()
 
 
 def test_what_rtai_says_of_itself() -> None:

@@ -11,6 +11,7 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
+from rtgauge.record.facts import Facts, Kernel, RealTimeCore, RtaiCalibration
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.system.rtai_modules import CONFIG, calibration_for, rtai_modules
 from rtgauge.target.target import Completed
@@ -95,10 +96,11 @@ def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
     given = normalise(switch, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
     assert given["rtai_latency"] == "2000ns,500ns"
     assert normalise(switch, {"rt": "rtai", "rtai-latency": given["rtai_latency"]}, "x") == given
-    facts = {"kernel": {"extension": {"calibration": {"user_latency_ns": 7, "kernel_latency_ns": 8}}}}
+    calibration = RtaiCalibration(user_latency_ns=7, kernel_latency_ns=8)
+    facts = Facts(kernel=Kernel(extension=RealTimeCore(calibration=calibration)))
     assert calibration_for(given, facts) == (2000, 500)
     assert calibration_for(normalise(switch, {"rt": "rtai"}, "x"), facts) == (7, 8)
-    assert calibration_for({}, {"kernel": {"extension": {"name": "none"}}}) is None
+    assert calibration_for({}, Facts(kernel=Kernel(extension=RealTimeCore(name="none")))) is None
     assert not any("latency=" in word for word in switch.arguments(given, None) if "dma" not in word)
 
 

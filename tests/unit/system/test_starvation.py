@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity, ThreadCounts
 from rtgauge.system.facts import facts
 from rtgauge.system.starvation import limits, throttled
@@ -24,7 +23,7 @@ def system(
     group: str | None = None,
     fair: str | None = None,
     config: str | None = None,
-) -> dict[str, Any]:
+) -> Facts:
     files = {
         "/proc/sys/kernel/osrelease": release,
         "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC",
@@ -70,7 +69,7 @@ PLAIN = "CONFIG_HZ=250\n"
         (system("weird"), ["real-time throttling", "the fair server"]),
     ],
 )
-def test_which_limits_act(facts_: dict[str, Any], names: list[str]) -> None:
+def test_which_limits_act(facts_: Facts, names: list[str]) -> None:
     assert [next(name for name in names if limit.name.startswith(name)) for limit in limits(facts_)] == names
 
 
@@ -117,7 +116,7 @@ FAIR_ONLY = system("6.18.0", config=GROUPED, group="-1", runtime="-1")
     ],
 )
 def test_held_back(
-    counts: ThreadCounts | None, max_latency_ns: int | None, facts_: dict[str, Any], which: str
+    counts: ThreadCounts | None, max_latency_ns: int | None, facts_: Facts, which: str
 ) -> None:
     mark = throttled(counts, facts_, max_latency_ns=max_latency_ns, policy="fifo", series=1)
     assert mark is not None
@@ -174,7 +173,7 @@ def test_held_back(
     ],
 )
 def test_not_held_back(
-    counts: ThreadCounts | None, max_latency_ns: int | None, facts_: dict[str, Any], policy: str
+    counts: ThreadCounts | None, max_latency_ns: int | None, facts_: Facts, policy: str
 ) -> None:
     assert throttled(counts, facts_, max_latency_ns=max_latency_ns, policy=policy) is None
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.record.facts import Facts
 from tests.unit.system.machines import texts
 
 if TYPE_CHECKING:
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 
 POSSIBLE = {0, 1, 2, 3}
 MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l"}
+LISTS = ("cpu.features", "firmware.mitigated", "interrupts.on_isolated", "memory.swaps")
+NUMBERS = ("timers.resolution_ns", "scheduling.cgroup.rt_runtime_us")
+
+
+def _of_its_type(path: str, value: Any) -> Any:
+    """The value in the type that the fact has: a list of the words, or a number instead of text."""
+    if path in LISTS:
+        return [] if value == "none" else value.split(",")
+    if path in NUMBERS:
+        return 7 if value == "2-3" else value
+    if path == "cpu.idle.states":
+        return value if value == "none" else [{"name": value}]
+    if path == "cpu.frequency.drivers":
+        return dict.fromkeys(value.split(","), "0-3")
+    return value
 
 
 class World:
@@ -39,7 +55,7 @@ class World:
         place = self.facts
         for folder in folders:
             place = place.setdefault(folder, {})
-        place[last] = value
+        place[last] = _of_its_type(path, value)
 
     def get(self, path: str) -> Any:
         place: Any = self.facts
@@ -107,7 +123,7 @@ class World:
             case _:
                 self.put(name, value)
 
-    def build(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def build(self) -> tuple[Facts, dict[str, Any]]:
         """(facts, files) as the audit takes them."""
         words = [f"{name}={value}" if value else name for name, value in self.parameters.items()]
         self.put("kernel.cmdline", " ".join(["quiet", *words]))
@@ -116,4 +132,4 @@ class World:
             for name, value in self.options.items()
         ]
         files = texts(self.files | {"/boot/config-1": "\n".join(["CONFIG_64BIT=y", *lines, ""])})
-        return self.facts, files | {path: {"error": "ENOENT"} for path in self.missing}
+        return Facts.model_validate(self.facts), files | {path: {"error": "ENOENT"} for path in self.missing}
