@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.record_view import RecordView
@@ -205,7 +206,7 @@ def test_plain_where_there_is_no_terminal(record: Record):
 
 
 def test_a_name_cannot_command_the_terminal(record: Record):
-    hostile = replace(record, systems={"local": {"host": "\x1b]0;owned\x07[bold red]x[/nope]"}})
+    hostile = replace(record, systems={"local": Facts(host="\x1b]0;owned\x07[bold red]x[/nope]")})
     text = summary(hostile, 160)
     assert "\x1b" not in text
     assert "\x07" not in text
