@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.quantile_interval import too_few_beyond
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity
-from rtgauge.system.fact_summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +139,7 @@ def _check_kernels(record: Record, wish: GateWish, alternation: Alternation) -> 
         wanted, target = wish.kernels[side], key.targets["self"]
         if wanted is None or target not in record.systems:
             continue
-        kernel = str(brief(record.system(target))["kernel"] or "unknown")
+        kernel = record.system(target).kernel.release or UNKNOWN
         if wanted not in kernel:
             raise CannotGate(
                 f"{alternation.names[side]} runs the kernel {kernel} instead of {wanted}; boot that one, "

@@ -45,7 +45,6 @@ from rtgauge.runner.targets import (
     target_contexts,
     to_pick_up,
 )
-from rtgauge.system.fact_summary import brief
 from rtgauge.system.priorities import Controller
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opener import TargetOpener
@@ -208,7 +207,7 @@ def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list
     """A mark for each target of a resumed record that runs another kernel than before."""
     marks: list[Mark] = []
     for name in contexts.keys() & record.systems.keys():
-        before, now = (brief(facts)["kernel"] for facts in (record.system(name), contexts[name].facts))
+        before, now = record.system(name).kernel.release, contexts[name].facts.kernel.release
         if before != now:
             marks.append(
                 MarkKind.KERNEL_CHANGED.mark(
