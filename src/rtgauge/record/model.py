@@ -499,6 +499,25 @@ class VerdictWord(StrEnum):
     CANNOT_TELL = "cannot tell"
 
 
+class Exposure(Model):
+    """How much was measured against a bound, all steps together, and what that excludes."""
+
+    activations: int
+    violations: int = Field(description="possible ones")
+    runs: int
+    boots: int = Field(description="as far as the run made them")
+    conditions: int = Field(description="loads, deployments and parameters")
+    measured_s: float
+    confidence: float
+    share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
+    per_hour_excluded: float | None = Field(
+        description="the same as violations an hour, on all CPUs together"
+    )
+    next_share: float = Field(description="the power of ten below")
+    next_s: float | None = Field(description="how long a measurement excludes that; None: none does")
+    next_boards: int | None = Field(description="on how many boards it takes as long as this one")
+
+
 class Verdict(Model):
     """The verdict on a requirement for one step, or for a whole run (`step` None: the worst of its steps)."""
 
@@ -508,6 +527,7 @@ class Verdict(Model):
     next: str = Field(description="the next thing to try")
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
+    exposure: Exposure | None = Field(default=None, description="of the whole run, at the run's verdict")
 
 
 class Run(Model):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.report.exposure import exposure_text
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import (
@@ -50,6 +51,8 @@ class Conclusion:
     requirement: str | None
     next: str | None
     doubts: list[str]
+    exposure: str | None = None
+    """How much was measured, and what that excludes."""
 
 
 def _has_largest(step: Step) -> bool:
@@ -163,7 +166,8 @@ def conclude(view: RecordView) -> Conclusion:
     """The conclusion of a record."""
     overall = next((verdict for verdict in view.record.run.verdicts if verdict.step is None), None)
     if overall is not None:
-        return Conclusion(overall.word, overall.reason, overall.requirement, overall.next, [])
+        exposure = None if overall.exposure is None else exposure_text(overall.exposure)
+        return Conclusion(overall.word, overall.reason, overall.requirement, overall.next, [], exposure)
     text = _measured(view)
     return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view))
 

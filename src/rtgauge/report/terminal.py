@@ -60,6 +60,8 @@ def _print_conclusion(view: RecordView, console: Console) -> None:
         Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold"))
     )
     console.print(Text(f"required  {printable(conclusion.requirement or '')}"))
+    if conclusion.exposure is not None:
+        console.print(Text(f"exposure  {conclusion.exposure}"))
     console.print(Text(f"next      {printable(conclusion.next or '')}"))
 
 

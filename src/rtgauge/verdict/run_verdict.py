@@ -13,6 +13,7 @@ from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
+from rtgauge.verdict.exposure import exposure_of
 from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
@@ -203,6 +204,7 @@ def judge_run(
             "step": None,
             "reason": reason,
             "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally},
+            "exposure": exposure_of(requirement, each, record.run),
         }
     )
     return [_with_left_out(whole, record.run), *(verdict for _, verdict in each)]

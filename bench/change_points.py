@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The critical values of analysis/change_points.py, how often it marks a series without a change, and how
+often it finds one: by simulated boots.
+
+`change_points.py [--series N] [--seed N]` prints tables in Markdown.
+"""
+
+import argparse
+
+import numpy as np
+from scipy.signal import lfilter
+
+from rtgauge.analysis.change_points import LENGTHS, change_points, statistics
+
+LEVEL = 0.0015
+"""Below one in 500, so that what the simulation does not know of the critical value does not exceed it."""
+PART = 20_000
+
+
+def drawn(kind: str, series: int, length: int, generator: np.random.Generator) -> np.ndarray:
+    """Logarithms of boots, with a spread of 1: (series, length)."""
+    if kind == "heavy tails":
+        return generator.standard_t(3, (series, length)) / np.sqrt(3)
+    values = generator.normal(0, 1, (series, length))
+    if kind == "drift":
+        values[:, 1:] *= np.sqrt(1 - 0.5**2)
+        return np.asarray(lfilter([1], [1, -0.5], values, axis=1))
+    if kind == "slow boots":
+        return values + 10 * (generator.random(values.shape) < 0.15)
+    return values
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--series", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    generator = np.random.default_rng(arguments.seed)
+    print("| length | critical value |")
+    print("|---|---|")
+    for length in LENGTHS:
+        parts = [
+            statistics(drawn("drift", PART, length, generator)).max(axis=1)
+            for _ in range(arguments.series // PART)
+        ]
+        print(f"| {length} | {np.quantile(np.concatenate(parts), 1 - LEVEL):.1f} |", flush=True)
+    print(
+        "\n| boots, 100 of them | marked of 500 without a change | a change of 2.5 spreads found | within 3 |"
+    )
+    print("|---|---|---|---|")
+    for kind in ("independent", "drift", "slow boots", "heavy tails"):
+        same = drawn(kind, arguments.series // 4, 100, generator)
+        marked = sum(bool(change_points(row)) for row in same)
+        changed = drawn(kind, 1_000, 100, generator)
+        changed[:, 60:] += 2.5
+        found = [change_points(row) for row in changed]
+        near = sum(any(abs(place - 60) <= 3 for place in places) for places in found)
+        print(
+            f"| {kind} | {marked / len(same) * 500:.2f} | {sum(map(bool, found)) / 10:.1f} % "
+            f"| {near / 10:.1f} % |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
