@@ -117,10 +117,12 @@ def test_a_run_is_shown_as_it_goes_and_to_its_end(run: subprocess.Popen[str], tm
 
 OF_FEW_NODES = """
 const count = 12, angle = (at) => 2 * Math.PI * at / count, at = [...Array(count).keys()];
+const tire = views.tire;
 tire.radius = 0;
 tire.frame = {number: 1, step: 1, every: 1, copy_us: 0, dropped: 0, late: 0, x: 0, y: 1, nodes: at.flatMap((i) => [Math.cos(angle(i)), Math.sin(angle(i))])};
-drawTire();
-const canvas = document.getElementById("tire"), metre = canvas.height / 4.5;
+const canvas = document.getElementById("moving");
+tire.draw(canvas, 0);
+const metre = canvas.height / 4.5;
 const [x, y] = [0.985 * Math.cos(angle(0.5)), 1.4 + 0.985 * Math.sin(angle(0.5))];
 return canvas.getContext("2d").getImageData(canvas.width / 2 + x * metre, canvas.height - y * metre, 1, 1).data[3];
 """
@@ -132,8 +134,8 @@ nodes, where a polygon has nothing.
 def drawn(chrome: WebDriver) -> tuple[int, str]:
     """How many frames of the tire came, and the picture as it is now."""
     return chrome.execute_script(
-        "const tire = document.getElementById('tire'); return [Number(tire.dataset.frames || 0), "
-        "tire.toDataURL()]"
+        "const moving = document.getElementById('moving'); return [Number(moving.dataset.frames || 0), "
+        "moving.toDataURL()]"
     )
 
 
@@ -170,7 +172,7 @@ def test_a_tire_moves_while_it_is_computed_and_is_not_asked_for_in_a_hidden_page
             "Object.defineProperty(document, 'hidden', {value: true}); document.dispatchEvent(new "
             "Event('visibilitychange'))"
         )
-        wait.until(lambda page: page.execute_script("return tire.socket === null"))
+        wait.until(lambda page: page.execute_script("return moving.socket === null"))
         assert chrome.execute_script(OF_FEW_NODES) == 255
         run.send_signal(signal.SIGINT)
         wait.until(lambda page: page.find_element(By.ID, "title").text.startswith("ended"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from importlib import resources
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from rtgauge.cli.progress_lines import Display
-    from rtgauge.live.live_state import LiveState, Motion
+    from rtgauge.live.live_state import LiveState, Moving
     from rtgauge.record.model import LeftOut, Step, StepKey
     from rtgauge.record.stream import Frame, SeriesLine, Window
     from rtgauge.runner.context import Progress
@@ -111,17 +112,27 @@ def with_addresses(arguments: Sequence[str]) -> list[str]:
     return result
 
 
-def _motion(key: StepKey) -> Motion:
-    """Whether a step has frames.
+def _moving(key: StepKey) -> Moving | None:
+    """What of a step moves.
 
     A target over SSH keeps what its engine says in a file, which frames would fill.
     """
+    from rtgauge.live.live_state import Moving
     from rtgauge.probe import registry as probes
     from rtgauge.target.address import LOCAL
 
-    if not probes.get(key.probe).frames:
-        return "none"
-    return "shown" if key.targets.get("self") == LOCAL else "elsewhere"
+    motion = probes.get(key.probe).motion
+    if motion is None:
+        return None
+    return Moving(key.probe, motion.message, elsewhere=key.targets.get("self") != LOCAL)
+
+
+def _views() -> list[str]:
+    """The scripts of all probes that simulate something."""
+    from rtgauge.probe.registry import PROBES
+
+    places = [probe.motion.script.split("/", 1) for probe in PROBES.values() if probe.motion is not None]
+    return [resources.files(package).joinpath(file).read_text("utf-8") for package, file in places]
 
 
 @contextmanager
@@ -137,7 +148,7 @@ def listening(display: Display, live_at: str | None) -> Generator[Progress]:
     from rtgauge.live.live_server import LiveServer, parse_address
     from rtgauge.live.live_state import LiveState
 
-    state = LiveState(display.title, _motion)
-    with LiveServer(state, parse_address(live_at)) as server:
+    state = LiveState(display.title, _moving)
+    with LiveServer(state, parse_address(live_at), _views()) as server:
         display.say(f"live  {server.url}")
         yield Both(display, state)

@@ -142,7 +142,7 @@ def _instead(command: str, message: str) -> str:
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
-    from rtgauge.study.registry import STUDIES
+    from rtgauge.study.registry import studies
 
     unknown = re.search(r"^no such (command|option):? '?(?:--)?([A-Za-z0-9-]+)", message, re.IGNORECASE)
     if unknown is None:
@@ -150,7 +150,7 @@ def _instead(command: str, message: str) -> str:
     kind, name = unknown[1].lower(), unknown[2]
     if kind == "command" and name in PROBES:
         return f": {name} is a probe; give rtgauge probe {name}"
-    if kind == "command" and name in {*presets(), *STUDIES}:
+    if kind == "command" and name in {*presets(), *studies()}:
         return f": {name} is a plan; give rtgauge run {name}"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)] if kind == "option" else []
     if command == "rtgauge run" and having:

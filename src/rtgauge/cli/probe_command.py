@@ -27,7 +27,7 @@ from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from pydantic.fields import FieldInfo
@@ -42,11 +42,6 @@ LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
-SEARCH_HELP = (
-    "Search for the largest size that keeps every deadline, for each solver and number of threads "
-    "(comma-separated lists)."
-)
-REPEATS_HELP = "With --search: number of bisections, and of runs that confirm the result."
 JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
@@ -124,7 +119,8 @@ def _fields(probe: Probe) -> dict[str, FieldInfo]:
 
 def _files(probe: Probe) -> dict[str, str]:
     """Options that name a file to write: name -> help."""
-    return {**({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}), **probe.files}
+    own = {name: file.help for name, file in probe.files.items()}
+    return ({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}) | own
 
 
 def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
@@ -137,10 +133,11 @@ def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
             Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)],
             None,
         )
-    if probe.searches:
-        options["search"] = Annotated[bool, typer.Option("--search", help=SEARCH_HELP)], False
+    if probe.search is not None:
+        search, repeats = probe.search.help, probe.search.repeats_help
+        options["search"] = Annotated[bool, typer.Option("--search", help=search)], False
         options["repeats"] = (
-            Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=REPEATS_HELP)],
+            Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=repeats)],
             None,
         )
     if probe.takes_requirement:
@@ -196,22 +193,24 @@ def make_command(probe: Probe) -> Callable[..., None]:
             for name, value in given.items()
             if name in fields and value is not None
         }
-        values |= {name: True for name in _files(probe) if given[name] is not None}
+        files = {name: given[name] for name in _files(probe) if given[name] is not None}
+        values |= dict.fromkeys(files, True)
         load = given.get("load", "idle")
-        if given.get("search"):
-            from rtgauge.cli.tire_search import tire_search
+        if probe.search is not None and given["search"]:
+            from rtgauge.cli.search import run_search
 
-            if given.get("require") is not None:
+            if given["require"] is not None:
                 raise InputError(
-                    "--require cannot be combined with --search, which finds the size that keeps "
-                    "every deadline; leave it out"
+                    "--require cannot be combined with --search, which finds "
+                    f"{probe.search.finds}; leave it out"
                 )
             if given["save"]:
                 raise InputError(
-                    "--save cannot be combined with --search; rtgauge run tire-search keeps its record"
+                    "--save cannot be combined with --search; rtgauge run "
+                    f"{probe.search.study} keeps its record"
                 )
             shared = {name: given[name] for name in ("target", "repeats", "details", "wait")}
-            raise typer.Exit(tire_search(values, load=load, as_json=given["json"], **shared))
+            raise typer.Exit(run_search(probe, values, load=load, as_json=given["json"], **shared))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
         status = measure_probe(
@@ -219,8 +218,7 @@ def make_command(probe: Probe) -> Callable[..., None]:
             values,
             load=load,
             target=given["target"],
-            samples=given.get(SAMPLES),
-            state=given.get("state"),
+            files=files,
             require=given.get("require"),
             as_json=given["json"],
             required=values if probe.argument is not None else None,
@@ -260,11 +258,10 @@ def measure_probe(
     *,
     load: str,
     target: str,
-    samples: Path | None,
+    files: Mapping[str, Path],
     require: str | None,
     as_json: bool,
     required: dict[str, Any] | None = None,
-    state: Path | None = None,
     save: Path | None = None,
     wait: str = "0",
     live_at: str | None = None,
@@ -273,11 +270,10 @@ def measure_probe(
 ) -> int:
     """Measure, print, and return the exit status.
 
-    `parameters`: as in a plan; `required`: those without which the step is invalid; `samples`, `state`: files
-    to write; `save`: where to keep the
-    record, None: it is not kept; `wait`: for a machine that another run holds; `live_at`: address of the live
-    page, None: there is none; `details`: print all.
-    `program`: starts the one that is watched (`start_run`).
+    `parameters`: as in a plan; `required`: those without which the step is invalid; `files`: parameter -> the
+    file to write what it keeps to; `save`: where to keep the record, None: it is not kept; `wait`: for a
+    machine that another run holds; `live_at`: address of the live page, None: there is none; `details`: print
+    all. `program`: starts the one that is watched (`start_run`).
     """
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
@@ -291,7 +287,7 @@ def measure_probe(
         from rtgauge.verdict.requirement import parse_requirement
 
         requirement = parse_requirement(require)
-    _check_files(samples, state)
+    _check_files(files)
     step = {"probe": name, "load": load, **(required or {})}
     overrides = Overrides(parameters=parameters, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
@@ -304,7 +300,7 @@ def measure_probe(
         folder = save
         if folder is None:
             # Raw samples may be large: the temporary record is beside the file that they go to.
-            beside = next((path.parent for path in (samples, state) if path is not None), None)
+            beside = next((path.parent for path in files.values()), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         kept = save is not None
         options = RunOptions(
@@ -334,36 +330,36 @@ def measure_probe(
                 else exit_status(record.run.verdicts, record.steps)
             )
         if record.steps:
-            _export_files(record, samples, state, display.say)
+            _export_files(record, files, display.say)
     return status
 
 
-def _check_files(samples: Path | None, state: Path | None) -> None:
+def _check_files(files: Mapping[str, Path]) -> None:
     """Check before the measurement that the files that are asked for can be written. Raises InputError."""
-    if samples is None and state is None:
+    if not files:
         return
     from rtgauge.exporters.samples_export import check_samples_path
 
-    if samples is not None:
-        check_samples_path(samples)
-    if state is not None:
-        check_samples_path(state, "--state")
+    for name, path in files.items():
+        check_samples_path(path, f"--{name}")
 
 
-def _export_files(
-    record: Record, samples: Path | None, state: Path | None, say: Callable[[str], None]
-) -> None:
+def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str], None]) -> None:
     """Write the files that are asked for, and say where. Raises InputError, MeasureError, RecordError."""
-    if samples is not None:
-        from rtgauge.exporters.samples_export import export_samples
+    from rtgauge.probe import registry as probes
 
-        for file in export_samples(record.samples(record.steps[0]), samples):
-            say(f"samples {file}")
-    if state is not None:
-        from rtgauge.tire.state_file import STATE_FILE, export_state
+    (step, *_) = record.steps
+    for name, path in files.items():
+        if name == SAMPLES:
+            from rtgauge.exporters.samples_export import export_samples
 
-        export_state(record.file(record.steps[0], STATE_FILE), state)
-        say(f"state {state}")
+            written = export_samples(record.samples(step), path)
+        else:
+            kept = probes.get(step.key.probe).files[name]
+            kept.export(record.file(step, kept.name), path)
+            written = [path]
+        for file in written:
+            say(f"{name} {file}")
 
 
 def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:

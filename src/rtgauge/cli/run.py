@@ -138,7 +138,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
 
     folder = (
         newest_record(options.out, plan)
-        if plan in registry.STUDIES
+        if plan in registry.studies()
         else find_partial(options.out)
         if plan == DEFAULT_PLAN
         else find_record(Path(plan))
@@ -444,9 +444,9 @@ def run(
         raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address, details=details))
     if alternate is None and (pairs is not None or boot_between):
         raise InputError(f"{'--pairs' if pairs is not None else '--boot-between'} is for --alternate")
-    if alternate is not None and plan in registry.STUDIES:
+    if alternate is not None and plan in registry.studies():
         raise InputError(f"--alternate is for a plan; {plan} is a study, which chooses its steps itself")
-    study = registry.adaptive_study(plan, overrides) if plan in registry.STUDIES else None
+    study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     chosen = (
         _planned(plan, overrides, alternate, pairs, boot_between=boot_between)
         if study is None

@@ -190,7 +190,7 @@ def watch(
         values,
         load="idle",
         target=target,
-        samples=None,
+        files={},
         require=require,
         as_json=json,
         required=values,

@@ -25,6 +25,8 @@ MOST_BROWSERS = 32
 MOST_UNREAD = 4
 """Frames on their way to a browser, which answers each: one that cannot follow gets fewer, and none late."""
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
+VIEWS = "<!-- views -->"
+"""Where they are in it."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src "
     "'unsafe-inline'; "
@@ -53,14 +55,18 @@ class LiveApplication:
 
     On loopback, the Host of a request must be this machine's; elsewhere it must have the token.
 
-    `tell`(how many follow documents, how many follow frames) is called at each change.
+    `views`: scripts that draw what moves. `tell`(how many follow documents, how many follow frames) is called
+    at each change.
     """
 
-    def __init__(self, host: str, token: str | None, tell: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, host: str, token: str | None, views: list[str], tell: Callable[[int, int], None]
+    ) -> None:
         self._tell = tell
         self._host = host
         self._token = token
-        self._page = TEMPLATE.read_text(encoding="utf-8")
+        scripts = "\n".join(f"<script>\n{view}</script>" for view in views)
+        self._page = TEMPLATE.read_text(encoding="utf-8").replace(VIEWS, scripts)
         self._followers: set[_Browser] = set()
         self._watchers: set[_Browser] = set()
         self._document = ""

@@ -31,6 +31,8 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.live.live_state import LiveState
 
 DEFAULT_PORT = 8377
@@ -107,13 +109,17 @@ class LiveServer:
 
     Raises InputError if the address is none of this machine's, or taken; MeasureError.
 
-    `request_s`: how long a connection may take to ask for something.
+    `views`: scripts of the page that draw what steps simulate. `request_s`: how long a connection may take to
+    ask for something.
     """
 
-    def __init__(self, state: LiveState, address: Address, request_s: float = REQUEST_S) -> None:
+    def __init__(
+        self, state: LiveState, address: Address, views: Sequence[str] = (), request_s: float = REQUEST_S
+    ) -> None:
         self.state = state
         self.address = address
         self.token = None if address.loopback else secrets.token_urlsafe(18)
+        self._views = list(views)
         self._request_s = request_s
         self._port = address.port
         self._browsers = 0
@@ -143,6 +149,7 @@ class LiveServer:
         given = {
             "host": self.address.host,
             "token": self.token,
+            "views": self._views,
             "request_s": self._request_s,
             "last_word_s": LAST_WORD_S,
         }

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from rtgauge.errors import RecordError
-from rtgauge.live.frame_message import frame_message
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.window_frame import windows_frame
 
@@ -37,22 +37,32 @@ MOST_MAXIMA = 600
 """Points of the course over time: of more, two become one."""
 MOST_WAITING = 100_000
 """Windows that wait for a browser to look: more are counted at once."""
-Motion = Literal["none", "shown", "elsewhere"]
-"""Whether a step simulates something that moves; `elsewhere`: on a machine that sends no frames."""
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A step simulates something that moves."""
+
+    view: str
+    """The name of what draws it on the page."""
+    message: Callable[[int, Frame], bytes]
+    """What a browser gets of a frame with this number, from 1. Raises RecordError if it is none."""
+    elsewhere: bool = False
+    """On a machine that sends no frames."""
 
 
 class LiveState:
     """Listens to a run as the runner's `Progress` does, and gives documents and frames.
 
-    `title` names a step, `motion` says whether it has frames.
+    `title` names a step, `moving` says what of it moves; None: nothing.
     """
 
     def __init__(
-        self, title: Callable[[StepKey], str], motion: Callable[[StepKey], Motion] = lambda _: "none"
+        self, title: Callable[[StepKey], str], moving: Callable[[StepKey], Moving | None] = lambda _: None
     ) -> None:
         self._lock = threading.Lock()
         self._title = title
-        self._motion_of = motion
+        self._moving_of = moving
         self.watchers = 0
         self.on_frame: Callable[[], None] = lambda: None
         """Called by the runner's thread when a frame has come."""
@@ -70,7 +80,7 @@ class LiveState:
         self._begin_step()
 
     def _begin_step(self) -> None:
-        self._motion: Motion = "none"
+        self._moving: Moving | None = None
         self._waiting = []
         self._names: dict[int, str] = {}
         self._counts: set[int] = set()
@@ -102,7 +112,7 @@ class LiveState:
         """A step begins."""
         with self._lock:
             self._begin_step()
-            self._motion = self._motion_of(key)
+            self._moving = self._moving_of(key)
             self._number = number
             self._began_s = time.monotonic()
             self._steps[self._before + number]["state"] = "runs"
@@ -138,7 +148,7 @@ class LiveState:
 
     def watched(self) -> bool:
         """Whether a browser wants frames of this step."""
-        return self.watchers > 0 and self._motion == "shown"
+        return self.watchers > 0 and self._moving is not None and not self._moving.elsewhere
 
     def frame(self, frame: Frame) -> None:
         """What the step simulates has moved. Without the lock: nobody waits for one who looks."""
@@ -150,9 +160,10 @@ class LiveState:
         is none.
         """
         number, frame = self._frame
-        if frame is not None and number != self._message[0]:
+        moving = self._moving
+        if frame is not None and moving is not None and number != self._message[0]:
             try:
-                self._message = (number, frame_message(number, frame))
+                self._message = (number, moving.message(number, frame))
             except RecordError:
                 self._message = (number, None)
         return self._message
@@ -234,6 +245,7 @@ class LiveState:
                 sum(self._expected_s[self._number :]) - elapsed_s, sum(self._expected_s[self._number + 1 :])
             )
             filled = np.flatnonzero(self._columns)
+            moving = self._moving
             first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
             document = {
                 "steps": self._steps,
@@ -242,7 +254,8 @@ class LiveState:
                 "left_s": 0 if self._ended else round(left_s, 1),
                 "left_out": self._left_out,
                 "metric": self._metric,
-                "motion": self._motion,
+                "motion": "none" if moving is None else "elsewhere" if moving.elsewhere else "shown",
+                "view": None if moving is None else moving.view,
                 "series": [
                     {
                         "name": self._names.get(number, f"series {number}"),

@@ -46,7 +46,7 @@ async def _serve(listening: socket.socket, told: socket.socket) -> None:
     def tell(browsers: int, watchers: int) -> None:
         writer.write(struct.pack(COUNTS, browsers, watchers))
 
-    application = LiveApplication(given["host"], given["token"], tell)
+    application = LiveApplication(given["host"], given["token"], given["views"], tell)
     options = bounds(given["request_s"])
     config = uvicorn.Config(
         application.routes,

@@ -14,11 +14,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rtgauge.validation import explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rtgauge.record.record_folder import Source
+    from rtgauge.record.stream import Frame
 
 TRACE_INSTANCE = "rtgauge"
 """The instance of tracefs in which the kernel records for a probe; the runner has it made and removed."""
@@ -99,6 +105,48 @@ class Cost:
     """What to know when reading these counts."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class KeptFile:
+    """A file that a step keeps in the record if its parameter of that name is set, and that the probe's
+    command copies to where the user wants it.
+    """
+
+    name: str
+    """In the step's folder."""
+    help: str
+    """Of the command's option."""
+    export: Callable[[Source, Path], None]
+    """Copy it, in the form that the new name asks for. Raises RecordError for a damaged one, InputError or
+    MeasureError if it cannot be written.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A study that the probe's command runs with `--search`, and whose record it does not keep."""
+
+    study: str
+    """Its name."""
+    help: str
+    repeats_help: str
+    finds: str
+    """`the size that keeps every deadline`: what no requirement is needed for."""
+    decides: tuple[str, ...]
+    """Parameters that it sets itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Motion:
+    """What a step simulates, for a live page that shows it as it moves (docs/live.md)."""
+
+    message: Callable[[int, Frame], bytes]
+    """What a browser gets of a frame; the number counts the frames that came, from 1. Raises RecordError if
+    it is none.
+    """
+    script: str
+    """`package/file.js`: a script that sets `views[NAME]` for the page's own."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Probe(ABC):
     """One kind of measurement.
@@ -163,14 +211,12 @@ class Probe(ABC):
     argument: str | None = None
     """The parameter that its command takes without a name in front of it, and must have."""
     argument_metavar: str | None = None
-    files: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parameters that are a file's name on the command line, where what they keep goes, and their help;
-    `samples` is one for all.
-    """
-    frames: bool = False
-    """Whether its engine sends frames of what it simulates to those who watch (docs/live.md)."""
-    searches: bool = False
-    """Whether its command can look for the largest of it that keeps every deadline."""
+    files: Mapping[str, KeptFile] = field(default_factory=dict[str, KeptFile])
+    """Parameters that keep a file, and are a file's name on the command line; `samples` is one for all."""
+    motion: Motion | None = None
+    """If its engine sends frames of what it simulates to those who watch."""
+    search: Search | None = None
+    """If its command has `--search`."""
     in_plans_only: frozenset[str] = frozenset()
     """Parameters that its command does not have."""
     takes_load: bool = True

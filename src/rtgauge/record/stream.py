@@ -99,29 +99,13 @@ class Window(Line):
 
 
 class Frame(Line):
-    """The tire after a step, for those who watch it move: it is in no record."""
+    """What a step simulates has moved, for those who watch: it is in no record.
 
+    Its fields are the probe's own, which knows what a browser gets of them (`Motion` of its descriptor).
+    """
+
+    model_config = ConfigDict(extra="allow")
     type: Literal["frame"]
-    step: int = Field(ge=1)
-    time_ns: int
-    every: int = Field(ge=1, description="each so many of the nodes is in it")
-    copy_ns: int = Field(description="that the copy of the positions took")
-    dropped: int = Field(
-        ge=0,
-        description=(
-            "frames before this one that were not sent: no time was left in the period, or what was "
-            "sent before was not read"
-        ),
-    )
-    late: int = Field(ge=0, description="copies that ended after the next release")
-    unit_m: float = Field(gt=0, description="of the positions")
-    positions: str = Field(
-        pattern="^[A-Za-z0-9+/]*$",
-        description=(
-            "Base64 VLQ: x and y of each node as whole units, each as its distance from that of the "
-            "node before"
-        ),
-    )
 
 
 class OutlierLine(Outlier):

@@ -23,6 +23,7 @@ presenter.
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from pydantic import BaseModel
     from rich.console import Console
 
     from rtgauge.record.model import Step
@@ -62,6 +63,10 @@ class Presenter:
         largest value of each quantity says it.
         """
         return None
+
+    def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
+        """What a search of its probe found, for the document that `--json` prints."""
+        return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
         """Its figures. Raises RecordError for a damaged record."""

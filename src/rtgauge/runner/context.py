@@ -260,10 +260,9 @@ class StepContext:
 
 
 def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
-    """Where the engine on this target writes files of its own: raw samples, the state of a tire."""
-    return (
-        target.files_folder(folder) if key.parameters.get("samples") or key.parameters.get("state") else None
-    )
+    """Where the engine on this target writes files that the step keeps; None: it keeps none."""
+    keeps = ("samples", *probes.get(key.probe).files)
+    return target.files_folder(folder) if any(key.parameters.get(name) for name in keeps) else None
 
 
 def step_context(key: StepKey, context: TargetContext) -> StepContext:

@@ -71,7 +71,7 @@ class Measured:
     windows: pl.DataFrame | WindowColumns
     programs: tuple[Guarded, ...]
     files_on: Target
-    """Where the engine writes files of its own: raw samples, the state of a tire."""
+    """Where the engine writes files that the step keeps."""
     peer: PeerReport | None = None
     instrument: InstrumentReport | None = None
     outer_samples: bool = False

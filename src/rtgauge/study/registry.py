@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The studies by name."""
+"""The studies by name: what packages register as entry points in the group `rtgauge.studies` (a study's name
+= the study), imported when it is used.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from rtgauge.errors import InputError
@@ -13,23 +16,34 @@ from rtgauge.record.model import Run
 from rtgauge.study.adaptive import AdaptiveStudy, Study
 from rtgauge.suggest import nearest
 
-STUDIES: dict[str, str] = {
-    "adam2021": "rtgauge.study.adam2021",
-    "delgado2020": "rtgauge.study.delgado2020",
-    "garre2014": "rtgauge.study.garre2014",
-    "sustained": "rtgauge.study.sustained",
-    "tire-search": "rtgauge.tire.study",
-}
-"""Name -> the module that holds the study as `STUDY`, imported when it is used."""
+GROUP = "rtgauge.studies"
+"""The group of entry points in which a package registers its studies."""
+
+
+@cache
+def studies() -> dict[str, EntryPoint]:
+    """Name -> what holds the study, in the order of the names."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
-    """The study of that name. Raises InputError if there is none."""
-    if name not in STUDIES:
+    """The study of that name.
+
+    Raises InputError if there is none, or the package that registers it cannot be imported.
+    """
+    point = studies().get(name)
+    if point is None:
         raise InputError(
-            f"this rtgauge has no study {name}{nearest(name, STUDIES)}; it has {', '.join(STUDIES)}"
+            f"this rtgauge has no study {name}{nearest(name, studies())}; it has {', '.join(studies())}"
         )
-    return AdaptiveStudy(cast("Study", import_module(STUDIES[name]).STUDY), overrides)
+    try:
+        study = cast("Study", point.load())
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"study {name}: the package that registers it cannot be used ({point.value}: {error}); update or "
+            "remove that package"
+        ) from None
+    return AdaptiveStudy(study, overrides)
 
 
 def study_of_record(run: Run) -> AdaptiveStudy | None:

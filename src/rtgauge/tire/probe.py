@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rtgauge.probe.common_parameters import CokernelParameters, MeasuringProbe, OnOff
-from rtgauge.probe.descriptor import Bound, Metric
-from rtgauge.tire.state_file import STATE_FILE
+from rtgauge.probe.descriptor import Bound, KeptFile, Metric, Motion, Search
+from rtgauge.tire.motion import frame_message
+from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.validation import DurationNs, between
 
+TIRE_SEARCH = "tire-search"
+"""The study of the search."""
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
@@ -310,8 +313,23 @@ does the same and keeps a record.""",
     roles={},
     microbenchmark=False,
     folded_above=12,
-    files={"state": "Final positions and velocities into FILE: .csv, .npy, or else binary."},
-    frames=True,
-    searches=True,
+    files={
+        "state": KeptFile(
+            name=STATE_FILE,
+            help="Final positions and velocities into FILE: .csv, .npy, or else binary.",
+            export=export_state,
+        )
+    },
+    motion=Motion(message=frame_message, script="rtgauge.tire/motion.js"),
+    search=Search(
+        study=TIRE_SEARCH,
+        help=(
+            "Search for the largest size that keeps every deadline, for each solver and number of threads "
+            "(comma-separated lists)."
+        ),
+        repeats_help="With --search: number of bisections, and of runs that confirm the result.",
+        finds="the size that keeps every deadline",
+        decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
+    ),
     alternatives=(frozenset({"duration", "steps"}),),
 )

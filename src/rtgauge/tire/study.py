@@ -12,9 +12,10 @@ from typing import Any
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
-from rtgauge.tire.analysis.aims import TIRE_SEARCH, Aims, aims_of_study, searched_policies
+from rtgauge.tire.analysis.aims import Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.runs import SERIAL
 from rtgauge.tire.analysis.searches import states, steps_on
+from rtgauge.tire.probe import TIRE_SEARCH
 from rtgauge.units import format_duration
 
 

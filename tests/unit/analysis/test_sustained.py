@@ -329,7 +329,7 @@ def test_what_is_said_for_all_steps_is_said_for_those_in_the_kernel_that_can_tak
     overrides = Overrides(parameters=dict(words))
     plan = (
         registry.adaptive_study(source, overrides).plan()
-        if source in registry.STUDIES
+        if source in registry.studies()
         else load_plan(source, overrides)
     )
     assert {row_of(step)[2:] for step in plan.steps if step.probe == "response"} == rows

@@ -28,13 +28,13 @@ from rtgauge.cli.live import with_addresses
 from rtgauge.errors import InputError, RecordError
 from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
-from rtgauge.live.frame_message import frame_message
 from rtgauge.live.live_server import Address, LiveServer, parse_address
-from rtgauge.live.live_state import MOST_MAXIMA, LiveState
+from rtgauge.live.live_state import MOST_MAXIMA, LiveState, Moving
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.record.vlq import encode
+from rtgauge.tire.motion import frame_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -284,12 +284,20 @@ def test_a_frame_is_binary_for_a_browser():
 @given(st.text("ABCDwxyz0189+/", max_size=40))
 def test_any_text_of_positions_is_a_frame_or_refused(text):
     with suppress(RecordError):
-        assert len(frame_message(1, frame(1, (0, 0)).model_copy(update={"positions": text}))) % 8 == 0
+        assert len(frame_message(1, Frame(**frame(1, (0, 0)).model_dump() | {"positions": text}))) % 8 == 0
+
+
+@pytest.mark.parametrize("wrong", [{"step": 0}, {"every": "1"}, {"unit_m": 0.0}, {"positions": "-"}])
+def test_a_frame_of_something_else_is_refused(wrong):
+    with pytest.raises(RecordError, match="a frame is not of a tire"):
+        frame_message(1, Frame(**frame(1, (0, 0)).model_dump() | wrong))
 
 
 @pytest.fixture(name="moving")
 def a_tire() -> LiveState:
-    state = LiveState(lambda key: key.load, lambda key: "shown" if key.load == "idle" else "elsewhere")
+    state = LiveState(
+        lambda key: key.load, lambda key: Moving("tire", frame_message, elsewhere=key.load != "idle")
+    )
     state.run_begins([key("idle"), key("cpu")], [10.0, 10.0])
     return state
 

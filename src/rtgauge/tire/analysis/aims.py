@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
 from rtgauge.tire.analysis.runs import SOLVERS
-from rtgauge.tire.probe import MOST_NODES, THREAD_WORDS
+from rtgauge.tire.probe import MOST_NODES, THREAD_WORDS, TIRE_SEARCH
 from rtgauge.units import format_duration, parse_duration_ns
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 
-TIRE_SEARCH, GARRE2014 = "tire-search", "garre2014"
+GARRE2014 = "garre2014"
 DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
     from rtgauge.report.figures.figure import Figure
     from rtgauge.report.record_view import RecordView
+    from rtgauge.tire.analysis.results import TireResults
     from rtgauge.tire.page.chapter import Chapter as SystemChapter
     from rtgauge.tire.page.drop_figure import Drop
 
@@ -51,6 +52,12 @@ class TirePresenter(Presenter):
         _, results, row = max(held, key=lambda triple: triple[0])
         (text,) = search_words(results.model_copy(update={"frontiers": [row]}))
         return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
+
+    def results(self, view: RecordView) -> list[TireResults]:
+        """Of each system."""
+        from rtgauge.tire.page.chapter import results_of
+
+        return results_of(view.record)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Those of every system."""

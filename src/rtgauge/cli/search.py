@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe tire --search`: the largest tire that holds hard real time, for each number of threads."""
+"""`rtgauge probe NAME --search`: the study that a probe's command runs, whose record is not kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, SerializeAsAny
 
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import wait_s
@@ -16,30 +16,27 @@ from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.facts import Facts
+from rtgauge.probe.descriptor import Probe
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
+from rtgauge.report.presenter import presenters
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import registry
-from rtgauge.tire.analysis.aims import TIRE_SEARCH
-from rtgauge.tire.analysis.results import TireResults
-from rtgauge.tire.page.chapter import results_of
 from rtgauge.verdict.worst import exit_status
-
-DECIDED = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
-"""Parameters that the search sets itself."""
 
 
 class SearchDocument(BaseModel):
     """The one document that `--json` prints."""
 
     run: Run
-    results: list[TireResults]
+    results: list[SerializeAsAny[BaseModel]]
     systems: dict[str, Facts]
 
 
-def tire_search(
+def run_search(
+    probe: Probe,
     parameters: dict[str, Any],
     *,
     load: str,
@@ -49,29 +46,31 @@ def tire_search(
     details: bool,
     wait: str = "0",
 ) -> int:
-    """Search, print, and return the exit status.
+    """Search with a probe that has a search, print, and return the exit status.
 
     `parameters`: as in a plan; `wait`: for a machine that another run holds.
     """
-    for name in DECIDED:
+    search = probe.search
+    assert search is not None  # noqa: S101 - only its command has --search
+    for name in search.decides:
         if name in parameters:
             raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
     overrides = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
-    study = registry.adaptive_study(TIRE_SEARCH, overrides)
+    study = registry.adaptive_study(search.study, overrides)
     plan = study.plan()
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
-            options = RunOptions(
-                Path(folder), ["rtgauge", "probe", "tire", "--search"], kept=False, wait_s=wait_s(wait)
-            )
+            command = ["rtgauge", "probe", probe.name, "--search"]
+            options = RunOptions(Path(folder), command, kept=False, wait_s=wait_s(wait))
             path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)
         if as_json:
+            results = [
+                result for presenter, _ in presenters(record.steps) for result in presenter.results(record)
+            ]
             typer.echo(
-                SearchDocument(run=run, results=results_of(record), systems=record.systems).model_dump_json(
-                    indent=1
-                )
+                SearchDocument(run=run, results=results, systems=record.systems).model_dump_json(indent=1)
             )
         else:
             print_summary(record, Console(), kept=False, details=details)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The tire as it moves: a frame of the engine, and what a browser gets of it, in binary (docs/live.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtgauge.errors import RecordError
+
+if TYPE_CHECKING:
+    from rtgauge.record.stream import Frame
+
+
+class TireFrame(BaseModel):
+    """The tire after a step (docs/formats/stream.md, `frame`)."""
+
+    model_config = ConfigDict(strict=True, defer_build=True)
+
+    step: int = Field(ge=1)
+    time_ns: int
+    every: int = Field(ge=1)
+    """Each so many of the nodes is in it."""
+    copy_ns: int
+    """How long the copy of the positions took."""
+    dropped: int = Field(ge=0)
+    """Frames before this one that were not sent."""
+    late: int = Field(ge=0)
+    """Copies that ended after the next release."""
+    unit_m: float = Field(gt=0)
+    """Of the positions."""
+    positions: str = Field(pattern="^[A-Za-z0-9+/]*$")
+    """Base64 VLQ: x and y of each node as whole units, each as its distance from that of the node before."""
+
+
+def frame_message(number: int, frame: Frame) -> bytes:
+    """Nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin (m); then
+    x and y of each node from there, float32 (m).
+
+    `number` counts the frames that came, from 1. Little-endian. Raises RecordError if it is no frame of a
+    tire.
+    """
+    import numpy as np  # only if a frame comes: the probe's descriptor is imported by every command
+
+    from rtgauge.record.vlq import decode
+
+    try:
+        tire = TireFrame.model_validate(frame.model_extra)
+    except ValidationError as error:
+        raise RecordError(f"a frame is not of a tire: {error.errors()[0]['msg']}") from None
+    units, _ = decode([tire.positions])
+    positions = np.cumsum(units[: len(units) // 2 * 2].reshape(-1, 2), axis=0, dtype=np.int64) * tire.unit_m
+    origin = positions.mean(axis=0) if len(positions) else np.zeros(2)
+    head = [
+        number,
+        tire.step,
+        tire.time_ns / 1e9,
+        tire.every,
+        tire.copy_ns / 1e3,
+        tire.dropped,
+        tire.late,
+        *origin.tolist(),
+    ]
+    return np.array(head, dtype="<f8").tobytes() + (positions - origin).astype("<f4").tobytes()
