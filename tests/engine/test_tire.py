@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from rtgauge.record.vlq import decode
+from rtgauge.tire.motion import TireFrame
 from rtgauge.tire.probe import most_damping
 from rtgauge.tire.state_file import read_state
 from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refusal, refused, run
@@ -412,6 +413,7 @@ def frames_of(stream: Stream) -> list[dict[str, Any]]:
     """Each with its positions in m, a row a node."""
     frames = stream.all("frame")
     for frame in frames:
+        TireFrame.model_validate(frame)
         units, _ = decode([frame["positions"]])
         frame["positions"] = np.cumsum(units.reshape(-1, 2), axis=0) * frame["unit_m"]
     return frames

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A package of its own adds a probe and what presents it, by entry points; one that cannot be used takes
-nothing else with it.
+"""A package of its own adds a probe, what presents it, a file that it keeps, a study and what moves, by entry
+points; one that cannot be used takes nothing else with it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,93 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PROBE = """
+from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe
+from rtgauge.probe.descriptor import KeptFile, Metric, Motion, Search
+from pydantic import Field
+from rtgauge.record.record_folder import open_source
+
+
+def export(source, out):
+    with open_source(source) as file:
+        out.write_text("exported " + file.read().decode())
+
+
+class ToyParameters(MeasuringParameters):
+    trail: bool = Field(default=False, alias="trail", description="keep where it went")
+
+
+PROBE = MeasuringProbe(
+    name="toy",
+    order=1000,
+    help="time between two readings of the clock",
+    about="Toy: the time between two readings of the clock.",
+    examples=("--count 1000",),
+    parameters=ToyParameters,
+    method="A task reads the clock, and reads it again.",
+    metrics=(Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=None),),
+    missed=None,
+    pooled=True,
+    pace=None,
+    frequency=(),
+    roles={},
+    microbenchmark=False,
+    files={"trail": KeptFile(name="trail.toy", help="Where it went into FILE.", export=export)},
+    motion=Motion(message=lambda number, frame: bytes([number, frame.model_extra["x"]]), script="toys/toy.js"),
+    search=Search(
+        study="toy-search",
+        help="Search for the largest toy.",
+        repeats_help="How often.",
+        finds="the largest toy",
+        decides=("count",),
+    ),
+)
+"""
 PRESENTER = """
+from pydantic import BaseModel
 from rtgauge.report.presenter import Presenter
+from rtgauge.report.table import Table, texts
+from rtgauge.report.terminal_table import print_tables
+
+
+class Found(BaseModel):
+    largest: int
 
 
 class Toys(Presenter):
     def lines(self, step):
         return ["a line of the toy's own"]
 
+    def results(self, record):
+        return [Found(largest=len(record.steps))]
+
+    def print_tables(self, record, steps, console):
+        print_tables([Table("Toys by size", texts("toy", "size"), [["small", "one"]])], console)
+
 
 TOYS = Toys()
+"""
+STUDY = """
+from dataclasses import replace
+from rtgauge.plan.plan import make_plan
+
+
+class ToySearch:
+    name = "toy-search"
+    description = "study: the largest toy"
+    chooses_deployment = False
+
+    def begin(self, overrides):
+        return make_plan({"name": self.name, "step": [{"probe": "toy", "count": 10}]}, self.name, overrides)
+
+    def next_steps(self, record, overrides):
+        return []
+
+    def later_steps(self, planned, overrides):
+        return []
+
+
+STUDY = ToySearch()
 """
 LOOK = """
 import sys
@@ -39,20 +116,58 @@ except InputError as error:
 """
 
 
-def with_package(folder: Path, probe: str) -> subprocess.CompletedProcess[str]:
+USE = """
+import json, sys
+from pathlib import Path
+from rtgauge.cli.live import _moving, _views
+from rtgauge.cli.probe_command import _export_files
+from rtgauge.plan.plan import Overrides
+from rtgauge.record.reader import Record
+from rtgauge.record.stream import parse_line
+from rtgauge.report.presenter import presenters
+from rtgauge.study.registry import adaptive_study
+from tests.support.records import Shape, write_record
+
+study = adaptive_study("toy-search", Overrides())
+(key,) = study.plan().steps
+folder = write_record(Path(sys.argv[1]), Shape(loads=("idle",), verdict=None, seconds=1))
+(file,) = folder.glob("steps/*/step.json")
+(file.parent / "trail.toy").write_text("here and there")
+written = json.loads(file.read_text())
+written["key"] = json.loads(key.model_dump_json())
+file.write_text(json.dumps(written))
+record = Record.open(folder)
+out = Path(sys.argv[1]) / "trail.txt"
+_export_files(record, {"trail": out}, print)
+print(out.read_text())
+print([result.model_dump() for presenter, _ in presenters(record.steps) for result in presenter.results(record)])
+moving = _moving(key)
+print(moving.view, moving.message(1, parse_line(b'{"type":"frame","x":7}')), [view for view in _views() if "toy" in view])
+"""
+
+
+def with_package(folder: Path, probe: str, look: str = LOOK, *words: str) -> subprocess.CompletedProcess[str]:
     info = folder / "toys-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         f"[rtgauge.probes]\ntoy = {probe}\n\n[rtgauge.presenters]\ntoy = toys.shown:TOYS\n"
+        "\n[rtgauge.studies]\ntoy-search = toys.study:STUDY\n"
     )
     (folder / "toys").mkdir()
     (folder / "toys" / "__init__.py").touch()
-    (folder / "toys" / "probe.py").write_text((ROOT / "tests" / "toy_probe" / "toy.py").read_text())
+    (folder / "toys" / "probe.py").write_text(PROBE)
+    (folder / "toys" / "study.py").write_text(STUDY)
+    (folder / "toys" / "toy.js").write_text("views.toy = {};")
     (folder / "toys" / "shown.py").write_text(PRESENTER)
-    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.run(
-        [sys.executable, "-c", LOOK], capture_output=True, text=True, check=True, env=environment, timeout=300
+        [sys.executable, "-c", look, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        timeout=300,
     )
 
 
@@ -62,6 +177,28 @@ def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:
         "time between two readings of the clock",
         '["a line of the toy\'s own"]',
     ]
+
+
+def test_its_file_its_search_its_results_and_what_moves_are_its_own(tmp_path: Path) -> None:
+    used = with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
+    assert used.stdout.splitlines() == [
+        f"trail {tmp_path / 'trail.txt'}",
+        "exported here and there",
+        "[{'largest': 1}]",
+        "toy b'\\x01\\x07' ['views.toy = {};']",
+    ]
+
+
+def test_its_options_and_its_table_are_those_of_the_commands(tmp_path: Path) -> None:
+    command = "import sys; sys.argv = ['rtgauge', *sys.argv[1:]]; from rtgauge.cli.main import main; main()"
+    helped = with_package(tmp_path / "help", "toys.probe:PROBE", command, "probe", "toy", "--help").stdout
+    assert "Where it went into FILE." in " ".join(helped.split())
+    assert "Search for the largest toy." in " ".join(helped.split())
+    with_package(tmp_path / "write", "toys.probe:PROBE", USE, str(tmp_path))
+    (record,) = tmp_path.glob("*-record-*")
+    shown = with_package(tmp_path / "show", "toys.probe:PROBE", command, "show", str(record)).stdout
+    assert "Toys by size" in shown
+    assert "a line of the toy's own" in shown
 
 
 @pytest.mark.parametrize("wrong", ["toys.gone:PROBE", "toys.probe:NOTHING", "toys.shown:TOYS"])
