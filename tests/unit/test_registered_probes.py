@@ -70,10 +70,10 @@ class Toys(Presenter):
     def lines(self, step):
         return ["a line of the toy's own"]
 
-    def results(self, record):
-        return [Found(largest=len(record.steps))]
+    def results(self, view):
+        return [Found(largest=len(view.record.steps))]
 
-    def print_tables(self, record, steps, console):
+    def print_tables(self, view, steps, console):
         print_tables([Table("Toys by size", texts("toy", "size"), [["small", "one"]])], console)
 
 
@@ -125,6 +125,7 @@ from rtgauge.plan.plan import Overrides
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import parse_line
 from rtgauge.report.presenter import presenters
+from rtgauge.report.record_view import RecordView
 from rtgauge.study.registry import adaptive_study
 from tests.support.records import Shape, write_record
 
@@ -140,7 +141,7 @@ record = Record.open(folder)
 out = Path(sys.argv[1]) / "trail.txt"
 _export_files(record, {"trail": out}, print)
 print(out.read_text())
-print([result.model_dump() for presenter, _ in presenters(record.steps) for result in presenter.results(record)])
+print([result.model_dump() for presenter, _ in presenters(record.steps) for result in presenter.results(RecordView(record))])
 moving = _moving(key)
 print(moving.view, moving.message(1, parse_line(b'{"type":"frame","x":7}')), [view for view in _views() if "toy" in view])
 """

@@ -20,6 +20,7 @@ from rtgauge.probe.descriptor import Probe
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import presenters
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
@@ -66,8 +67,9 @@ def run_search(
             path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)
         if as_json:
+            view = RecordView(record)
             results = [
-                result for presenter, _ in presenters(record.steps) for result in presenter.results(record)
+                result for presenter, _ in presenters(record.steps) for result in presenter.results(view)
             ]
             typer.echo(
                 SearchDocument(run=run, results=results, systems=record.systems).model_dump_json(indent=1)
