@@ -15,8 +15,8 @@ from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
-from rtgauge.record.facts import Facts
 from rtgauge.probe.descriptor import Probe
+from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import presenters
