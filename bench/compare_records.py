@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from figures import CannotMeasure, Figure, Findings, line
 from programs import last_cpu, say
 
@@ -39,8 +38,8 @@ def make(folder: Path, number: int) -> Path:
     from rtgauge.record.histogram import bin_of
     from rtgauge.record.model import LoadReport, Run, SeriesSummary, Step, StepKey, WarmUp
     from rtgauge.record.summary import distribution, filled_distribution
-    from rtgauge.record.window_frame import SCHEMA
-    from rtgauge.record.windows import merge
+    from rtgauge.record.windows import Windows, merge
+    from rtgauge.record.windows_file import write_windows
 
     rng = np.random.default_rng(number)
     activations = NS // INTERVAL_NS
@@ -70,7 +69,7 @@ def make(folder: Path, number: int) -> Path:
                 "missed_counts": [],
             }
         )
-    windows = pl.DataFrame(rows, schema=SCHEMA)
+    windows = Windows.of_rows(rows)
     merged = merge(windows, limits_ns={})
     figures = {
         "metric": "latency",
@@ -111,7 +110,8 @@ def make(folder: Path, number: int) -> Path:
     record = folder / f"record-{deployment}"
     place = record / "steps" / step.id
     place.mkdir(parents=True)
-    windows.write_parquet(place / "windows.parquet")
+    with (place / "windows.parquet").open("wb") as file:
+        write_windows(windows, file)
     (place / "step.json").write_text(step.model_dump_json(indent=1))
     run = Run(
         id=record.name, created=moment, state="complete", rtgauge="0", command=[], plan={}, targets=["local"],

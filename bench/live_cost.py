@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 from figures import CannotMeasure
 from programs import last_cpu, last_words, say
 
@@ -38,6 +38,7 @@ from rtgauge.analysis.quantile_difference import QUANTILES, Interval, RunFigures
 from rtgauge.analysis.quantile_interval import RunQuantile
 from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.record.reader import Record
+from rtgauge.record.windows import Chosen, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -193,10 +194,17 @@ def _side(probe: str, record: Record) -> Side:
     return side
 
 
-def _inside(times: Sequence[tuple[int, int]]) -> pl.Expr:
-    """The windows that lie between two of these times."""
-    return pl.any_horizontal(
-        (pl.col("start_ns") >= begin) & (pl.col("end_ns") <= end) for begin, end in times
+def _inside(windows: Windows, times: Sequence[tuple[int, int]]) -> Chosen:
+    """Whether each window lies between two of these times."""
+    inside = [(windows.start_ns >= begin) & (windows.end_ns <= end) for begin, end in times]
+    return np.any(inside, axis=0)
+
+
+def _part(side: Side, times: tuple[int, int]) -> Side:
+    """The side with the windows between these times only."""
+    inside = _inside(side.windows, [times])
+    return replace(
+        side, windows=side.windows.chosen(inside), stretch=side.stretch[inside], run=side.run[inside]
     )
 
 
@@ -205,17 +213,16 @@ def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
     activated, of how many.
     """
     (step,) = record.steps
-    windows = record.windows(step).filter(pl.col("phase") == "measure").filter(_inside(times))
+    windows = record.windows(step)
+    windows = windows.chosen(_inside(windows, times))
     slack = next((series.series for series in step.series if series.metric == "slack"), None)
-    released = windows.filter(pl.col("series") == step.series[0].series)
-    missed = int(released["missed"].sum())
-    total = int(released["count"].sum()) + missed
+    released = windows.are_of(step.series[0].series)
+    missed = int(windows.missed[released].sum())
+    total = int(windows.count[released].sum()) + missed
     if slack is None:
         return f"{missed:,} of {total:,} activations missed"
-    bins = windows.filter(pl.col("series") == slack).select(
-        pl.col("bins").cast(pl.List(pl.Int64)), pl.col("counts").cast(pl.List(pl.Int64))
-    )
-    late = int(bins.explode("bins", "counts").filter(pl.col("bins") < 0)["counts"].sum())
+    bins, counts = windows.bins.total(windows.are_of(slack))
+    late = int(counts[bins < 0].sum())
     return f"{missed + late:,} of {total:,} deadlines missed"
 
 
@@ -277,11 +284,8 @@ def measure_watching(probe: str, cpu: int, rounds: int) -> list[str]:
         record = _turn(probe, cpu, Path(folder) / "watching", rounds * 2 * LOOKS_S + 1, live=True, look=look)
         side = _side(probe, record)
         times = {True: look.seen, False: look.unseen}
-        looks = {
-            live: [replace(side, windows=side.windows.filter(_inside([each]))) for each in within]
-            for live, within in times.items()
-        }
-        looks = {live: [each for each in of_live if each.windows.height] for live, of_live in looks.items()}
+        looks = {live: [_part(side, each) for each in within] for live, within in times.items()}
+        looks = {live: [each for each in of_live if len(each.windows)] for live, of_live in looks.items()}
         lines = [f"{len(looks[True])} times with a browser, {len(looks[False])} without", *_compare(looks)]
         lines.append(
             f"without {_missed_within(record, times[False])}, with {_missed_within(record, times[True])}"

@@ -51,7 +51,7 @@ class Generator:
             [engine, "wakeup", f"--duration-ns={seconds * NS}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - as of a target
         assert self._process.stdout is not None
         yield from self._process.stdout
 
@@ -108,10 +108,10 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
     )
     print(f"memory                     {memory_mib():.0f} MiB", flush=True)
     began_cpu = time.process_time()
-    frame = stream.table.frame()
-    print(f"merged in time             {len(frame):,} blocks, {time.process_time() - began_cpu:.0f} s CPU")
+    blocks = stream.table.windows()
+    print(f"merged in time             {len(blocks):,} blocks, {time.process_time() - began_cpu:.0f} s CPU")
     summary = summarise_step(
-        frame,
+        blocks,
         [line.model_dump() for line in stream.result.series],
         [line.model_dump() for line in stream.result.summaries],
     )
@@ -123,7 +123,7 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
         load=LoadReport(name="idle"), series=summary.series, total=summary.total,
         outliers=[], marks=summary.marks,
     )  # fmt: skip
-    writer.commit_step(step, frame)
+    writer.commit_step(step, blocks)
     path = writer.finish("complete")
     print(
         f"memory, with the step      {memory_mib():.0f} MiB; marks: {[mark.name for mark in summary.marks]}"

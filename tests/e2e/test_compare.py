@@ -7,7 +7,6 @@ import json
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 from pydantic import TypeAdapter
 
@@ -17,8 +16,9 @@ from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
-from tests.support.records import WINDOW_SCHEMA, Shape, write_record
-from tests.unit.windows import row
+from rtgauge.record.windows_file import write_windows
+from tests.support.records import Shape, write_record
+from tests.unit.windows import row, windows_of
 
 NEWER = {"kernel": {"release": "6.12.0-rt", "preemption": {"model": "PREEMPT_RT"}, "hz": 250}}
 
@@ -46,12 +46,13 @@ def change_step(record: Path, change, number: int = 0) -> None:
 
 def replace_windows(record: Path, number: int, rows: list[dict]) -> None:
     sorted(record.glob("steps/*"))[number].joinpath("windows.parquet").unlink()
-    windows = pl.DataFrame(rows, schema=WINDOW_SCHEMA)
-    windows.write_parquet(sorted(record.glob("steps/*"))[number] / "windows.parquet")
+    windows = windows_of(*rows)
+    with (sorted(record.glob("steps/*"))[number] / "windows.parquet").open("wb") as file:
+        write_windows(windows, file)
 
     def count(step) -> None:
         for series in step["series"]:
-            own = windows.filter(pl.col("series") == series["series"])
+            own = windows.chosen(windows.series == series["series"])
             series.update(count=int(own["count"].sum()), missed=int(own["missed"].sum()))
 
     change_step(record, count, number)

@@ -125,7 +125,7 @@ def test_responses_from_outside_and_inside_in_one_record_and_on_one_page(
     assert int(signal_result.values["answers"] or 0) > 300
     assert not [mark for mark in step.marks if mark.severity == "invalid"]
     windows = record.windows(step)
-    assert windows.filter(phase="measure", series=outer.series)["count"].sum() == 300
+    assert windows.count[windows.are_of(outer.series)].sum() == 300
     for text in (done.stdout, (the_record(tmp_path) / "report.html").read_text()):
         for words in ("from outside", "by the slave", "outside less inside", "24 ns, as given"):
             assert words in " ".join(text.split())

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import (
@@ -29,6 +28,8 @@ from rtgauge.record.model import (
     VerdictWord,
     WarmUp,
 )
+from rtgauge.record.windows import Windows
+from rtgauge.record.windows_file import write_windows
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -36,23 +37,6 @@ if TYPE_CHECKING:
 
 SECOND = 10**9
 INTERVAL_NS = 1_000_000
-WINDOW_SCHEMA = {
-    "series": pl.UInt32,
-    "phase": pl.String,
-    "index": pl.UInt32,
-    "start_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "count": pl.UInt64,
-    "missed": pl.UInt64,
-    "min_ns": pl.Int64,
-    "max_ns": pl.Int64,
-    "sum_ns": pl.Int64,
-    "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.Int32),
-    "counts": pl.List(pl.UInt64),
-    "missed_bins": pl.List(pl.UInt32),
-    "missed_counts": pl.List(pl.UInt64),
-}
 
 
 CHANGES: dict[str, Any] = {
@@ -267,7 +251,7 @@ def _load_report(load: str, start_ns: int, end_ns: int) -> LoadReport:
 
 def _step(
     shape: Shape, number: int, load: str, *, repeat: int, begin_ns: int, rng: np.random.Generator
-) -> tuple[Step, pl.DataFrame]:
+) -> tuple[Step, Windows]:
     end_ns = begin_ns + (shape.warm_up_seconds + shape.seconds) * SECOND
     measure_from = begin_ns + shape.warm_up_seconds * SECOND
     rows: list[dict[str, Any]] = []
@@ -388,7 +372,7 @@ def _step(
         marks=marks,
         changes=CHANGES,
     )
-    return step, pl.DataFrame(rows, schema=WINDOW_SCHEMA)
+    return step, Windows.of_rows(rows)
 
 
 def _verdicts(word: VerdictWord, steps: list[Step], requirement: str) -> list[Verdict]:
@@ -442,7 +426,8 @@ def write_record(parent: Path, shape: Shape | None = None) -> Path:
             place = folder / "steps" / step.id
             place.mkdir(parents=True)
             (place / "step.json").write_text(step.model_dump_json(indent=2), encoding="utf-8")
-            windows.write_parquet(place / "windows.parquet")
+            with (place / "windows.parquet").open("wb") as file:
+                write_windows(windows, file)
             steps.append(step)
             begin_ns += (shape.warm_up_seconds + shape.seconds + 3) * SECOND
     facts = {

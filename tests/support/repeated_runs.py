@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
 from scipy.special import ndtr
 
@@ -19,7 +18,7 @@ from rtgauge.analysis.sides import Side
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import Run, Step, StepKey
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import merge
+from rtgauge.record.windows import NO_WINDOWS, Bins, Windows, merge
 
 MEDIAN_NS = 20_000
 TRAITS = {
@@ -71,17 +70,18 @@ def side(label: str, system: System, runs: int, rng: np.random.Generator, *, fac
     """A side of so many runs, its latencies multiplied by `factor`."""
     windows = np.concatenate([latencies(system, rng) for _ in range(runs)])
     windows = (windows * factor).astype(np.int64)
-    every = pl.DataFrame(
-        {"stretch": np.repeat(np.arange(len(windows)), system.per_window), "bins": bin_of(windows.ravel())}
-    )
-    counted = (
-        every.group_by("stretch", "bins").agg(pl.len().cast(pl.Int64).alias("counts")).sort("stretch", "bins")
-    )
-    none = pl.Series([list[int]()] * len(windows), dtype=pl.List(pl.Int64))
-    frame = counted.group_by("stretch", maintain_order=True).agg("bins", "counts").with_columns(
-        series=0, phase=pl.lit("measure"), run=pl.col("stretch") // system.windows, count=system.per_window,
-        missed=0, min_ns=windows.min(axis=1),
-        max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1),
-        m2_ns2=windows.var(axis=1) * system.per_window, missed_bins=none, missed_counts=none,
+    number = np.arange(len(windows))
+    bins, counts = zip(*(np.unique(bin_of(values), return_counts=True) for values in windows), strict=True)
+    lengths = np.array([len(each) for each in bins])
+    columns = Windows(
+        series=np.zeros_like(number), measured=number >= 0, index=number,
+        start_ns=np.zeros_like(number), end_ns=np.zeros_like(number),
+        count=np.full_like(number, system.per_window), missed=np.zeros_like(number),
+        min_ns=windows.min(axis=1), max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1),
+        m2_ns2=windows.var(axis=1) * system.per_window,
+        bins=Bins(np.concatenate(bins).astype(np.int32), np.concatenate(counts), lengths),
+        missed_bins=Bins(NO_WINDOWS.bins.bins, NO_WINDOWS.bins.counts, np.zeros_like(number)),
     )  # fmt: skip
-    return Side(label, (RECORD,), (STEP,), {**TRAITS, "parameters": label}, frame, merge(frame), 1)
+    run = number // system.windows
+    traits = {**TRAITS, "parameters": label}
+    return Side(label, (RECORD,), (STEP,), traits, columns, number, run, merge(columns), 1)

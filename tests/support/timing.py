@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.window_frame import SCHEMA
+from rtgauge.record.windows import Windows
+from rtgauge.record.windows_file import write_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,18 +81,18 @@ def _window(number: int, index: int, values: np.ndarray, one: Series) -> dict[st
     }  # fmt: skip
 
 
-def _step(number: int, drawn: Drawn) -> tuple[Step, pl.DataFrame]:
+def _step(number: int, drawn: Drawn) -> tuple[Step, Windows]:
     rows = [
         _window(at, index, part, one)
         for at, one in enumerate(drawn.series)
         for index, part in enumerate(np.array_split(np.asarray(one.values, dtype=np.int64), one.windows))
     ]
-    frame = pl.DataFrame(rows, schema=SCHEMA)
+    windows = Windows.of_rows(rows)
     lines = [
         {"series": at, "metric": one.metric, "unit": "ns", "labels": one.labels}
         for at, one in enumerate(drawn.series)
     ]
-    summary = summarise_step(frame, lines)
+    summary = summarise_step(windows, lines)
     step = Step(
         id=f"{number:02d}-{drawn.probe}-{drawn.load}" + (f"-{drawn.repeat}" if drawn.repeat > 1 else ""),
         key=StepKey(
@@ -105,18 +105,19 @@ def _step(number: int, drawn: Drawn) -> tuple[Step, pl.DataFrame]:
         total=summary.total, outliers=[], marks=drawn.marks,
         results=drawn.results,
     )  # fmt: skip
-    return step, frame
+    return step, windows
 
 
 def record(folder: Path, steps: Sequence[Drawn], system: dict[str, Any] | None = None) -> Record:
     """Write the steps as a record into `folder` and read it."""
     done: list[Step] = []
     for number, drawn in enumerate(steps, 1):
-        step, frame = _step(number, drawn)
+        step, windows = _step(number, drawn)
         place = folder / "steps" / step.id
         place.mkdir(parents=True)
         (place / "step.json").write_text(step.model_dump_json(), encoding="utf-8")
-        frame.write_parquet(place / "windows.parquet")
+        with (place / "windows.parquet").open("wb") as file:
+            write_windows(windows, file)
         done.append(step)
     (folder / "targets" / "local").mkdir(parents=True)
     (folder / "targets" / "local" / "system.json").write_text(

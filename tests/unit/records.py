@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rtgauge.record.model import LoadReport, Mark, Run, Severity, Step, StepKey
 from rtgauge.record.summary import summarise_step
 
-from .windows import frame, info, row
+from .windows import info, row, windows_of
 
 if TYPE_CHECKING:
-    import polars as pl
+    from rtgauge.record.windows import Windows
 
 
 def mark(name="throttled", severity=Severity.INVALID, detail="why"):
@@ -28,10 +28,10 @@ def step(
     marks=(),
     parameters=None,
     metric="latency",
-) -> tuple[Step, pl.DataFrame]:
+) -> tuple[Step, Windows]:
     """`latencies`: one list, or one list a CPU."""
     series = latencies if latencies and isinstance(latencies[0], list) else [latencies]
-    windows = frame(
+    windows = windows_of(
         *(row(values, series=n, missed=missed if n == 0 else ()) for n, values in enumerate(series))
     )
     summary = summarise_step(windows, [info(n, metric) for n in range(len(series))])

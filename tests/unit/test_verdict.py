@@ -20,7 +20,7 @@ from rtgauge.verdict.violations import count_violations
 from rtgauge.verdict.worst import exit_status, worst
 
 from .records import mark, run, step
-from .windows import frame, row
+from .windows import row, windows_of
 
 HARD = "period=1ms latency<=200us hardness=100%"
 ENOUGH = LEAST_FOR_EVERY
@@ -44,7 +44,7 @@ def test_violations_lie_between_certain_and_possible(values, missed, data):
         st.one_of(st.integers(1, 500_000), st.sampled_from([*values, 1]).map(lambda v: max(1, v)))
     )
     half = len(values) // 2
-    windows = frame(row(values[:half], missed=[5] * missed), row(values[half:], index=1))
+    windows = windows_of(row(values[:half], missed=[5] * missed), row(values[half:], index=1))
     result = count_violations(windows, bound)
     true = sum(value > bound for value in values) + missed
     assert result.certain <= true <= result.possible
@@ -59,7 +59,7 @@ def test_violations_lie_between_certain_and_possible(values, missed, data):
 
 def test_coarse_figures_leave_violations_possible():
     """87 us of a tool that cuts to whole us may be 87.999 us."""
-    windows = frame(row([12_000] * 5 + [87_000]))
+    windows = windows_of(row([12_000] * 5 + [87_000]))
     assert count_violations(windows, 87_000).possible == 0
     coarse = count_violations(windows, 87_000, resolution_ns=1000)
     assert (coarse.certain, coarse.possible) == (0, 1)
@@ -67,7 +67,7 @@ def test_coarse_figures_leave_violations_possible():
 
 
 def test_a_foreign_overflow_is_possible_and_its_maximum_certain():
-    windows = frame({**row([12_000] * 98), "count": 109, "max_ns": 65_000})
+    windows = windows_of({**row([12_000] * 98), "count": 109, "max_ns": 65_000})
     result = count_violations(windows, 30_000)
     assert (result.certain, result.possible) == (1, 11)
     assert count_violations(windows, 65_000).possible == 0

@@ -4,17 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from rtgauge.record.histogram import bin_of
-
-SCHEMA = {
-    "series": pl.UInt32, "phase": pl.String, "index": pl.UInt32, "start_ns": pl.Int64, "end_ns": pl.Int64,
-    "count": pl.UInt64, "missed": pl.UInt64,
-    "min_ns": pl.Int64, "max_ns": pl.Int64, "sum_ns": pl.Int64, "m2_ns2": pl.Float64,
-    "bins": pl.List(pl.Int32), "counts": pl.List(pl.UInt64), "missed_bins": pl.List(pl.UInt32),
-    "missed_counts": pl.List(pl.UInt64),
-}  # fmt: skip
+from rtgauge.record.windows import Windows
 
 
 def row(values, *, missed=(), series=0, index=0, phase="measure"):
@@ -33,8 +25,8 @@ def row(values, *, missed=(), series=0, index=0, phase="measure"):
     }  # fmt: skip
 
 
-def frame(*rows):
-    return pl.DataFrame(list(rows), schema=SCHEMA)
+def windows_of(*rows):
+    return Windows.of_rows(rows)
 
 
 def engine_line(values, *, missed=(), series=0):

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import polars as pl
 
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
 from rtgauge.analysis.quantile_interval import WindowCounts
@@ -24,7 +23,7 @@ from rtgauge.record.histogram import lower_ns, signed_bin_of
 from rtgauge.record.model import worst_severity
 from rtgauge.record.open_values import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
-from rtgauge.record.windows import Merged, add_bins, merge
+from rtgauge.record.windows import UNKNOWN, Integers, Merged, Windows, add_bins, merge
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration
 
@@ -72,10 +71,12 @@ class Side:
     records: tuple[Record, ...]
     steps: tuple[Step, ...]
     traits: dict[str, str]
-    windows: pl.DataFrame
-    """The measured windows of its series; `stretch` numbers the stretches of time, the CPUs of one together,
-    `run` the runs.
-    """
+    windows: Windows
+    """The measured windows of its series."""
+    stretch: Integers
+    """For each window the number of its stretch of time, which the CPUs share."""
+    run: Integers
+    """For each window the number of its run."""
     merged: Merged
     resolution_ns: int
     quantity: str = "latency"
@@ -121,13 +122,12 @@ class Side:
     @cached_property
     def runs(self) -> list[SideRun]:
         """Its runs in which something was measured, in their order."""
-        numbers = sorted(self.windows["run"].unique().to_list())
+        numbers: list[int] = np.unique(self.run).tolist()
         parts = (
             [self.merged]
             if len(numbers) == 1
             else [
-                merge(self.windows.filter(pl.col("run") == number), limits_ns=self.limits_ns)
-                for number in numbers
+                merge(self.windows.chosen(self.run == number), limits_ns=self.limits_ns) for number in numbers
             ]
         )
         every = [
@@ -148,7 +148,7 @@ class Side:
     @cached_property
     def window_counts(self) -> WindowCounts:
         """The histogram by windows, missed activations filled in."""
-        return window_counts(self.windows, self.resolution_ns, self.filled)
+        return window_counts(self.windows, self.stretch, self.resolution_ns, self.filled)
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -163,20 +163,15 @@ class Side:
 
         Stretches cut short (below half of the median) are left out.
         """
-        largest = pl.max_horizontal(pl.col("max_ns"), -pl.col("min_ns"))
-        rows = (
-            self.windows.select("stretch", "run", "min_ns", "max_ns", "count", "missed")
-            .group_by("stretch")
-            .agg(
-                pl.col("run").first(),
-                largest.max().alias("max_ns"),
-                (pl.col("count") + pl.col("missed")).sum().alias("n"),
-            )
-            .sort("stretch")
-            .drop_nulls()
-        )
-        rows = rows.filter(pl.col("n") * 2 >= pl.col("n").median())
-        return rows["max_ns"].to_list(), rows["n"].cast(pl.Int64).to_list(), rows["run"].to_list()
+        _, first, stretch = np.unique(self.stretch, return_index=True, return_inverse=True)
+        most = np.full(len(first), UNKNOWN)
+        number = np.zeros(len(first), dtype=np.int64)
+        least = np.where(self.windows.min_ns == UNKNOWN, UNKNOWN, -self.windows.min_ns)
+        np.maximum.at(most, stretch, np.maximum(self.windows.max_ns, least))
+        np.add.at(number, stretch, self.windows.count + self.windows.missed)
+        measured = most != UNKNOWN
+        whole = measured & (2 * number >= np.median(number[measured])) if measured.any() else measured
+        return most[whole].tolist(), number[whole].tolist(), self.run[first][whole].tolist()
 
 
 def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -293,26 +288,28 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     }
 
 
-def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> pl.DataFrame:
-    """The windows of the steps, one after another.
+def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
+    """The windows of the steps, one after another, and the numbers of each one's stretch of time and run.
 
     The run is what is repeated as a whole: the record if there are several, else the step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
-    frames: list[pl.DataFrame] = []
+    parts: list[Windows] = []
+    stretches: list[Integers] = []
+    runs: list[Integers] = []
     offset = 0
     for number, (record, step) in enumerate(steps):
         series = [summary.series for summary in scope.series(step) if summary.series is not None]
-        frame = record.windows(step).filter((pl.col("phase") == "measure") & pl.col("series").is_in(series))
+        windows = record.windows(step)
         if len(numbers) > 1:
             run = numbers[record.path]
         else:
             run = number if alternation_of(record.run) is None else pair_of(step.key.repeat)
-        frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64) + offset, run=pl.lit(run))
-        frames.append(frame)
-        if frame.height:
-            offset = int(frame["stretch"].max()) + 1  # pyright: ignore[reportArgumentType]
-    return pl.concat(frames)
+        parts.append(windows.chosen(windows.are_of(series)))
+        stretches.append(parts[-1].index + offset)
+        runs.append(np.full(len(parts[-1]), run))
+        offset = int(stretches[-1].max(initial=offset - 1)) + 1
+    return Windows.together(parts), np.concatenate(stretches), np.concatenate(runs)
 
 
 def _limits(step: Step) -> dict[int, int]:
@@ -424,7 +421,8 @@ def sides_of(
         )
     sides: list[Side] = []
     for label, trait, condition in zip(labels, traits, conditions, strict=True):
-        windows, step, limits = _windows(condition.steps, scope), condition.step, _limits(condition.step)
+        windows, stretch, run = _windows(condition.steps, scope)
+        step, limits = condition.step, _limits(condition.step)
         of_side = tuple({record.path: record for record, _ in condition.steps}.values())
         resolution = int(step.parameters.get("resolution_ns") or 1)
         steps = tuple(step for _, step in condition.steps)
@@ -435,6 +433,8 @@ def sides_of(
                 steps,
                 trait,
                 windows,
+                stretch,
+                run,
                 merge(windows, limits_ns=limits),
                 resolution,
                 scope.quantity(step),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from rtgauge.analysis.quantile_interval import ENDLESS_NS, WindowCounts
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rtgauge.record.model import Distribution
+    from rtgauge.record.windows import Integers, Windows
 
 MOST_WINDOWS = 1_000
 """More windows of a run are merged for its intervals: their cost stays bounded, and slow changes stay."""
@@ -25,30 +25,22 @@ def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np
     return upper_ns(bins) // resolution_ns * resolution_ns
 
 
-def window_counts(windows: pl.DataFrame, resolution_ns: int, filled: Distribution) -> WindowCounts:
+def window_counts(
+    windows: Windows, stretch: Integers, resolution_ns: int, filled: Distribution
+) -> WindowCounts:
     """How many samples of each window have each value, missed activations filled in.
 
-    `windows`: columns as in docs/formats/record.md, of one phase; `stretch` numbers the stretches of time,
-    the CPUs of one together. `filled`: the figures of all of them.
+    `windows`: of one phase; `stretch`: the number of each window's stretch of time, which the CPUs share.
+    `filled`: the figures of all of them.
     """
-    number = int(windows["stretch"].max() or 0) + 1 if windows.height else 0  # pyright: ignore[reportArgumentType]
-    together = -(-number // MOST_WINDOWS) if number else 1
-    parts = [
-        windows.select(
-            stretch=pl.col("stretch") // together, bin=pl.col(bins).cast(pl.List(pl.Int64)), count=counts
-        )
-        .filter(pl.col("bin").list.len() > 0)
-        .explode("bin", "count")
-        for bins, counts in (("bins", "counts"), ("missed_bins", "missed_counts"))
-    ]
-    long = pl.concat(parts)
-    bins = np.unique(long["bin"].to_numpy()).astype(np.int64)
+    number = int(stretch.max(initial=-1)) + 1
+    together = max(1, -(-number // MOST_WINDOWS))
+    parts = (windows.bins, windows.missed_bins)
+    bins = np.union1d(*(part.bins for part in parts)).astype(np.int64)
     counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
-    np.add.at(
-        counts,
-        (long["stretch"].to_numpy(), np.searchsorted(bins, long["bin"].to_numpy())),
-        long["count"].cast(pl.Int64).to_numpy(),
-    )
+    for part in parts:
+        of_bin = np.repeat(stretch // together, part.lengths)
+        np.add.at(counts, (of_bin, np.searchsorted(bins, part.bins)), part.counts)
     low = lower_ns(bins) // resolution_ns * resolution_ns
     high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, values_ns(bins, resolution_ns) + resolution_ns - 1)
     if filled.max_ns is not None and "max_ns" not in filled.lower_bounds:

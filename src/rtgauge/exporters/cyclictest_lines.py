@@ -19,10 +19,10 @@ from rtgauge.record.histogram import lower_ns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import polars as pl
 
     from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.record.reader import Record
+    from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000
 """Where the histogram ends: up to there the bins of a record are not wider than 1 us."""
@@ -43,18 +43,15 @@ def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
     return steps
 
 
-def _counts(windows: pl.DataFrame, series: int | None) -> npt.NDArray[np.int64]:
+def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
     """Samples by whole us, from 0 to LIMIT_US - 1. Raises InputError for early activations."""
     result = np.zeros(LIMIT_US, dtype=np.int64)
-    part = windows.filter((windows["phase"] == "measure") & (windows["series"] == series))
-    for bins, counts in part.select("bins", "counts").iter_rows():
-        if bins and bins[0] < 0:
-            raise InputError(
-                "cyclictest's histogram has no place for early activations, and this step has some"
-            )
-        us = lower_ns(bins) // 1000
-        inside = us < LIMIT_US
-        np.add.at(result, us[inside], np.asarray(counts, dtype=np.int64)[inside])
+    bins, counts = windows.bins.total(windows.are_of([] if series is None else series))
+    if bins.min(initial=0) < 0:
+        raise InputError("cyclictest's histogram has no place for early activations, and this step has some")
+    us = lower_ns(bins) // 1000
+    inside = us < LIMIT_US
+    np.add.at(result, us[inside], counts[inside])
     return result
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.exporters.step_figures import missed_text, series_name, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import OVERFLOW_NS, upper_ns
+from rtgauge.record.windows import largest, least
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,27 +58,26 @@ def hdr_log(record: Record) -> bytes:
             began = 0.0
         first = began if first is None else min(first, began)
         windows = record.windows(step)
-        windows = windows.filter(windows["phase"] == "measure")
-        start_ns = int(cast("Any", windows["start_ns"].min()) or 0) if windows.height else 0
+        windows = windows.chosen(windows.measured)
+        start_ns = least(windows.start_ns) or 0
         lines += [
             f"#{_tag(step.id, series.series, early=False)}: {step_name(step)}: {series.metric}: "
             f"{series_name(series)}: missed {missed_text(step, series)}"
             for series in step.series
         ]
         outside = at_least = 0
-        for row in windows.iter_rows(named=True):
-            values = [
-                (int(value), count)
-                for value, count in zip(upper_ns(row["bins"]).tolist(), row["counts"], strict=True)
-            ]
-            most = row["max_ns"]
+        for number in range(len(windows)):
+            bins, counts = windows.bins.of(number)
+            values: list[tuple[int, int]] = list(zip(upper_ns(bins).tolist(), counts.tolist(), strict=True))
+            one = windows.chosen(slice(number, number + 1))
+            lowest, most = least(one.min_ns), largest(one.max_ns)
             late = [
                 (value if most is None else min(value, most), count)
                 for value, count in values
                 if 0 <= value < OVERFLOW_NS
             ]
             early = [
-                (-value if row["min_ns"] is None else min(-value, -row["min_ns"]), count)
+                (-value if lowest is None else min(-value, -lowest), count)
                 for value, count in values
                 if -OVERFLOW_NS < value < 0
             ]
@@ -89,19 +89,20 @@ def hdr_log(record: Record) -> bytes:
                 if abs(value) >= OVERFLOW_NS and (value > 0) == (side is late)
             ]
             for side, count in beyond:
-                farthest = most if side is late else None if row["min_ns"] is None else -row["min_ns"]
+                farthest = most if side is late else None if lowest is None else -lowest
                 side.extend(
                     [(OVERFLOW_NS, count)] if farthest is None else [(OVERFLOW_NS, count - 1), (farthest, 1)]
                 )
                 at_least += count - (farthest is not None)
-            absent = row["count"] - sum(row["counts"])
+            absent = int(one.count[0] - counts.sum())
             if absent and most is not None and most >= 0:
                 late.append((most, 1))
                 absent -= 1
             outside += absent
-            at, length = (row["start_ns"] - start_ns) / 1e9, (row["end_ns"] - row["start_ns"]) / 1e9
+            begin, end = int(one.start_ns[0]), int(one.end_ns[0])
+            at, length = (begin - start_ns) / 1e9, (end - begin) / 1e9
             written = (
-                _line(_tag(step.id, row["series"], early=is_early), at, length, part)
+                _line(_tag(step.id, int(one.series[0]), early=is_early), at, length, part)
                 for part, is_early in ((late, False), (early, True))
             )
             body += [line for line in written if line is not None]

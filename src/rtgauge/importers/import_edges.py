@@ -206,7 +206,7 @@ def _step(
         repeat=0,
         tool=TOOL,
     )
-    windows = measured.table.frame()
+    windows = measured.table.windows()
     info = [{"series": 0, "metric": metric, "unit": "ns", "labels": {"role": "instrument"}}]
     summary = summarise_step(
         windows, info, [summary_line(0, builder.totals(), builder.warm_up()).model_dump()]

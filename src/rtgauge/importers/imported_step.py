@@ -17,17 +17,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
 from rtgauge.importers.measurement import SHORT_NS, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.summary import StepSummary, summarise_step
-from rtgauge.record.window_frame import SCHEMA
-from rtgauge.record.windows import add_bins
+from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import format_duration, format_time
 
@@ -419,7 +417,7 @@ def imported_step(
     ended: str,
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
-) -> tuple[Step, pl.DataFrame]:
+) -> tuple[Step, Windows]:
     """The step and its windows: one a series for the whole measurement, or one a second where the tool prints
     a line a second.
 
@@ -438,10 +436,10 @@ def imported_step(
         rows += _windows(
             number, series, resolution, interval, releases=measurement.releases, source=measurement.source
         )
-    windows = pl.DataFrame(rows, schema=SCHEMA)
     try:
+        windows = Windows.of_rows(rows)
         check_windows(windows)
-    except ValueError as error:
+    except (RecordError, ValueError) as error:
         raise InputError(f"{measurement.source} is damaged: {error}") from None
     limits = {
         number: series.limit_ns

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from rtgauge.errors import RecordError
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
-from rtgauge.record.window_frame import windows_frame
+from rtgauge.record.histogram import EDGES_NS
+from rtgauge.record.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -199,11 +198,8 @@ class LiveState:
         waiting, self._waiting = [window for window in self._waiting if window.phase == "measure"], []
         drawn = [window for window in waiting if self._drawn is None or window.series in self._drawn]
         if drawn:
-            frame = windows_frame(drawn)
-            bins, counts = (
-                frame[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in ("bins", "counts")
-            )
-            np.add.at(self._columns, _COLUMN_OF_BIN[np.minimum(np.abs(bins), OVERFLOW_BIN)], counts)
+            histograms = Windows.of(drawn).bins
+            np.add.at(self._columns, _COLUMN_OF_BIN[np.abs(histograms.bins)], histograms.counts)
         for window in waiting:
             figures = self._series.setdefault(
                 window.series, {"count": 0, "missed": 0, "min_ns": None, "max_ns": None}

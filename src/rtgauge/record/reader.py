@@ -19,12 +19,13 @@ from rtgauge.record.open_values import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
     from pathlib import Path
 
     import polars as pl
 
     from rtgauge.record.moments import MomentFile
+    from rtgauge.record.windows import Windows
 
 RUN, PAGE = "run.json", "report.html"
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
@@ -175,10 +176,11 @@ class Record:
         """A file of a step; what is read of it is checked against its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
-    def windows(self, step: Step, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """The windows of a step, columns as in docs/formats/record.md, or only those that are named; of a
-        long one its blocks: windows of more than a
-        second, merged. Raises RecordError."""
+    def windows(self, step: Step, *, bins: bool = True) -> Windows:
+        """The windows of a step; of a long one its blocks: windows of more than a second, merged.
+
+        `bins`: whether their bins are needed. Raises RecordError.
+        """
         from rtgauge.record.windows_file import check_windows, read_windows
 
         file = self.file(step, BLOCKS if self.has(step, BLOCKS) else WINDOWS)
@@ -187,26 +189,26 @@ class Record:
             with file.open() as opened:
                 identity = identity_of(opened)
                 if self.folder.seen.get(key) == identity:
-                    return read_windows(opened, file, columns)
-                frame = read_windows(opened, file)
-            check_windows(frame)
-            _check_counts(frame, step)
+                    return read_windows(opened, file, bins=bins)
+                windows = read_windows(opened, file)
+            check_windows(windows)
+            _check_counts(windows, step)
         except OSError as error:
             raise damaged(file, error) from None
         except ValueError as error:
             raise RecordError(f"{file}: {error}: the record is damaged") from None
         self.folder.seen[key] = identity
-        return frame if columns is None else frame.select(columns)
+        return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
         """Every window of a step, one second each, as they came; of a long one they need not fit into memory.
 
         Raises RecordError.
         """
-        from rtgauge.record.windows_file import scan_windows
+        from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
-        return scan_windows(parts) if parts else self.windows(step).lazy()
+        return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
         """The frozen trace of the step's largest latencies; None if it was not explained.
@@ -237,13 +239,13 @@ def _names(folder: RecordFolder, name: str) -> list[str]:
         raise damaged(folder.file(name), error) from None
 
 
-def _check_counts(windows: pl.DataFrame, step: Step) -> None:
+def _check_counts(windows: Windows, step: Step) -> None:
     """The windows have as many values as the step says. Raises ValueError."""
-    import polars as pl
-
-    measured = windows.select("series", "phase", "count", "missed").filter(pl.col("phase") == "measure")
-    summed = measured.group_by("series").agg(pl.col("count").sum(), pl.col("missed").sum())
-    counts = {series: (count, missed) for series, count, missed in summed.iter_rows()}
+    counts: dict[int, tuple[int, int]] = {}
+    columns = (windows.series, windows.count, windows.missed)
+    for number, count, missed in zip(*(column[windows.measured].tolist() for column in columns), strict=True):
+        before = counts.get(number, (0, 0))
+        counts[number] = before[0] + count, before[1] + missed
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
             raise ValueError(f"series {series.series} does not have the number of values in step.json")

@@ -13,15 +13,12 @@ import numpy as np
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
-from rtgauge.record.windows import Merged, add_bins, merge, numbers_of, series_of
+from rtgauge.record.windows import Merged, Windows, add_bins, largest, merge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
-    import polars as pl
-
-    from rtgauge.record.window_columns import WindowColumns
 
 QUANTILES = {
     "p50_ns": Fraction(50, 100),
@@ -198,17 +195,17 @@ class StepSummary:
     marks: list[Mark]
 
 
-def _warm_up(windows: pl.DataFrame | WindowColumns, series: Collection[int]) -> WarmUp:
-    rows = numbers_of(windows, ("count", "missed", "max_ns"), series, phase="warm-up")
+def _warm_up(windows: Windows, series: Collection[int]) -> WarmUp:
+    chosen = windows.are_of(series, measured=False)
     return WarmUp(
-        count=sum(rows["count"]),
-        missed=sum(rows["missed"]),
-        max_ns=max((value for value in rows["max_ns"] if value is not None), default=None),
+        count=int(windows.count[chosen].sum()),
+        missed=int(windows.missed[chosen].sum()),
+        max_ns=largest(windows.max_ns[chosen]),
     )
 
 
 def summarise(
-    windows: pl.DataFrame | WindowColumns,
+    windows: Windows,
     series: int | Collection[int],
     *,
     metric: str,
@@ -290,7 +287,7 @@ def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def summarise_step(
-    windows: pl.DataFrame | WindowColumns,
+    windows: Windows,
     series_info: Sequence[Mapping[str, Any]],
     summaries: Sequence[Mapping[str, Any]] = (),
     *,
@@ -302,7 +299,7 @@ def summarise_step(
     """Every series of a step, and all series of its main metric together: latency, else the metric of the
     first series.
 
-    `windows`: columns as in docs/formats/record.md. `series_info`: the engine's `series` lines (series,
+    `series_info`: the engine's `series` lines (series,
     metric, unit, labels).
     `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
     disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series
@@ -336,7 +333,7 @@ def summarise_step(
             )
         )
     known = {info["series"] for info in series_info}
-    unknown = sorted(series_of(windows) - known)
+    unknown = sorted(set(windows.series.tolist()) - known)
     if unknown:
         marks.append(MarkKind.WINDOWS_DISAGREE.mark(f"windows of unknown series: {unknown}"))
     if not series_info:

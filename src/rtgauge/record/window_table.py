@@ -1,33 +1,43 @@
 # SPDX-License-Identifier: MIT
-"""Collects the windows of a step as they come, in bounded memory: what grows beyond it goes to files."""
+"""Collects the windows of a step as they come, in bounded memory: what grows beyond it goes to files, and is
+merged in time.
+"""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rtgauge.record.files import whole_file
+from rtgauge.record.windows import NO_WINDOWS, UNKNOWN, Bins, Integers, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import polars as pl
-
     from rtgauge.record.stream import Window
-    from rtgauge.record.window_columns import WindowColumns
 
 PACK_EVERY = 2_048
-"""Windows kept as objects before they are packed into a frame."""
+"""Windows kept as objects before they are packed into columns."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
 """Windows in a part file; the first is smaller.
 
-It has fewer where they are wide: so many bytes in memory, which are about 1 MB on disk.
+It has fewer if they are wide: so many bytes in memory, which are about 1 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
-"""A step of more windows, or of a larger table, is a long one: its windows stay in part files, and readers
-get them merged in time (`record.blocks`).
+"""A step of more windows, or of more bytes, is a long one: its windows stay in part files, and readers get
+them merged in time.
 """
+MOST_BLOCKS = 8_192
+"""Of a step. With 1,000 bins each they take 100 MB of memory."""
+SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
+"""Windows in a block: round times."""
+SLICE = 2_048
+"""Windows that are merged at once."""
+GROUPS = 64
+"""Blocks whose bins are counted at once."""
 
 
 def no_parts() -> None:
@@ -46,14 +56,13 @@ class WindowTable:
         self.count = self.bytes = 0
         self._folder, self._name, self._written = folder, name, written
         self._parts: list[Path] = []
-        self._packed: list[pl.DataFrame] = []
-        self._packed_count = self._packed_bytes = 0
+        self._packed: list[Windows] = []
         self._unpacked: list[Window] = []
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on series are counted from `first_series`, and `added_ns` is added to their times: of the
-        other end of a step.
+        """From now on count series from `first_series`, and add `added_ns` to the times: for the other end of
+        a step.
         """
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
@@ -61,25 +70,25 @@ class WindowTable:
     def add(self, window: Window) -> None:
         """Add a window.
 
-        Raises RecordError if its bins are none, OSError where a part cannot be written.
+        Raises RecordError if its bins are none, OSError if a part cannot be written.
         """
         self._unpacked.append(window)
         self.count += 1
         if len(self._unpacked) >= PACK_EVERY:
             self._pack()
             enough = (
-                self._packed_count >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART)
-                or self._packed_bytes >= PART_BYTES
+                sum(map(len, self._packed)) >= min(FIRST_PART * (1 + len(self._parts)), MOST_PART)
+                or sum(windows.nbytes for windows in self._packed) >= PART_BYTES
             )
             if self._folder is not None and enough:
                 self._write_part(self._folder)
 
     def expect(self, count: float) -> None:
-        """Get ready for about so many windows: what packs them is imported before they are measured, not
+        """Get ready for about so many windows: what writes parts is imported before they are measured, not
         meanwhile.
         """
         if count >= PACK_EVERY:
-            importlib.import_module("rtgauge.record.window_frame")
+            importlib.import_module("rtgauge.record.windows_file")
 
     def is_long(self, other: WindowTable | None = None) -> bool:
         """Whether these, with those of the step's other end, are the windows of a long step."""
@@ -93,71 +102,143 @@ class WindowTable:
             or sum(table.bytes for table in tables) > MOST_BYTES
         )
 
-    def windows(self) -> WindowColumns | pl.DataFrame:
-        """As `frame`; if there are few, as columns, which need no polars."""
-        from rtgauge.record.window_columns import WindowColumns
-
-        few = len(self._unpacked) == self.count and not (self._first_series or self._added_ns)
-        return WindowColumns.of(self._unpacked) if few else self.frame()
-
-    def frame(self, other: WindowTable | None = None) -> pl.DataFrame:
+    def windows(self, other: WindowTable | None = None) -> Windows:
         """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and
         all in part files.
         """
-        import polars as pl
-
-        from rtgauge.record.blocks import block_span, in_blocks
-        from rtgauge.record.window_frame import SCHEMA
-        from rtgauge.record.windows_file import slices_of
-
         self._pack()
         if self._folder is None or not self.is_long(other):
-            frame = (
-                pl.concat([*(part for path in self._parts for part in slices_of(path)), *self._packed])
-                if self.count
-                else pl.DataFrame(schema=SCHEMA)
-            )
+            windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])
             for part in self._parts:
                 part.unlink()
             self._parts = []
-            return frame
+            return windows
         if self._packed:
             self._write_part(self._folder)
-        windows = (windows for part in self._parts for windows in slices_of(part))
-        merged = in_blocks(windows, block_span(self.count + (other.count if other is not None else 0)))
+        count = self.count + (other.count if other is not None else 0)
+        merged = in_blocks(self._in_parts(), block_span(count))
         most = MOST_BYTES if other is None else MOST_BYTES // 2
-        while merged.estimated_size() > most and merged["index"].max():
-            merged = in_blocks(merged.iter_slices(), 2)
+        while merged.nbytes > most and merged.index.max():
+            merged = in_blocks([merged], 2)
         return merged
+
+    def _in_parts(self) -> Iterable[Windows]:
+        if self._parts:
+            from rtgauge.record.windows_file import slices_of
+
+            for part in self._parts:
+                yield from slices_of(part)
 
     def _pack(self) -> None:
         if not self._unpacked:
             return
-        import polars as pl
-
-        from rtgauge.record.window_frame import SCHEMA, windows_frame
-
-        frame = windows_frame(self._unpacked)
-        if self._first_series or self._added_ns:
-            moved = [
-                (pl.col("series") + self._first_series).cast(SCHEMA["series"]),
-                pl.col("start_ns", "end_ns") + self._added_ns,
-            ]
-            frame = frame.with_columns(moved)
-        self._packed.append(frame)
-        self._packed_count += len(frame)
-        self._packed_bytes += frame.estimated_size()
-        self.bytes += frame.estimated_size()
+        windows = Windows.of(self._unpacked).moved(self._first_series, self._added_ns)
+        self._packed.append(windows)
+        self.bytes += windows.nbytes
         self._unpacked = []
 
     def _write_part(self, folder: Path) -> None:
-        import polars as pl
-
         from rtgauge.record.windows_file import write_windows
 
         part = folder / f"{self._name}-{len(self._parts):05}.parquet"
         with whole_file(part) as file:
-            write_windows(pl.concat(self._packed), file)
+            write_windows(Windows.together(self._packed), file)
         self._parts.append(part)
-        self._packed, self._packed_count, self._packed_bytes = [], 0, 0
+        self._packed = []
         self._written()
+
+
+def block_span(windows: int) -> int:
+    """How many windows of a series make a block, if a step has so many windows of all series."""
+    return next((span for span in SPANS if windows <= span * MOST_BLOCKS), SPANS[-1])
+
+
+def in_blocks(windows: Iterable[Windows], span: int) -> Windows:
+    """Windows that come in order of time, `span` of a series and phase merged into a block each; `index`
+    counts the blocks of a series and phase.
+
+    Nothing but the resolution in time is lost: histograms, counts, extremes and sums of a block are those of
+    its windows together.
+    """
+    closed: list[Windows] = [NO_WINDOWS]
+    open_blocks = NO_WINDOWS
+    for many in windows:
+        for first in range(0, len(many), SLICE):
+            part = many.chosen(slice(first, first + SLICE))
+            numbered = replace(part, index=part.index // span)
+            merged = _merge_alike(Windows.together([open_blocks, numbered]))
+            newest = _is_newest(merged)
+            closed.append(merged.chosen(~newest))
+            open_blocks = merged.chosen(newest)
+    return Windows.together([*closed, open_blocks])
+
+
+def _of_series(windows: Windows) -> Integers:
+    """A number for each series and phase."""
+    return 2 * windows.series + windows.measured
+
+
+def _is_newest(windows: Windows) -> np.ndarray:
+    """Whether each window is one of the last index of its series and phase."""
+    _, numbers = np.unique(_of_series(windows), return_inverse=True)
+    last = np.zeros(len(windows), dtype=np.int64)
+    np.maximum.at(last, numbers, windows.index)
+    return windows.index == last[numbers]
+
+
+def _merge_alike(windows: Windows) -> Windows:
+    """The windows that agree in series, phase and index as one each, in order of their first."""
+    keys = np.stack([_of_series(windows), windows.index])
+    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first, group = first[order], place[group.ravel()]
+
+    def summed(numbers: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(first), dtype=numbers.dtype)
+        np.add.at(total, group, numbers)
+        return total
+
+    def extreme_of(ufunc: np.ufunc, numbers: Integers) -> Integers:
+        unknown = np.iinfo(np.int64).max if ufunc is np.minimum else UNKNOWN
+        found = np.full(len(first), unknown, dtype=np.int64)
+        ufunc.at(found, group, np.where(numbers == UNKNOWN, unknown, numbers))
+        return np.where(found == unknown, UNKNOWN, found)
+
+    count, sum_ns = summed(windows.count), summed(windows.sum_ns)
+    filled = windows.count > 0
+    # Chan, Golub and LeVeque (1979), as windows.merge_moments
+    apart = windows.sum_ns[filled] / windows.count[filled] - (sum_ns / np.maximum(count, 1))[group[filled]]
+    between = np.zeros(len(windows))
+    between[filled] = windows.count[filled] * apart**2
+    return Windows(
+        series=windows.series[first],
+        measured=windows.measured[first],
+        index=windows.index[first],
+        start_ns=extreme_of(np.minimum, windows.start_ns),
+        end_ns=extreme_of(np.maximum, windows.end_ns),
+        count=count,
+        missed=summed(windows.missed),
+        min_ns=extreme_of(np.minimum, windows.min_ns),
+        max_ns=extreme_of(np.maximum, windows.max_ns),
+        sum_ns=sum_ns,
+        m2_ns2=summed(windows.m2_ns2 + between),
+        bins=_merged_bins(windows.bins, group, len(first)),
+        missed_bins=_merged_bins(windows.missed_bins, group, len(first)),
+    )
+
+
+def _merged_bins(bins: Bins, group: Integers, groups: int) -> Bins:
+    """The histograms of the groups 0 to `groups` - 1; `group`: where each window belongs."""
+    of_bin = np.repeat(group, bins.lengths)
+    low, width = (int(bins.bins.min()), int(np.ptp(bins.bins)) + 1) if len(bins.bins) else (0, 1)
+    parts: list[Bins] = [NO_WINDOWS.bins]
+    for first in range(0, groups, GROUPS):
+        here = (of_bin >= first) & (of_bin < first + GROUPS)
+        totals = np.zeros((min(GROUPS, groups - first), width), dtype=np.int64)
+        np.add.at(totals, (of_bin[here] - first, bins.bins[here] - low), bins.counts[here])
+        filled = totals > 0
+        at = (np.nonzero(filled)[1] + low).astype(np.int32)
+        parts.append(Bins(at, totals[filled], filled.sum(axis=1)))
+    return Bins.together(parts)

@@ -1,26 +1,282 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md): numbers of some of them, and merging them into one
-histogram, count, mean and deviation.
+"""The windows of a step (docs/formats/record.md) as columns of numpy, and merging them into one histogram,
+count, mean and deviation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from rtgauge.errors import RecordError
 from rtgauge.record.histogram import OVERFLOW_BIN, upper_ns
-from rtgauge.record.window_columns import WindowColumns
+from rtgauge.record.vlq import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from rtgauge.record import stream
 
-    import numpy.typing as npt
-    import polars as pl
+Integers = npt.NDArray[np.int64]
+Chosen = npt.NDArray[np.bool_]
 
-SLICE, MOST_AT_ONCE = 512, 8_192
-"""Windows whose bins are taken apart at once, and of which those wanted are looked for at once."""
+UNKNOWN = int(np.iinfo(np.int64).min)
+"""Stands in a column of integers for a number that is not known."""
+NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
+MOST_NUMBER = 1 << 32
+"""Numbers of series and indices are below it."""
+SLICE = 512
+"""Windows whose bins are counted at once: more need several times the memory of the windows."""
+INTEGERS = (
+    "series", "index", "start_ns", "end_ns", "count", "missed", "min_ns", "max_ns", "sum_ns",
+)  # fmt: skip
+COLUMNS = ("phase", "m2_ns2", *INTEGERS)
+HISTOGRAMS = {"bins": "counts", "missed_bins": "missed_counts"}
+"""Columns of windows.parquet: bins -> their counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """A histogram for each window: the bins and counts of all, one window after the other."""
+
+    bins: npt.NDArray[np.int32]
+    counts: Integers
+    lengths: Integers
+    """How many bins each window has."""
+
+    @cached_property
+    def ends(self) -> Integers:
+        """Where each window's bins begin and, last, where all end."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])
+
+    @cached_property
+    def sums(self) -> Integers:
+        """The sum of each window's counts."""
+        return np.diff(np.concatenate([[0], np.cumsum(self.counts)])[self.ends])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.bins.nbytes + self.counts.nbytes + self.lengths.nbytes
+
+    def of(self, window: int) -> tuple[npt.NDArray[np.int32], Integers]:
+        """(bins, counts) of one window."""
+        part = slice(self.ends[window], self.ends[window + 1])
+        return self.bins[part], self.counts[part]
+
+    def chosen(self, windows: Chosen | slice) -> Self:
+        """The histograms of these windows; a slice has no step."""
+        if isinstance(windows, slice):
+            first, end, _ = windows.indices(len(self.lengths))
+            part = slice(self.ends[first], self.ends[max(first, end)])
+        else:
+            part = np.repeat(windows, self.lengths)
+        return replace(self, bins=self.bins[part], counts=self.counts[part], lengths=self.lengths[windows])
+
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """The histograms of all parts, one part after the other."""
+        return cls(
+            np.concatenate([part.bins for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.lengths for part in parts]),
+        )
+
+    def are_rising(self) -> bool:
+        """Whether the bins of each window are in rising order."""
+        falls = np.flatnonzero(self.bins[1:] <= self.bins[:-1]) + 1
+        return bool(np.isin(falls, self.ends).all())
+
+    def total(self, windows: Chosen) -> tuple[Integers, Integers]:
+        """(bins in ascending order, sum of counts of each) of these windows; without bins of count 0."""
+        totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
+        for first in range(0, len(windows), SLICE):
+            here = slice(first, first + SLICE)
+            if windows[here].any():
+                part = self.chosen(here).chosen(windows[here])
+                np.add.at(totals, part.bins + OVERFLOW_BIN, part.counts)
+        filled = np.flatnonzero(totals)
+        return filled - OVERFLOW_BIN, totals[filled]
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """One entry for each window in every column, in order of arrival."""
+
+    series: Integers
+    measured: Chosen
+    """Whether the window is of the phase `measure`, not of the warm-up."""
+    index: Integers
+    start_ns: Integers
+    end_ns: Integers
+    count: Integers
+    missed: Integers
+    min_ns: Integers
+    max_ns: Integers
+    sum_ns: Integers
+    m2_ns2: npt.NDArray[np.float64]
+    """NaN: not known."""
+    bins: Bins
+    missed_bins: Bins
+
+    def __len__(self) -> int:
+        """Number of windows."""
+        return len(self.series)
+
+    @classmethod
+    def of(cls, lines: Sequence[stream.Window]) -> Self:
+        """From lines of the stream. Raises RecordError if these cannot be windows."""
+        try:
+            histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
+        except OverflowError as error:
+            raise _no_windows(error) from None
+        return cls._of({name: [getattr(line, name) for line in lines] for name in COLUMNS}, histograms)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """From rows with the columns of windows.parquet. Raises RecordError if these cannot be windows."""
+        try:
+            histograms = {
+                name: Bins(
+                    np.array([at for row in rows for at in row[name]], dtype=np.int32),
+                    np.array([count for row in rows for count in row[counts]], dtype=np.int64),
+                    np.array([len(row[name]) for row in rows], dtype=np.int64),
+                )
+                for name, counts in HISTOGRAMS.items()
+            }
+        except OverflowError as error:
+            raise _no_windows(error) from None
+        return cls._of({name: [row[name] for row in rows] for name in COLUMNS}, histograms)
+
+    @classmethod
+    def _of(cls, columns: Mapping[str, Sequence[Any]], histograms: Mapping[str, Bins]) -> Self:
+        try:
+            integers = {
+                name: np.array(
+                    [UNKNOWN if value is None else value for value in columns[name]], dtype=np.int64
+                )
+                for name in INTEGERS
+            }
+        except OverflowError as error:
+            raise _no_windows(error) from None
+        for name in ("series", "index"):
+            if len(integers[name]) and not 0 <= integers[name].min() <= integers[name].max() < MOST_NUMBER:
+                raise _no_windows(f"{name} is out of range")
+        return cls(
+            **integers,
+            measured=np.array([phase == "measure" for phase in columns["phase"]], dtype=np.bool_),
+            m2_ns2=np.array(columns["m2_ns2"], dtype=np.float64),
+            bins=histograms["bins"],
+            missed_bins=histograms["missed_bins"],
+        )
+
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """The windows of all parts, one part after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("measured", "m2_ns2", *INTEGERS)
+        }
+        return cls(
+            **columns,
+            bins=Bins.together([part.bins for part in parts]),
+            missed_bins=Bins.together([part.missed_bins for part in parts]),
+        )
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return sum(getattr(self, column.name).nbytes for column in fields(self))
+
+    def chosen(self, windows: Chosen | slice) -> Self:
+        """These windows."""
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[windows] for name in ("measured", "m2_ns2", *INTEGERS)
+        }
+        return replace(
+            self, **columns, bins=self.bins.chosen(windows), missed_bins=self.missed_bins.chosen(windows)
+        )
+
+    def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
+        """Whether each window is of one of these series (None: of any), and of the measured phase or of the
+        warm-up.
+        """
+        in_phase = self.measured == measured
+        if series is None:
+            return in_phase
+        return in_phase & np.isin(self.series, series if isinstance(series, int) else list(series))
+
+    def moved(self, first_series: int, added_ns: int) -> Self:
+        """With series counted from `first_series`, and `added_ns` added to the times."""
+        return replace(
+            self,
+            series=self.series + first_series,
+            start_ns=self.start_ns + added_ns,
+            end_ns=self.end_ns + added_ns,
+        )
+
+
+def known(numbers: Integers) -> Integers:
+    """Those of the numbers that are known."""
+    return numbers[numbers != UNKNOWN]
+
+
+def least(numbers: Integers) -> int | None:
+    """The least of the numbers that are known; None: none is."""
+    return int(numbers.min()) if len(numbers := known(numbers)) else None
+
+
+def largest(numbers: Integers) -> int | None:
+    """The largest of the numbers that are known; None: none is."""
+    return int(numbers.max()) if len(numbers := known(numbers)) else None
+
+
+def _no_windows(why: object) -> RecordError:
+    return RecordError(f"not windows of the engine's stream: {why}")
+
+
+def _stream_bins(texts: Sequence[stream.Bins]) -> Bins:
+    """The bins and the counts of each window. Raises RecordError."""
+    if all(isinstance(text, str) for text in texts):
+        values, numbers = decode([text for text in texts if isinstance(text, str)])
+        if np.any(numbers & 1):
+            raise RecordError("a window has a bin without a count")
+        lengths = numbers // 2
+        bins, counts = _from_gaps(values[0::2], lengths), values[1::2].astype(np.int64)
+    else:
+        flat = [_pairs(text) if isinstance(text, str) else list(chain.from_iterable(text)) for text in texts]
+        lengths = np.array([len(row) // 2 for row in flat], dtype=np.int64)
+        values = np.array(list(chain.from_iterable(flat)), dtype=np.int64)
+        bins, counts = values[0::2], values[1::2]
+    result = Bins(bins.astype(np.int32), counts, lengths)
+    if np.abs(bins).max(initial=0) > OVERFLOW_BIN or counts.min(initial=1) <= 0 or not result.are_rising():
+        raise RecordError("the bins of a window are not in rising order, out of range or empty")
+    return result
+
+
+def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], lengths: Integers) -> Integers:
+    """The bins of windows with so many bins each, from their distances."""
+    if not len(gaps):
+        return NO_INTEGERS
+    bins = np.cumsum(gaps, dtype=np.int64)
+    behind = np.cumsum(lengths)
+    bins -= np.repeat(np.where(behind > lengths, bins[behind - lengths - 1], 0), lengths)
+    return bins
+
+
+def _pairs(text: str) -> list[int]:
+    values, _ = decode([text])
+    bins = np.cumsum(values[0::2])
+    return np.stack([bins, values[1::2]], axis=1).ravel().tolist()
+
+
+NO_WINDOWS = Windows.of([])
 
 
 @dataclass(frozen=True)
@@ -41,16 +297,16 @@ class Merged:
     `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the source does not have them.
     """
 
-    bins: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    bins: Integers
+    counts: Integers
     count: int
     missed: int
     min_ns: int | None
     max_ns: int | None
     sum_ns: int | None
     m2_ns2: float | None
-    missed_bins: npt.NDArray[np.int64]
-    missed_counts: npt.NDArray[np.int64]
+    missed_bins: Integers
+    missed_counts: Integers
     unplaced: list[Group] = field(default_factory=list[Group])
 
     @property
@@ -59,9 +315,7 @@ class Merged:
         return int(self.counts.sum())
 
 
-def add_bins(
-    bins: npt.ArrayLike, counts: npt.ArrayLike
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Integers]:
     """(distinct bins in ascending order, sum of counts of each); bins with count 0 are left out."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
@@ -69,7 +323,7 @@ def add_bins(
     return unique[total > 0], total[total > 0]
 
 
-def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple[int, int, float]:
+def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> tuple[int, int, float]:
     """Count, sum and sum of squared deviations of all groups together.
 
     Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances,
@@ -86,100 +340,24 @@ def merge_moments(counts: list[int], sums: list[int], m2s: list[float]) -> tuple
     return count, total, m2
 
 
-def _chosen(series: int | Collection[int] | None, phase: str) -> pl.Expr:
-    import polars as pl
-
-    chosen = pl.col("phase") == phase
-    if series is None:
-        return chosen
-    return chosen & (
-        pl.col("series") == series if isinstance(series, int) else pl.col("series").is_in(list(series))
-    )
-
-
-def numbers_of(
-    windows: pl.DataFrame | WindowColumns,
-    names: Sequence[str],
-    series: int | Collection[int] | None = None,
-    *,
-    phase: str = "measure",
-) -> dict[str, list[Any]]:
-    """These columns of the windows of one series, or of several (None: of all), in one phase; a number that
-    is not known is None.
-    """
-    if isinstance(windows, WindowColumns):
-        return windows.numbers(names, windows.chosen(series, phase))
-    rows = windows.select(list(dict.fromkeys(("series", "phase", *names)))).filter(_chosen(series, phase))
-    return {name: rows[name].to_list() for name in names}
-
-
-def series_of(windows: pl.DataFrame | WindowColumns) -> set[int]:
-    """The series of which there are windows, in any phase."""
-    return set(
-        windows.integers["series"].tolist()
-        if isinstance(windows, WindowColumns)
-        else windows["series"].unique().to_list()
-    )
-
-
-def _sum_bins(
-    windows: pl.DataFrame | WindowColumns,
-    series: int | Collection[int] | None,
-    phase: str,
-    bins: str,
-    counts: str,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(bins in ascending order, sum of counts of each) of two list columns of the chosen windows; bins with
-    count 0 are left out.
-    """
-    if isinstance(windows, WindowColumns):
-        return add_bins(*windows.lists[bins].of(windows.chosen(series, phase)))
-    import polars as pl
-
-    chosen = _chosen(series, phase)
-    totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
-    # In slices: all bins of a long step side by side take several times what its table takes.
-    for many in windows.select("series", "phase", bins, counts).iter_slices(MOST_AT_ONCE):
-        for part in many.filter(chosen).iter_slices(SLICE):
-            at, count = (
-                part[name].explode().drop_nulls().cast(pl.Int64).to_numpy() for name in (bins, counts)
-            )
-            np.add.at(totals, at + OVERFLOW_BIN, count)
-    where = np.flatnonzero(totals)
-    return where - OVERFLOW_BIN, totals[where]
-
-
-def _unplaced(
-    windows: pl.DataFrame | WindowColumns,
-    series: int | Collection[int] | None,
-    phase: str,
-    limits_ns: Mapping[int, int] | None,
-) -> list[Group]:
+def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[Group]:
     """The values of each window that are in none of its bins."""
-    from rtgauge.record.window_frame import as_frame
-
+    absent = windows.count - windows.bins.sums
     groups: list[Group] = []
-    frame = as_frame(windows)
-    for row in (
-        frame.filter(_chosen(series, phase))
-        .select("series", "count", "min_ns", "max_ns", "bins", "counts")
-        .iter_rows(named=True)
-    ):
-        absent = row["count"] - sum(row["counts"])
-        if absent > 0:
-            lowest = max(int(upper_ns(row["bins"][-1])) + 1 if row["bins"] else 0, row["min_ns"] or 0)
-            if limits_ns and row["series"] in limits_ns:
-                lowest = limits_ns[row["series"]]
-            lowest = lowest if row["max_ns"] is None else min(lowest, row["max_ns"])
-            groups.append(Group(lowest, absent, row["max_ns"]))
+    for at in np.flatnonzero(chosen & (absent > 0)).tolist():
+        bins, _ = windows.bins.of(at)
+        lowest = max(int(upper_ns(bins[-1])) + 1 if len(bins) else 0, least(windows.min_ns[at : at + 1]) or 0)
+        most = largest(windows.max_ns[at : at + 1])
+        lowest = limits_ns.get(int(windows.series[at]), lowest)
+        groups.append(Group(lowest if most is None else min(lowest, most), int(absent[at]), most))
     return groups
 
 
 def merge(
-    windows: pl.DataFrame | WindowColumns,
+    windows: Windows,
     series: int | Collection[int] | None = None,
     *,
-    phase: str = "measure",
+    measured: bool = True,
     limits_ns: Mapping[int, int] | None = None,
 ) -> Merged:
     """Merge the windows of one series, or of several together (None: of all), in one phase.
@@ -187,33 +365,25 @@ def merge(
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the
     window allows.
     """
-    bins, counts = _sum_bins(windows, series, phase, "bins", "counts")
-    missed_bins, missed_counts = _sum_bins(windows, series, phase, "missed_bins", "missed_counts")
-    part = numbers_of(
-        windows, ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2"), series, phase=phase
-    )
-    numbers: list[int] = part["count"]
-    sums: list[int | None] = part["sum_ns"]
-    m2s: list[float | None] = part["m2_ns2"]
+    chosen = windows.are_of(series, measured=measured)
+    bins, counts = windows.bins.total(chosen)
+    missed_bins, missed_counts = windows.missed_bins.total(chosen)
+    numbers: list[int] = windows.count[chosen].tolist()
+    sums: list[int] = windows.sum_ns[chosen].tolist()
+    m2s: list[float] = windows.m2_ns2[chosen].tolist()
     count = sum(numbers)
-    total: int | None = None
-    m2: float | None = None
-    known = [s for s in sums if s is not None]
-    if len(known) == len(sums):
-        total = sum(known)
-        known_m2 = [v for v in m2s if v is not None]
-        if len(known_m2) == len(m2s):
-            m2 = merge_moments(numbers, known, known_m2)[2]
+    sum_is_known = UNKNOWN not in sums
+    m2_is_known = sum_is_known and not np.isnan(m2s).any()
     return Merged(
         bins=bins,
         counts=counts,
         count=count,
-        missed=sum(part["missed"]),
-        min_ns=min((v for v in part["min_ns"] if v is not None), default=None),
-        max_ns=max((v for v in part["max_ns"] if v is not None), default=None),
-        sum_ns=total,
-        m2_ns2=m2,
+        missed=sum(windows.missed[chosen].tolist()),
+        min_ns=least(windows.min_ns[chosen]),
+        max_ns=largest(windows.max_ns[chosen]),
+        sum_ns=sum(sums) if sum_is_known else None,
+        m2_ns2=merge_moments(numbers, sums, m2s)[2] if m2_is_known else None,
         missed_bins=missed_bins,
         missed_counts=missed_counts,
-        unplaced=_unplaced(windows, series, phase, limits_ns) if int(counts.sum()) != count else [],
+        unplaced=_unplaced(windows, chosen, limits_ns or {}) if int(counts.sum()) != count else [],
     )

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -20,20 +24,99 @@ from rtgauge.record.files import for_polars
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
 from rtgauge.record.record_folder import damaged
-from rtgauge.record.window_frame import SCHEMA
+from rtgauge.record.windows import HISTOGRAMS, INTEGERS, UNKNOWN, Bins, Integers, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from pathlib import Path
-    from typing import BinaryIO
-
     from rtgauge.record.record_folder import RecordFile
 
+SCHEMA = {
+    "series": pl.UInt32,
+    "phase": pl.String,
+    "index": pl.UInt32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "count": pl.UInt64,
+    "missed": pl.UInt64,
+    "min_ns": pl.Int64,
+    "max_ns": pl.Int64,
+    "sum_ns": pl.Int64,
+    "m2_ns2": pl.Float64,
+    "bins": pl.List(pl.Int32),
+    "counts": pl.List(pl.UInt64),
+    "missed_bins": pl.List(pl.UInt32),
+    "missed_counts": pl.List(pl.UInt64),
+}
 MOST_COUNT = 1 << 48
 MOST_TIME_NS = 1 << 62
 ROW_GROUP = 2_048
 """Windows that are decoded at once when a file is read in parts."""
 NULLABLE = {"min_ns", "max_ns", "sum_ns", "m2_ns2"}
+
+
+def table_of(windows: Windows) -> pl.DataFrame:
+    """As a table, one row a window. Raises RecordError if a number is not one of its column."""
+    columns = {name: pl.Series(name, getattr(windows, name)) for name in INTEGERS}
+    for name in NULLABLE & columns.keys():
+        columns[name] = columns[name].replace(UNKNOWN, None)
+    columns["phase"] = pl.Series(np.where(windows.measured, "measure", "warm-up"))
+    columns["m2_ns2"] = pl.Series(windows.m2_ns2).fill_nan(None)
+    for name, counts in HISTOGRAMS.items():
+        bins: Bins = getattr(windows, name)
+        columns[name], columns[counts] = _lists(bins.bins, bins), _lists(bins.counts, bins)
+    try:
+        # polars takes the classes of types too
+        return pl.DataFrame({name: columns[name] for name in SCHEMA}).cast(SCHEMA)  # pyright: ignore[reportArgumentType]
+    except pl.exceptions.PolarsError as error:
+        raise RecordError(f"not windows of the engine's stream: {error}") from None
+
+
+def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
+    """A column of lists, which are `flat` one after the other."""
+    if not len(bins.lengths):
+        return pl.Series(dtype=pl.List(pl.Int64))
+    cut = pl.DataFrame({"begin": bins.ends[:-1], "length": bins.lengths})
+    return cut.select(lists=pl.lit(pl.Series(flat)).implode().list.slice("begin", "length"))["lists"]
+
+
+def windows_of(table: pl.DataFrame) -> Windows:
+    """The windows of a table; without bins if it has no columns of these.
+
+    Raises ValueError if a value is missing or too large.
+    """
+    if any(table[name].null_count() for name in table.columns if name not in NULLABLE):
+        raise ValueError("a window has an empty value")
+    if not table["phase"].is_in(["warm-up", "measure"]).all():
+        raise ValueError("a window has an unknown phase")
+    if table["m2_ns2"].is_finite().not_().any():
+        raise ValueError("a window has a deviation that is no number")
+    try:
+        columns: dict[str, Any] = {
+            name: table[name].cast(pl.Int64).fill_null(UNKNOWN).to_numpy() for name in INTEGERS
+        }
+        for bins, counts in HISTOGRAMS.items():
+            columns[bins] = _bins_of(table, bins, counts)
+    except pl.exceptions.PolarsError:
+        raise ValueError("a window has too large a count") from None
+    return Windows(
+        **columns,
+        measured=(table["phase"] == "measure").to_numpy(),
+        m2_ns2=table["m2_ns2"].fill_null(float("nan")).to_numpy(),
+    )
+
+
+def _bins_of(table: pl.DataFrame, bins: str, counts: str) -> Bins:
+    if bins not in table.columns:
+        nothing = np.empty(0, dtype=np.int64)
+        return Bins(nothing.astype(np.int32), nothing, np.zeros(len(table), dtype=np.int64))
+    lengths = table[bins].list.len().cast(pl.Int64).to_numpy()
+    if not (table[counts].list.len() == table[bins].list.len()).all():
+        raise ValueError("a window has bins without counts")
+    flat = [
+        table[name].explode().drop_nulls().cast(kind) for name, kind in ((bins, pl.Int32), (counts, pl.Int64))
+    ]
+    if any(len(values) != lengths.sum() for values in flat):
+        raise ValueError("a window has an empty bin")
+    return Bins(flat[0].to_numpy(), flat[1].to_numpy(), lengths)
 
 
 @contextmanager
@@ -50,13 +133,24 @@ def _without_standard_error() -> Generator[None]:
         os.close(null)
 
 
-def write_windows(windows: pl.DataFrame, file: BinaryIO) -> None:
-    """Write a table of windows. Raises OSError."""
+def write_windows(windows: Windows, file: BinaryIO) -> None:
+    """Write windows. Raises OSError, RecordError if a number is not one of its column."""
     with for_polars(file) as writer:
-        windows.write_parquet(writer, row_group_size=ROW_GROUP)
+        table_of(windows).write_parquet(writer, row_group_size=ROW_GROUP)
 
 
-def read_windows(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def read_windows(file: BinaryIO, name: object, *, bins: bool = True) -> Windows:
+    """The windows in an open file; `name`: as the user knows it; `bins`: whether with their bins.
+
+    Raises RecordError, ValueError if a value is missing or too large.
+    """
+    lists = {column for pair in HISTOGRAMS.items() for column in pair}
+    return windows_of(
+        read_table(file, name, None if bins else [column for column in SCHEMA if column not in lists])
+    )
+
+
+def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """The table of windows in an open file, columns as in docs/formats/record.md, or only those that are
     named; `name`: as the user knows it.
 
@@ -68,24 +162,24 @@ def read_windows(file: BinaryIO, name: object, columns: Sequence[str] | None = N
         data = BytesIO(file.read())
         check_parquet(data, SCHEMA)
         with _without_standard_error():
-            frame = pl.read_parquet(data.getvalue(), columns=None if columns is None else list(columns))
+            table = pl.read_parquet(data.getvalue(), columns=None if columns is None else list(columns))
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise damaged(name, error) from None
-    if frame.schema.get("bins") == pl.List(pl.UInt32):
-        frame = frame.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
+    if table.schema.get("bins") == pl.List(pl.UInt32):
+        table = table.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
     wrong = [
         name
         for name, kind in SCHEMA.items()
-        if (columns is None or name in columns) and frame.schema.get(name) != kind
+        if (columns is None or name in columns) and table.schema.get(name) != kind
     ]
     if wrong:
         raise RecordError(f"{name} is not a table of windows (column {wrong[0]}): the record is damaged")
-    return frame.select(
+    return table.select(
         [name for name in SCHEMA if columns is None or name in columns]
     )  # a file may have them in another order
 
 
-def slices_of(path: Path) -> Iterator[pl.DataFrame]:
+def slices_of(path: Path) -> Iterator[Windows]:
     """The windows in a part file that this process has written, some at a time, so that they take little
     memory.
 
@@ -94,7 +188,7 @@ def slices_of(path: Path) -> Iterator[pl.DataFrame]:
     with open_regular(path) as file:
         table = pl.scan_parquet(file.read())
     for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):
-        yield table.slice(first, ROW_GROUP).collect()
+        yield windows_of(table.slice(first, ROW_GROUP).collect())
 
 
 def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
@@ -102,7 +196,7 @@ def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
     it is needed: `collect` raises RecordError.
     """
 
-    def frames(
+    def tables(
         columns: list[str] | None,
         predicate: pl.Expr | None,
         rows: int | None,  # noqa: ARG001 - polars' signature
@@ -110,10 +204,10 @@ def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         for part in parts:
             with opened(part) as file:
-                frame = read_windows(file, part, columns)
-            yield frame if predicate is None else frame.filter(predicate)
+                table = read_table(file, part, columns)
+            yield table if predicate is None else table.filter(predicate)
 
-    return register_io_source(frames, schema=SCHEMA)
+    return register_io_source(tables, schema=SCHEMA)
 
 
 @contextmanager
@@ -126,82 +220,55 @@ def opened(file: RecordFile) -> Generator[BinaryIO]:
         raise damaged(file, error) from None
 
 
-def _beyond(name: str) -> pl.Expr:
-    """Whether a time is larger than any, either way; the least integer has no absolute value."""
-    return ~pl.col(name).is_between(-MOST_TIME_NS, MOST_TIME_NS)
-
-
-def _rules() -> dict[str, pl.Expr]:
-    """What a row may not be -> whether it is."""
-    bins, counts, missed_bins, missed_counts = (
-        pl.col(name) for name in ("bins", "counts", "missed_bins", "missed_counts")
-    )
-    count, least, most, total = pl.col("count"), pl.col("min_ns"), pl.col("max_ns"), pl.col("sum_ns")
-    placed = counts.list.sum()
-    first, last = bins.list.first(), bins.list.last()
-    mean, slack = total.cast(pl.Float64) / count, 1_000 + 1e-6 * pl.max_horizontal(least.abs(), most.abs())
-    return {
-        "an empty value": pl.any_horizontal(
-            pl.col(name).is_null() for name in SCHEMA if name not in NULLABLE
-        ),
-        "an unknown phase": ~pl.col("phase").is_in(["warm-up", "measure"]),
-        "times out of order": (pl.col("start_ns") > pl.col("end_ns"))
-        | _beyond("start_ns")
-        | _beyond("end_ns"),
-        "too large a count": (count > MOST_COUNT)
-        | (pl.col("missed") > MOST_COUNT)
-        | (counts.list.max() > MOST_COUNT)
-        | (missed_counts.list.max() > MOST_COUNT),
-        "bins without counts": (bins.list.len() != counts.list.len())
-        | (missed_bins.list.len() != missed_counts.list.len()),
-        "bins out of order": (bins.list.diff().list.min() <= 0)
-        | (missed_bins.cast(pl.List(pl.Int64)).list.diff().list.min() <= 0),
-        "bins out of range": (first < -OVERFLOW_BIN)
-        | (last > OVERFLOW_BIN)
-        | (missed_bins.list.max() > OVERFLOW_BIN),
-        "an empty bin": pl.any_horizontal(
-            part.list.drop_nulls().list.len() != part.list.len()
-            for part in (bins, counts, missed_bins, missed_counts)
-        ),
-        "more values in bins than there are": placed > count,
-        "extremes out of order": (least > most)
-        | (least.is_null() != most.is_null())
-        | _beyond("min_ns")
-        | _beyond("max_ns"),
-        "a mean outside of its extremes": (mean < least - slack) | (mean > most + slack),
-        "a deviation that is no number": ~pl.col("m2_ns2").is_finite() | (pl.col("m2_ns2") < 0),
-    }
-
-
-def check_windows(frame: pl.DataFrame) -> None:
+def check_windows(windows: Windows) -> None:
     """Check that the values of every window fit together. Raises ValueError, which says what does not."""
-    # In slices: every rule makes lists of its own.
-    for part in frame.iter_slices(ROW_GROUP):
-        _check_slice(part)
-    if (
-        float(frame["count"].cast(pl.Float64).sum()) > MOST_COUNT * 16
-        or float(frame["missed"].cast(pl.Float64).sum()) > MOST_COUNT * 16
-    ):
+    for name, is_broken in _rules(windows):
+        if is_broken.any():
+            raise ValueError(f"a window has {name}")
+    if any(numbers.sum(dtype=np.float64) > MOST_COUNT * 16 for numbers in (windows.count, windows.missed)):
         raise ValueError("its windows have too many values")
 
 
-def _check_slice(frame: pl.DataFrame) -> None:
-    broken = frame.select([rule.fill_null(value=False).any().alias(name) for name, rule in _rules().items()])
-    for name, is_broken in broken.row(0, named=True).items() if frame.height else ():
-        if is_broken:
-            raise ValueError(f"a window has {name}")
-    ends = frame.filter(pl.col("bins").list.len() > 0).select(
-        "min_ns",
-        "max_ns",
-        first=pl.col("bins").list.first().cast(pl.Int64),
-        last=pl.col("bins").list.last().cast(pl.Int64),
+def _beyond(times: Integers) -> Any:
+    """Whether a time is larger than any, either way; the least integer has no absolute value."""
+    return (times < -MOST_TIME_NS) | (times > MOST_TIME_NS)
+
+
+def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
+    """What a window may not have, and whether each window, or bin, has it."""
+    least, most, total, count = windows.min_ns, windows.max_ns, windows.sum_ns, windows.count
+    known = (least != UNKNOWN) & (most != UNKNOWN)
+    yield (
+        "times out of order",
+        (windows.start_ns > windows.end_ns) | _beyond(windows.start_ns) | _beyond(windows.end_ns),
     )
+    for numbers in (count, windows.missed, windows.bins.counts, windows.missed_bins.counts):
+        yield "too large a count", numbers > MOST_COUNT
+    for bins in (windows.bins, windows.missed_bins):
+        yield "bins out of order", np.array([not bins.are_rising()])
+    yield "bins out of range", np.abs(windows.bins.bins) > OVERFLOW_BIN
+    yield "bins out of range", (windows.missed_bins.bins < 0) | (windows.missed_bins.bins > OVERFLOW_BIN)
+    yield "more values in bins than there are", windows.bins.sums > count
+    yield (
+        "extremes out of order",
+        (known & (least > most))
+        | ((least == UNKNOWN) != (most == UNKNOWN))
+        | (known & (_beyond(least) | _beyond(most))),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = total / count
+    slack = 1_000 + 1e-6 * np.maximum(np.abs(least.astype(np.float64)), np.abs(most.astype(np.float64)))
+    yield (
+        "a mean outside of its extremes",
+        known & (total != UNKNOWN) & ~((mean >= least - slack) & (mean <= most + slack)),
+    )
+    yield "a deviation that is no number", windows.m2_ns2 < 0
+    has_bins = known & (windows.bins.lengths > 0)
+    bounds = windows.bins.ends
+    first, last = windows.bins.bins[bounds[:-1][has_bins]], windows.bins.bins[bounds[1:][has_bins] - 1]
     # An overflow bin has no outer edge.
-    too_low = (ends["min_ns"] > pl.Series(upper_ns(ends["first"].to_numpy()))) & (
-        ends["first"] < OVERFLOW_BIN
+    yield (
+        "values outside of its extremes",
+        ((least[has_bins] > upper_ns(first)) & (first < OVERFLOW_BIN))
+        | ((most[has_bins] < lower_ns(last)) & (last > -OVERFLOW_BIN)),
     )
-    too_high = (ends["max_ns"] < pl.Series(lower_ns(ends["last"].to_numpy()))) & (
-        ends["last"] > -OVERFLOW_BIN
-    )
-    if bool(too_low.any()) or bool(too_high.any()):
-        raise ValueError("a window has values outside of its extremes")

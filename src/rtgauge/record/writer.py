@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    import polars as pl
-
     from rtgauge.record.facts import Facts
-    from rtgauge.record.window_columns import WindowColumns
+    from rtgauge.record.windows import Windows
 
 FOLDERS = ("steps", "targets")
 FOLDER_MODE = 0o775
@@ -320,7 +318,7 @@ class RecordWriter:
                 self.run.model_copy(update={"steps": [name for name in self.run.steps if name != step_id]})
             )
 
-    def commit_step(self, step: Step, windows: pl.DataFrame | WindowColumns) -> Path:
+    def commit_step(self, step: Step, windows: Windows) -> Path:
         """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the
         folder.
 
@@ -329,8 +327,6 @@ class RecordWriter:
 
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
-        from rtgauge.record.window_columns import WindowColumns
-
         temporary = self._temporary(step.id)
         folder = (
             self._step
@@ -338,7 +334,7 @@ class RecordWriter:
             else self._new_step(step.id)
         )
         with clear_errors(self.path / temporary, self._results):
-            if self._with_windows or not isinstance(windows, WindowColumns):
+            if self._with_windows:
                 self._write_windows(windows, folder)
             step.checksums = {
                 name: checksum(folder.file(name)) for name in folder.names() if name != "step.json"
@@ -355,13 +351,11 @@ class RecordWriter:
         return self.path / "steps" / step.id
 
     @staticmethod
-    def _write_windows(windows: pl.DataFrame | WindowColumns, folder: RecordFolder) -> None:
-        from rtgauge.record.window_frame import as_frame
+    def _write_windows(windows: Windows, folder: RecordFolder) -> None:
         from rtgauge.record.windows_file import write_windows
 
-        frame = as_frame(windows)
         with folder.new_file(BLOCKS if any(map(PART.fullmatch, folder.names())) else WINDOWS) as file:
-            write_windows(frame, file)
+            write_windows(windows, file)
 
     def close_partial(self) -> None:
         """Leave the record to be resumed: state `interrupted`, name with `.partial`."""

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
-from rtgauge.record.windows import merge
+from rtgauge.record.windows import UNKNOWN, merge
 from rtgauge.report.record_view import has_distribution
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
+    from rtgauge.record.windows import Windows
     from rtgauge.report.record_view import Condition
 
 ALL = "all"
@@ -92,7 +92,7 @@ class Measured:
 NOTHING = Measured(EMPTY, EMPTY, None)
 
 
-def measured(windows: pl.DataFrame, cpus: Mapping[int, str]) -> dict[str, Measured]:
+def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
     """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see
     `time_series`).
     """
@@ -280,7 +280,7 @@ class _Span:
     step: Step
     start_ns: int
     end_ns: int
-    rows: pl.DataFrame
+    windows: Windows
 
 
 def _spans(record: Record) -> list[_Span]:
@@ -289,16 +289,15 @@ def _spans(record: Record) -> list[_Span]:
         cpus = time_series(step)
         if not cpus:
             continue
-        rows = record.windows(step, ["series", "phase", "start_ns", "end_ns", "missed", "max_ns"]).filter(
-            pl.col("series").is_in(list(cpus))
-        )
-        if rows.height <= len(cpus):
+        windows = record.windows(step, bins=False)
+        windows = windows.chosen(np.isin(windows.series, list(cpus)))
+        if len(windows) <= len(cpus):
             continue  # one window a series, as an import has it: no course in it
-        starts = [rows["start_ns"].min(), step.load.started_ns]
-        ends = [rows["end_ns"].max(), step.load.ended_ns]
-        first = min(int(t) for t in starts if t is not None)  # pyright: ignore[reportArgumentType]
-        last = max(int(t) for t in ends if t is not None)  # pyright: ignore[reportArgumentType]
-        spans.append(_Span(step, first, last, rows))
+        first, last = int(windows.start_ns.min()), int(windows.end_ns.max())
+        load = step.load
+        first = first if load.started_ns is None else min(first, load.started_ns)
+        last = last if load.ended_ns is None else max(last, load.ended_ns)
+        spans.append(_Span(step, first, last, windows))
     return spans
 
 
@@ -328,9 +327,7 @@ def course(record: Record, buckets: int = 900) -> Course | None:
         return None
     offsets, continuous = _offsets(spans)
     length = sum(span.end_ns - span.start_ns for span in spans)
-    window_ns = max(
-        int(span.rows.select((pl.col("end_ns") - pl.col("start_ns")).max()).item()) for span in spans
-    )
+    window_ns = max(int((span.windows.end_ns - span.windows.start_ns).max()) for span in spans)
     bucket_ns = window_ns * max(1, -(-length // (window_ns * buckets)))
     phases: list[Phase] = []
     points: list[Point] = []
@@ -341,10 +338,10 @@ def course(record: Record, buckets: int = 900) -> Course | None:
 
 
 def _phases(span: _Span, offset: int) -> list[Phase]:
-    measure = span.rows.filter(pl.col("phase") == "measure")
-    if not measure.height:
+    measured = span.windows.measured
+    if not measured.any():
         return [Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (span.end_ns - offset) / 1e9)]
-    first, last = int(measure["start_ns"].min()), int(measure["end_ns"].max())  # pyright: ignore[reportArgumentType]
+    first, last = int(span.windows.start_ns[measured].min()), int(span.windows.end_ns[measured].max())
     phases = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
     if first > span.start_ns:
         phases.insert(
@@ -354,26 +351,30 @@ def _phases(span: _Span, offset: int) -> list[Phase]:
 
 
 def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
-    cpus = time_series(span.step)
-    base = int(span.rows["start_ns"].min())  # pyright: ignore[reportArgumentType]
-    named = span.rows.with_columns(
-        cpu=pl.col("series").cast(pl.Int64).replace_strict(cpus, return_dtype=pl.String)
-    )
-    both = pl.concat([named, named.with_columns(cpu=pl.lit(ALL))])
-    grouped = (
-        both.group_by("cpu", "phase", ((pl.col("start_ns") - base) // bucket_ns).alias("bucket"))
-        .agg(pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("max_ns").max(), pl.col("missed").sum())
-        .sort("cpu", "start_ns")
-    )
-    return [
-        Point(
-            step=span.step.id,
-            cpu=str(row["cpu"]),
-            kind=str(row["phase"]),
-            start_s=(row["start_ns"] - offset) / 1e9,
-            end_s=(row["end_ns"] - offset) / 1e9,
-            max_us=None if row["max_ns"] is None else row["max_ns"] / 1_000,
-            missed=int(row["missed"]),
-        )
-        for row in grouped.iter_rows(named=True)
-    ]
+    cpus, windows = time_series(span.step), span.windows
+    cpu_of_window = np.array([cpus[number] for number in windows.series.tolist()])
+    buckets = 2 * ((windows.start_ns - windows.start_ns.min()) // bucket_ns) + windows.measured
+    points: list[Point] = []
+    for cpu in sorted({*cpu_of_window.tolist(), ALL}):
+        own = np.full(len(windows), fill_value=True) if cpu == ALL else cpu_of_window == cpu
+        numbers, group = np.unique(buckets[own], return_inverse=True)
+        starts = np.full(len(numbers), np.iinfo(np.int64).max)
+        ends, largest = np.full((2, len(numbers)), UNKNOWN)
+        missed = np.zeros(len(numbers), dtype=np.int64)
+        np.minimum.at(starts, group, windows.start_ns[own])
+        np.maximum.at(ends, group, windows.end_ns[own])
+        np.maximum.at(largest, group, windows.max_ns[own])
+        np.add.at(missed, group, windows.missed[own])
+        points += [
+            Point(
+                step=span.step.id,
+                cpu=cpu,
+                kind="measure" if numbers[at] % 2 else "warm-up",
+                start_s=float(starts[at] - offset) / 1e9,
+                end_s=float(ends[at] - offset) / 1e9,
+                max_us=None if largest[at] == UNKNOWN else float(largest[at]) / 1_000,
+                missed=int(missed[at]),
+            )
+            for at in np.argsort(starts, kind="stable")
+        ]
+    return points

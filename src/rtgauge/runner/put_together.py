@@ -22,6 +22,7 @@ from rtgauge.record.model import (
     TaskCounts,
 )
 from rtgauge.record.stream import StreamResult
+from rtgauge.record.windows import Windows, largest, least, merge
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.starvation import throttled
@@ -29,13 +30,8 @@ from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rtgauge.probe.descriptor import Probe
     from rtgauge.record.facts import Facts
-    from rtgauge.record.window_columns import WindowColumns
-
-    Windows = pl.DataFrame | WindowColumns
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
 """Bytes of files that a target may send for each second and series of a step, and besides: a million samples
@@ -68,7 +64,7 @@ class Measured:
     """What rtgauge's engine measured; several engines, or one with an instrument, as if they were one."""
 
     result: StreamResult
-    windows: pl.DataFrame | WindowColumns
+    windows: Windows
     programs: tuple[Guarded, ...]
     files_on: Target
     """Where the engine writes files that the step keeps."""
@@ -122,7 +118,6 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     """The record's step. Raises MeasureError where the engine said nothing."""
     from rtgauge.record.explain_report import explain_marks, explain_report
     from rtgauge.record.summary import summarise_step
-    from rtgauge.record.windows import numbers_of
 
     begun = ended.begun
     context, key, result, windows = begun.context, begun.key, measured.result, measured.windows
@@ -137,7 +132,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
-    measuring = numbers_of(windows, ("start_ns", "end_ns"))
+    measuring = windows.are_of(None)
     explained = explain_report(result)
     if context.not_explained is not None:
         result.marks = [mark for mark in result.marks if mark.kind is not MarkKind.NOT_EXPLAINED] + [
@@ -162,8 +157,8 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         engine_sha256=engine_hash(context.target.machine, key.rt),
         started=begun.started,
         ended=now_utc(),
-        start_ns=min(measuring["start_ns"], default=None),
-        end_ns=max(measuring["end_ns"], default=None),
+        start_ns=least(windows.start_ns[measuring]),
+        end_ns=largest(windows.end_ns[measuring]),
         end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
         parameters=hello.parameters
         | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if name in key.parameters},
@@ -277,7 +272,7 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     return [mark for mark in marks if mark is not None]
 
 
-def task_counts(series: list[SeriesSummary], windows: pl.DataFrame | WindowColumns) -> list[TaskCounts]:
+def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCounts]:
     """Activations, deadline misses and preemptions of each task; nothing for a step of another probe."""
     by_task: dict[str, dict[str, SeriesSummary]] = {}
     for summary in series:
@@ -303,10 +298,8 @@ def task_counts(series: list[SeriesSummary], windows: pl.DataFrame | WindowColum
     return tasks
 
 
-def _on_time(windows: pl.DataFrame | WindowColumns, tardiness: int) -> int:
+def _on_time(windows: Windows, tardiness: int) -> int:
     """Activations with a tardiness of 0, which has a bin of its own."""
-    from rtgauge.record.windows import merge
-
     merged = merge(windows, tardiness)
     return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, why_no_interval
 from rtgauge.analysis.window_counts import window_counts
 from rtgauge.record.open_values import LIMITS
@@ -16,10 +18,9 @@ from rtgauge.store.names import INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    import polars as pl
-
     from rtgauge.record.model import Distribution, Step
     from rtgauge.record.reader import Record
+    from rtgauge.record.windows import Windows
 
 LEVEL = 0.95
 
@@ -31,10 +32,8 @@ class Intervals:
         self._record, self._step = record, step
 
     @cached_property
-    def _windows(self) -> pl.DataFrame:
-        import polars as pl
-
-        return self._record.windows(self._step).filter(pl.col("phase") == "measure")
+    def _windows(self) -> Windows:
+        return self._record.windows(self._step)
 
     def of(self, numbers: Collection[int], filled: Distribution) -> dict[str, Any]:
         """The columns of `result` with intervals at 95 % (None: too short for one), and the number and the
@@ -45,21 +44,18 @@ class Intervals:
         columns: dict[str, Any] = {f"{name}_{end}_ns": None for name in INTERVALS for end in ("low", "high")}
         if not numbers or not filled.count:
             return columns | {"windows": None, "window_ns": None}
-        import polars as pl
         from scipy.special import stdtrit
 
-        windows = self._windows.filter(pl.col("series").is_in(list(numbers)))
-        length = (windows["end_ns"] - windows["start_ns"]).median()
+        windows = self._windows.chosen(self._windows.are_of(numbers))
+        lengths = windows.end_ns - windows.start_ns
         columns |= {
-            "windows": windows["index"].n_unique(),
-            "window_ns": round(length) if isinstance(length, (int, float)) else None,
+            "windows": len(np.unique(windows.index)),
+            "window_ns": round(float(np.median(lengths))) if len(lengths) else None,
         }
         if self._step.parameters.get(LIMITS):
             return columns  # a tool's histogram that ends: not all samples are in the bins
         resolution_ns = int(self._step.parameters.get("resolution_ns") or 1)
-        run = window_counts(
-            windows.with_columns(stretch=pl.col("index").cast(pl.Int64)), resolution_ns, filled
-        )
+        run = window_counts(windows, windows.index, resolution_ns, filled)
         for name, share in INTERVALS.items():
             if why_no_interval(run, share) is None:
                 quantile = RunQuantile(run, share)

@@ -26,9 +26,8 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rtgauge.record.model import SeriesSummary
+    from rtgauge.record.windows import Windows
 
 MARGIN = Fraction(80, 100)
 """A requirement that would not hold for this share of its bound holds by little: marginal."""
@@ -312,7 +311,7 @@ def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
 def judge(
     requirement: Requirement,
     step: Step,
-    windows: pl.DataFrame,
+    windows: Windows,
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
@@ -346,7 +345,7 @@ def judge(
 def judge_metric(
     requirement: Requirement,
     step: Step,
-    windows: pl.DataFrame,
+    windows: Windows,
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,

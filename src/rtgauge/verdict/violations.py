@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
-from rtgauge.record.windows import SLICE
+from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import numpy.typing as npt
-    import polars as pl
 
     IntArray = npt.NDArray[np.int64]
 
@@ -42,21 +41,15 @@ class Violations:
     """
 
 
-def _without_signs(row: dict[str, Any]) -> dict[str, Any]:
-    """A window as of its values without their signs; its least is known only if none was negative."""
-    low, high = row["min_ns"], row["max_ns"]
+def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int | None]:
+    """The extremes of a window's values without their signs; the least is known only if none is negative."""
     if low is None or low >= 0:
-        return row
-    return {
-        **row,
-        "min_ns": -high if high is not None and high < 0 else None,
-        "max_ns": max(high if high is not None else 0, -low),
-        "bins": np.abs(row["bins"]),
-    }
+        return low, high
+    return -high if high is not None and high < 0 else None, max(high if high is not None else 0, -low)
 
 
 def count_violations(
-    windows: pl.DataFrame, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1
+    windows: Windows, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1
 ) -> Violations:
     """Activations of these series (None: of all) in the measured phase that are later than `bound_ns`.
 
@@ -65,40 +58,34 @@ def count_violations(
     where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is
     early by more than the bound breaks it too.
     """
-    import polars as pl
-
-    chosen = pl.col("phase") == "measure"
-    if series is not None:
-        chosen &= pl.col("series").is_in(list(series))
-    activations = windows.select("series", "phase", "index", "count", "missed").filter(chosen)
-    missed = sum(activations["missed"].to_list())
-    count = sum(activations["count"].to_list())
-    together = 1 + int(activations["index"].max() or 0) // MOST_STRETCHES  # pyright: ignore[reportArgumentType]
-    at = activations["index"].cast(pl.Int64).to_numpy() // together
-    of_missed = activations["missed"].cast(pl.Int64).to_numpy()
-    every = np.bincount(at, activations["count"].cast(pl.Int64).to_numpy() + of_missed).astype(np.int64)
-    broken = np.bincount(at, of_missed).astype(np.int64)
+    chosen = windows.are_of(series)
+    missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())
+    together = 1 + int(windows.index[chosen].max(initial=0)) // MOST_STRETCHES
+    stretch = windows.index // together
+    every = np.bincount(stretch[chosen], (windows.count + windows.missed)[chosen]).astype(np.int64)
+    broken = np.bincount(stretch[chosen], windows.missed[chosen]).astype(np.int64)
     slack = resolution_ns - 1
     certain = possible = 0
     beyond = (
-        pl.col("max_ns").is_null() | (pl.col("max_ns") + slack > bound_ns) | (pl.col("min_ns") < -bound_ns)
+        (windows.max_ns == UNKNOWN)
+        | (windows.max_ns + slack > bound_ns)
+        | ((windows.min_ns != UNKNOWN) & (windows.min_ns < -bound_ns))
     )
-    late = chosen & (pl.col("count") > 0) & beyond
-    rows = (row for part in windows.iter_slices(SLICE) for row in part.filter(late).iter_rows(named=True))
-    for signed in rows:
-        row = _without_signs(signed)
-        if row["min_ns"] is not None and row["min_ns"] > bound_ns:
-            certain += row["count"]
-            possible += row["count"]
-            broken[row["index"] // together] += row["count"]
+    for at in np.flatnonzero(chosen & (windows.count > 0) & beyond).tolist():
+        own = int(windows.count[at])
+        low, top = _without_signs(least(windows.min_ns[at : at + 1]), largest(windows.max_ns[at : at + 1]))
+        if low is not None and low > bound_ns:
+            certain += own
+            possible += own
+            broken[stretch[at]] += own
             continue
-        bins, counts = np.asarray(row["bins"], dtype=np.int64), np.asarray(row["counts"], dtype=np.int64)
-        largest = upper_ns(bins) // resolution_ns * resolution_ns + slack
+        signed, counts = windows.bins.of(at)
+        bins = np.abs(signed) if UNKNOWN < windows.min_ns[at] < 0 else signed
+        ends = upper_ns(bins) // resolution_ns * resolution_ns + slack
         surely = int(counts[lower_ns(bins) > bound_ns].sum())
-        maybe = int(counts[(largest > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
-        unplaced = row["count"] - int(counts.sum())
+        maybe = int(counts[(ends > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
+        unplaced = own - int(counts.sum())
         # The maximum is known: where it is late and its bin does not say so, one is certain.
-        top = row["max_ns"]
         if (
             top is not None
             and top > bound_ns
@@ -107,7 +94,7 @@ def count_violations(
             surely += 1
         certain += surely
         possible += max(surely, maybe + unplaced)
-        broken[row["index"] // together] += max(surely, maybe + unplaced)
+        broken[stretch[at]] += max(surely, maybe + unplaced)
     return Violations(
         count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0])
     )

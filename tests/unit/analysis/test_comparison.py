@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -24,8 +23,8 @@ from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
-from tests.support.records import WINDOW_SCHEMA, Shape, write_record
-from tests.unit.windows import row
+from tests.support.records import Shape, write_record
+from tests.unit.windows import row, windows_of
 
 TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool", "parameters"), "") | {
     "processor": "not emulated",
@@ -35,13 +34,10 @@ TRAITS = dict.fromkeys(("host", "kernel", "load", "deployment", "space", "tool",
 
 def side_of(label: str, windows: list[np.ndarray], record: Record, *, rows: list[dict] | None = None) -> Side:
     """A side of these latencies (ns), one array a window."""
-    frame = pl.DataFrame(
-        rows or [row(values, index=i) for i, values in enumerate(windows)], schema=WINDOW_SCHEMA
-    )
-    frame = frame.with_columns(stretch=pl.col("index").cast(pl.Int64), run=pl.lit(0))
-    return Side(
-        label, (record,), tuple(record.steps[:1]), {**TRAITS, "deployment": label}, frame, merge(frame), 1
-    )
+    columns = windows_of(*(rows or [row(values, index=i) for i, values in enumerate(windows)]))
+    traits, run = {**TRAITS, "deployment": label}, np.zeros(len(columns), dtype=np.int64)
+    steps = tuple(record.steps[:1])
+    return Side(label, (record,), steps, traits, columns, columns.index, run, merge(columns), 1)
 
 
 @pytest.fixture(name="record", scope="module")
@@ -105,7 +101,7 @@ def overflowed(label: str, record: Record, above: int) -> Side:
     rows = [{**row(values), "count": 1_000, "max_ns": 900_000}]
     return replace(
         side_of(label, [], record, rows=rows),
-        merged=merge(pl.DataFrame(rows, schema=WINDOW_SCHEMA), limits_ns={0: 400_000}),
+        merged=merge(windows_of(*rows), limits_ns={0: 400_000}),
     )
 
 

@@ -72,7 +72,7 @@ def test_responses_become_a_record_with_windows_outliers_and_a_page(tmp_path):
     assert abs(step.outliers[0].time_ns - at[3]) <= STEP_NS
     assert [mark.severity for mark in step.marks] == ["note"]
     assert "Rigol" in step.tool or "oscilloscope" in step.tool
-    assert record.windows(step)["count"].sum() == 5
+    assert record.windows(step).count.sum() == 5
     assert "response" in html(record)
 
 

@@ -173,12 +173,12 @@ def test_xenomai_has_a_window_a_second(tmp_path):
     record = imported("xenomai.txt", tmp_path)
     step = record.steps[0]
     windows = record.windows(step)
-    assert (windows["count"].to_list(), windows["max_ns"].to_list(), windows["min_ns"].to_list()) == (
+    assert (windows.count.tolist(), windows.max_ns.tolist(), windows.min_ns.tolist()) == (
         [10_000] * 3,
         [8_500, 21_250, 9_000],
         [-120, 300, 310],
     )
-    assert windows["sum_ns"].to_list() == [21_000_000, 25_000_000, 20_000_000]
+    assert windows.sum_ns.tolist() == [21_000_000, 25_000_000, 20_000_000]
     assert {"overruns", "early", "no-histogram"} <= marks(record)
     assert step.key.parameters == {
         "interval_ns": 100_000,

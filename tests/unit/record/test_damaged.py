@@ -22,8 +22,7 @@ from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import checksum
-from rtgauge.record.window_frame import SCHEMA
-from rtgauge.record.windows_file import check_windows
+from rtgauge.record.windows_file import SCHEMA, check_windows, table_of, windows_of
 from rtgauge.record.writer import RecordWriter
 from tests.unit.records import run, step
 
@@ -41,9 +40,9 @@ def path(tmp_path: Path) -> Path:
     return writer.finish("complete")
 
 
-def windows_of(path: Path) -> pl.DataFrame:
+def read(path: Path) -> pl.DataFrame:
     record = Record.open(path)
-    return record.windows(record.steps[0])
+    return table_of(record.windows(record.steps[0]))
 
 
 def table(path: Path) -> Path:
@@ -81,22 +80,22 @@ def test_a_bit_that_flips_is_seen(path):
         bad[bit // 8] ^= 1 << bit % 8
         table(path).write_bytes(bad)
         with pytest.raises(RecordError, match="checksum"):
-            windows_of(path)
+            read(path)
     table(path).write_bytes(good)
-    windows_of(path)
+    read(path)
 
 
 def test_a_record_of_an_earlier_version_is_read(path):
-    windows = windows_of(path)
+    windows = read(path)
     step_file = path / "steps/01-wakeup-idle/step.json"
     written = json.loads(step_file.read_text())
     del written["checksums"]
     step_file.write_text(json.dumps(written))
-    assert_frame_equal(windows_of(path), windows)
+    assert_frame_equal(read(path), windows)
 
 
 def test_a_bit_that_flips_without_a_checksum_is_an_error_or_a_table_that_fits_together(path, capfd):
-    replace_windows(path, windows_of(path), with_checksum=False)
+    replace_windows(path, read(path), with_checksum=False)
     good = table(path).read_bytes()
     generator = random.Random(2)
     seen = 0
@@ -106,7 +105,7 @@ def test_a_bit_that_flips_without_a_checksum_is_an_error_or_a_table_that_fits_to
         bad[bit // 8] ^= 1 << bit % 8
         table(path).write_bytes(bad)
         try:
-            check_windows(windows_of(path))
+            check_windows(windows_of(read(path)))
         except RecordError:
             seen += 1
     assert seen > 100
@@ -156,15 +155,15 @@ def frame(**values: Any) -> pl.DataFrame:
     ],
 )
 def test_values_that_do_not_fit_together(values, says):
-    check_windows(frame())
+    check_windows(windows_of(frame()))
     with pytest.raises(ValueError, match=says):
-        check_windows(frame(**values))
+        check_windows(windows_of(frame(**values)))
 
 
 def test_windows_of_another_step_are_refused(path):
-    replace_windows(path, step([[1, 2], [3]])[1], with_checksum=True)
+    replace_windows(path, table_of(step([[1, 2], [3]])[1]), with_checksum=True)
     with pytest.raises(RecordError, match="does not have the number of values"):
-        windows_of(path)
+        read(path)
 
 
 @pytest.mark.parametrize("with_checksum", [True, False])
@@ -186,7 +185,7 @@ def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(
     assert table(path).stat().st_size < 200_000
     started = time.process_time()
     with pytest.raises(RecordError, match="would become"):
-        windows_of(path)
+        read(path)
     assert time.process_time() - started < 10
 
 
@@ -210,7 +209,7 @@ def test_padding_and_holes_allow_no_more_values(path):
         file.seek(16 << 20, os.SEEK_CUR)
         file.write(content[-length:])
     with pytest.raises(RecordError, match="would become 6"):
-        windows_of(path)
+        read(path)
 
 
 def test_twenty_thousand_series_are_read_soon(path):
@@ -227,13 +226,13 @@ def test_twenty_thousand_series_are_read_soon(path):
 def test_many_windows_that_are_all_the_same_are_not_decoded(path):
     replace_windows(path, frame().select(pl.all().gather([0] * 400_000)), with_checksum=True)
     with pytest.raises(RecordError, match="would become"):
-        windows_of(path)
+        read(path)
 
 
 def test_columns_in_another_order_are_the_same_table(path):
-    windows = windows_of(path)
+    windows = read(path)
     replace_windows(path, windows.select(reversed(windows.columns)), with_checksum=True)
-    assert_frame_equal(windows_of(path), windows)
+    assert_frame_equal(read(path), windows)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +277,7 @@ def test_the_least_integer_is_beyond_every_time():
     """It has no absolute value."""
     for values in ({"start_ns": -(2**63)}, {"min_ns": -(2**63), "sum_ns": 0}):
         with pytest.raises(ValueError, match="a window has"):
-            check_windows(frame(**values))
+            check_windows(windows_of(frame(**values)))
 
 
 def test_other_columns_and_no_parquet(path):
@@ -289,7 +288,7 @@ def test_other_columns_and_no_parquet(path):
     ):
         replace_windows(path, frame_, with_checksum=True)
         with pytest.raises(RecordError):
-            windows_of(path)
+            read(path)
     for data in (
         b"",
         b"PAR1",
@@ -299,7 +298,7 @@ def test_other_columns_and_no_parquet(path):
         table(path).write_bytes(data)
         change(path, "steps/01-wakeup-idle/step.json", checksums={})
         with pytest.raises(RecordError):
-            windows_of(path)
+            read(path)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +329,7 @@ def test_a_file_that_is_none(path, tmp_path, name, kind):
         case _:
             place.symlink_to("/dev/zero")
     with pytest.raises(RecordError) as error:
-        windows_of(path)
+        read(path)
     assert "\n" not in str(error.value)
 
 
@@ -339,12 +338,12 @@ def test_a_folder_that_is_a_link(path, tmp_path, folder):
     (path / folder).rename(tmp_path / "private")
     (path / folder).symlink_to(tmp_path / "private")
     with pytest.raises(RecordError, match="is a link"):
-        windows_of(path)
+        read(path)
 
 
 def test_a_record_that_is_linked_to_is_read(path, tmp_path):
     (tmp_path / "link").symlink_to(path)
-    assert windows_of(tmp_path / "link").height == 2
+    assert read(tmp_path / "link").height == 2
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.moments import MOMENTS
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader, write_samples
+from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report import drawn_figures
 from rtgauge.report.drawn_figures import Drawn, save_figures
@@ -47,14 +48,15 @@ def make(out: Path, latency: int) -> Path:
     )
     (folder / STATE_FILE).write_bytes(HEADER.pack(MAGIC, 4, latency) + bytes(4 * len(COLUMNS) * 8))
     (folder / MOMENTS).write_bytes(b"no gzip")
-    windows.write_parquet(folder / "windows-00000.parquet")
+    with (folder / "windows-00000.parquet").open("wb") as file:
+        write_windows(windows, file)
     writer.commit_step(one, windows)
     writer.write_system("local", Facts(kernel=Kernel(release=f"6.{latency}")))
     return writer.finish("complete")
 
 
 def largest(record: Record) -> int:
-    return int(record.windows(record.steps[0])["max_ns"].max())
+    return int(record.windows(record.steps[0]).max_ns.max())
 
 
 READERS: dict[str, Callable[[Record], object]] = {
@@ -153,7 +155,9 @@ def test_no_library_reads_the_name_of_a_record(tmp_path, monkeypatch, name):
         assert not Path(name + below, "elsewhere").exists()
     record = Record.open(Path(name))
     assert largest(record) == 1_000
-    assert_frame_equal(windows_table(record).drop("step").collect(), record.windows(record.steps[0]))
+    assert_frame_equal(
+        windows_table(record).drop("step").collect(), table_of(record.windows(record.steps[0]))
+    )
     export(record, "parquet", Path("out.parquet"), windows=True)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
 from rtgauge.record.model import Severity
 from rtgauge.record.summary import QUANTILES, nearest_rank, summarise, summarise_step
-from rtgauge.record.windows import merge_moments
-from tests.unit.windows import engine_line, frame, info, row
+from rtgauge.record.windows import NO_WINDOWS, merge_moments
+from tests.unit.windows import engine_line, info, row, windows_of
 
 latencies = st.one_of(st.integers(0, 20_000), st.integers(0, 50_000_000), st.integers(0, 2 * OVERFLOW_NS))
 
@@ -27,7 +26,7 @@ def one(windows, **more):
 @settings(max_examples=200)
 @given(parts=st.lists(st.lists(latencies, max_size=40), min_size=1, max_size=5))
 def test_figures_of_many_windows_are_those_of_all_samples(parts):
-    result = one(frame(*(row(part, index=i) for i, part in enumerate(parts))))
+    result = one(windows_of(*(row(part, index=i) for i, part in enumerate(parts))))
     samples = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
     assert result.count == len(samples)
     if len(samples) == 0:
@@ -57,7 +56,7 @@ def test_figures_of_many_windows_are_those_of_all_samples(parts):
 
 
 def test_a_quantile_in_the_overflow_is_a_lower_bound_and_says_so():
-    result = one(frame(row([1000] * 90 + [20_000_000_000] * 9 + [30_000_000_000])))
+    result = one(windows_of(row([1000] * 90 + [20_000_000_000] * 9 + [30_000_000_000])))
     assert (result.p50_ns, result.p95_ns, result.max_ns) == (1009, OVERFLOW_NS, 30_000_000_000)
     # p99 is rank 99 of 100; p99.9 and p99.99 are rank 100, the exact maximum.
     assert (result.p99_ns, result.p99_9_ns) == (OVERFLOW_NS, 30_000_000_000)
@@ -85,7 +84,7 @@ def test_nearest_rank_does_not_round():
 def test_missed_activations_are_filled_in_beside_the_plain_figures():
     # One latency of 5.5 ms at a 1 ms interval: five missed, 4.5 ... 0.5 ms late.
     missed = [4_500_000, 3_500_000, 2_500_000, 1_500_000, 500_000]
-    result = one(frame(row([100_000] * 4 + [5_500_000], missed=missed)))
+    result = one(windows_of(row([100_000] * 4 + [5_500_000], missed=missed)))
     assert (result.count, result.missed, result.p50_ns, result.max_ns) == (5, 5, 100_999, 5_500_000)
     assert (result.filled.count, result.filled.p50_ns, result.filled.max_ns, result.filled.min_ns) == (
         10,
@@ -100,7 +99,7 @@ def test_missed_activations_are_filled_in_beside_the_plain_figures():
 
 def test_missed_after_a_late_warm_up_have_figures_of_their_own():
     """A sample of the warm-up may be so late that the measured phase begins with missed activations only."""
-    result = one(frame(row([50_000_000], phase="warm-up"), row([], missed=[2_000_000, 1_000_000])))
+    result = one(windows_of(row([50_000_000], phase="warm-up"), row([], missed=[2_000_000, 1_000_000])))
     assert (result.count, result.max_ns, result.warm_up.count, result.warm_up.max_ns) == (
         0,
         None,
@@ -111,13 +110,13 @@ def test_missed_after_a_late_warm_up_have_figures_of_their_own():
 
 
 def test_missed_beyond_ten_seconds_make_lower_bounds():
-    result = one(frame(row([100, 25_000_000_000], missed=[15_000_000_000] * 5)))
+    result = one(windows_of(row([100, 25_000_000_000], missed=[15_000_000_000] * 5)))
     assert result.filled.lower_bounds == ["p50_ns", "mean_ns", "std_ns"]
     assert result.filled.max_ns == 25_000_000_000
 
 
 def test_together_are_the_series_of_the_main_metric_only():
-    windows = frame(row([100, 200], series=0), row([900], series=1), row([7], series=2))
+    windows = windows_of(row([100, 200], series=0), row([900], series=1), row([7], series=2))
     step = summarise_step(
         windows,
         [info(0), info(1), info(2, "switch")],
@@ -133,10 +132,10 @@ def test_together_are_the_series_of_the_main_metric_only():
         {},
     )
     assert step.marks == []
-    alone = summarise_step(windows.filter(pl.col("series") > 0), [info(2, "switch"), info(1, "other")]).total
+    alone = summarise_step(windows.chosen(windows.series > 0), [info(2, "switch"), info(1, "other")]).total
     assert alone is not None
     assert (alone.metric, alone.max_ns) == ("switch", 7)
-    assert summarise_step(windows.clear(), []).total is None
+    assert summarise_step(NO_WINDOWS, []).total is None
 
 
 def test_thread_counts_and_lost_come_from_the_engine():
@@ -149,7 +148,7 @@ def test_thread_counts_and_lost_come_from_the_engine():
         "cpu_ns": 8,
     }
     lines = [{**engine_line([1], series=n), "lost": 2, "impossible": 1, "thread": thread} for n in (0, 1)]
-    step = summarise_step(frame(row([1], series=0), row([1], series=1)), [info(0), info(1)], lines)
+    step = summarise_step(windows_of(row([1], series=0), row([1], series=1)), [info(0), info(1)], lines)
     assert (step.series[0].lost, step.series[0].thread.voluntary_switches) == (2, 3)
     assert (
         step.total.lost,
@@ -163,21 +162,21 @@ def test_thread_counts_and_lost_come_from_the_engine():
     "change", [{"count": 3}, {"missed": 1}, {"max_ns": 99}, {"min_ns": 1}, {"sum_ns": 5}]
 )
 def test_a_summary_that_does_not_agree_with_the_windows_is_marked(change):
-    step = summarise_step(frame(row([100, 200])), [info()], [{**engine_line([100, 200]), **change}])
+    step = summarise_step(windows_of(row([100, 200])), [info()], [{**engine_line([100, 200]), **change}])
     assert [(m.name, m.severity) for m in step.marks] == [("windows-disagree", Severity.INVALID)]
     assert next(iter(change)) in step.marks[0].detail
 
 
 def test_bins_that_do_not_hold_the_count_are_marked():
     broken = {**row([100, 200]), "counts": [1, 5]}
-    assert summarise_step(frame(broken), [info()]).marks[0].name == "windows-disagree"
+    assert summarise_step(windows_of(broken), [info()]).marks[0].name == "windows-disagree"
     broken = {**row([100, 200]), "missed": 1}
-    assert summarise_step(frame(broken), [info()]).marks[0].name == "windows-disagree"
+    assert summarise_step(windows_of(broken), [info()]).marks[0].name == "windows-disagree"
 
 
 def test_a_missing_summary_and_an_unknown_series_are_marked():
     step = summarise_step(
-        frame(row([1]), row([1], series=1), row([1], series=9)), [info(0), info(1)], [engine_line([1])]
+        windows_of(row([1]), row([1], series=1), row([1], series=9)), [info(0), info(1)], [engine_line([1])]
     )
     assert {(m.name, m.series) for m in step.marks} == {("summary-missing", 1), ("windows-disagree", None)}
 
@@ -185,7 +184,7 @@ def test_a_missing_summary_and_an_unknown_series_are_marked():
 def test_values_in_no_bin_are_above_the_limit_and_their_quantiles_lower_bounds():
     """A foreign histogram that ends at 20 us: 98 below, 11 above, of which the largest is known."""
     r = {**row([12_000] * 98), "count": 109, "max_ns": 65_000}
-    result = one(frame(r), resolution_ns=1000, limits_ns={0: 20_000})
+    result = one(windows_of(r), resolution_ns=1000, limits_ns={0: 20_000})
     assert (result.p50_ns, result.p95_ns, result.p99_ns, result.p99_99_ns, result.max_ns) == (
         12_000,
         20_000,

@@ -17,6 +17,7 @@ from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
+from rtgauge.record.windows_file import table_of
 
 SECOND = 10**9
 SAMPLES = st.lists(
@@ -45,7 +46,8 @@ def test_any_pieces_make_the_windows_of_the_whole(samples, cuts, start_ns):
             table.add(window)
     for window in builder.close(start_ns + 5 * SECOND):
         table.add(window)
-    frame = table.frame()
+    windows = table.windows()
+    frame = table_of(windows)
     assert frame["index"].to_list() == [0, 1, 2, 3, 4]
     assert frame["start_ns"].to_list() == [start_ns + i * SECOND for i in range(5)]
     for second, row in enumerate(frame.iter_rows(named=True)):
@@ -64,7 +66,9 @@ def test_any_pieces_make_the_windows_of_the_whole(samples, cuts, start_ns):
     assert [abs(outlier.value_ns) for outlier in builder.outliers] == largest
     info = [{"series": 3, "metric": "jitter", "unit": "ns", "labels": {}}]
     assert (
-        summarise_step(frame, info, [summary_line(3, builder.totals(), builder.warm_up()).model_dump()]).marks
+        summarise_step(
+            windows, info, [summary_line(3, builder.totals(), builder.warm_up()).model_dump()]
+        ).marks
         == []
     )
 
@@ -77,7 +81,7 @@ def test_the_warm_up_is_counted_apart():
     windows += [*builder.add(_array([SECOND + 1, 3 * SECOND]), _array([10, 20])), *builder.close(4 * SECOND)]
     for window in windows:
         table.add(window)
-    frame = table.frame()
+    frame = table_of(table.windows())
     assert frame.filter(pl.col("phase") == "warm-up")["end_ns"].to_list() == [SECOND // 2]
     assert frame.filter(pl.col("phase") == "measure")["count"].to_list() == [1, 0, 1]
     assert (builder.totals().count, builder.warm_up().count, builder.warm_up().max_ns) == (2, 1, 900)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,14 +14,12 @@ from polars.testing import assert_frame_equal
 
 from rtgauge.errors import RecordError
 from rtgauge.record import window_table
-from rtgauge.record.blocks import MOST_BLOCKS, Blocks, block_span
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of
 from rtgauge.record.stream import Window, parse_line
 from rtgauge.record.vlq import encode
-from rtgauge.record.window_columns import WindowColumns
-from rtgauge.record.window_frame import SCHEMA, windows_frame
-from rtgauge.record.window_table import WindowTable
-from rtgauge.record.windows import Group, merge, numbers_of, series_of
+from rtgauge.record.window_table import MOST_BLOCKS, WindowTable, block_span, in_blocks
+from rtgauge.record.windows import Group, Windows, merge
+from rtgauge.record.windows_file import SCHEMA, check_windows, table_of, windows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +27,10 @@ if TYPE_CHECKING:
 PAIRS = st.dictionaries(st.integers(-OVERFLOW_BIN, OVERFLOW_BIN), st.integers(1, 2**32 - 1), max_size=20).map(
     lambda pairs: sorted(pairs.items())
 )
+
+
+def table_of_lines(lines: list[Window]) -> pl.DataFrame:
+    return table_of(Windows.of(lines))
 
 
 def gaps(pairs: list[tuple[int, int]]) -> str:
@@ -66,14 +67,15 @@ def test_both_forms_of_bins_give_the_same_table(
     new = [
         one.model_copy(update={"bins": gaps(one.bins), "missed_bins": gaps(one.missed_bins)}) for one in old
     ]
-    frame = windows_frame(new)
-    assert_frame_equal(frame, windows_frame(old))
+    frame = table_of_lines(new)
+    assert_frame_equal(frame, table_of(windows_of(frame)))
+    assert_frame_equal(frame, table_of_lines(old))
     assert frame.schema == pl.Schema(SCHEMA)
     assert [
         list(zip(bins, counts, strict=True)) for bins, counts in frame.select("bins", "counts").rows()
     ] == [plain for plain, _ in rows]
     mixed = [old[number] if number % 2 else new[number] for number in range(len(rows))]
-    assert_frame_equal(frame, windows_frame(mixed))
+    assert_frame_equal(frame, table_of_lines(mixed))
 
 
 @pytest.mark.parametrize(
@@ -89,13 +91,13 @@ def test_both_forms_of_bins_give_the_same_table(
 )
 def test_bins_that_are_none_are_refused(bins: object):
     with pytest.raises(RecordError):
-        windows_frame([window(0, 0, [1, 2, 3]), window(0, 0, []).model_copy(update={"bins": bins})])
+        table_of_lines([window(0, 0, [1, 2, 3]), window(0, 0, []).model_copy(update={"bins": bins})])
 
 
 def test_a_count_that_no_column_holds_is_refused():
     line = window(0, 0, []).model_copy(update={"count": 2**70})
     with pytest.raises(RecordError, match="not windows"):
-        windows_frame([line])
+        table_of_lines([line])
 
 
 def test_bins_in_pairs_are_read():
@@ -103,7 +105,7 @@ def test_bins_in_pairs_are_read():
     text = '{"type":"window","series":0,"phase":"measure","index":0,"start_ns":1,"end_ns":2,' + figures
     line = parse_line(text)
     assert isinstance(line, Window)
-    assert windows_frame([line]).select("bins", "counts").row(0) == ([1300], [4])
+    assert table_of_lines([line]).select("bins", "counts").row(0) == ([1300], [4])
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(window_table, name, value)
 
 
-def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
+def fill(table: WindowTable, seconds: int, series: int = 2) -> Windows:
     rng = np.random.default_rng(1)
     windows = [
         window(number, index, rng.integers(0, 20_000_000, rng.integers(0, 30)).tolist())
@@ -122,7 +124,7 @@ def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
     ]
     for one in windows:
         table.add(one)
-    return windows_frame(windows)
+    return Windows.of(windows)
 
 
 @given(
@@ -135,36 +137,25 @@ def fill(table: WindowTable, seconds: int, series: int = 2) -> pl.DataFrame:
         max_size=12,
     )
 )
-def test_figures_from_columns_are_those_from_the_table(rows: list[tuple[int, str, list[int]]]):
-    windows = [window(series, index, values, phase) for index, (series, phase, values) in enumerate(rows)]
-    columns = WindowColumns.of(windows)
-    frame = windows_frame(windows)
-    assert len(columns) == len(frame)
-    assert series_of(columns) == series_of(frame)
-    names = ["start_ns", "missed", "max_ns", "series"]
-    for series in (0, [1, 2], None):
+def test_merged_windows_have_the_figures_of_their_values(rows: list[tuple[int, str, list[int]]]):
+    windows = Windows.of(
+        [window(series, index, values, phase) for index, (series, phase, values) in enumerate(rows)]
+    )
+    check_windows(windows)
+    for chosen, numbers in ((0, {0}), ([1, 2], {1, 2}), (None, {0, 1, 2})):
         for phase in ("warm-up", "measure"):
-            assert numbers_of(columns, names, series, phase=phase) == numbers_of(
-                frame, names, series, phase=phase
-            )
-            from_columns, from_frame = (
-                asdict(merge(table, series, phase=phase)) for table in (columns, frame)
-            )
-            for name, value in from_frame.items():
-                assert np.array_equal(from_columns[name], value), name
-
-
-def test_few_windows_are_columns_and_more_are_a_table(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(window_table, "PACK_EVERY", 8)
-    table = WindowTable()
-    fill(table, 3)
-    assert isinstance(table.windows(), WindowColumns)
-    fill(table, 3)
-    assert_frame_equal(cast("pl.DataFrame", table.windows()), table.frame())
+            own = [at for at, row in enumerate(rows) if row[0] in numbers and row[1] == phase]
+            values = [value for at in own for value in rows[at][2]]
+            merged = merge(windows, chosen, measured=phase == "measure")
+            assert np.repeat(merged.bins, merged.counts).tolist() == sorted(bin_of(values).tolist())
+            assert merged.missed == sum(at % 2 for at in own) == merged.missed_counts.sum()
+            assert (merged.count, merged.sum_ns) == (len(values), sum(values))
+            assert (merged.min_ns, merged.max_ns) == (min(values, default=None), max(values, default=None))
+            assert merged.m2_ns2 == pytest.approx(np.var(values) * len(values) if values else 0, rel=1e-9)
 
 
 def test_columns_with_values_in_no_bin_say_from_where_they_are():
-    columns = WindowColumns.of([window(0, 0, [5, 7]).model_copy(update={"count": 3, "max_ns": 90})])
+    columns = Windows.of([window(0, 0, [5, 7]).model_copy(update={"count": 3, "max_ns": 90})])
     assert merge(columns).unplaced == [Group(8, 1, 90)]
 
 
@@ -174,7 +165,7 @@ def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path
     table = WindowTable(tmp_path, written=lambda: written.append(1))
     expected = fill(table, 45)
     assert len(list(tmp_path.glob("windows-*.parquet"))) == len(written) == 3
-    assert_frame_equal(table.frame(), expected)
+    assert_frame_equal(table_of(table.windows()), table_of(expected))
     assert not list(tmp_path.iterdir())
 
 
@@ -182,18 +173,17 @@ def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path
 def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("rtgauge.record.blocks.MOST_BLOCKS", 20)
-    monkeypatch.setattr("rtgauge.record.blocks.SLICE", 7)
+    monkeypatch.setattr("rtgauge.record.window_table.MOST_BLOCKS", 20)
+    monkeypatch.setattr("rtgauge.record.window_table.SLICE", 7)
     table = WindowTable(tmp_path)
     expected = fill(table, 83)
-    blocks = table.frame()
+    blocks = table.windows()
     parts = [pl.read_parquet(path) for path in sorted(tmp_path.glob("windows-*.parquet"))]
-    assert_frame_equal(pl.concat(parts), expected)
+    assert_frame_equal(pl.concat(parts), table_of(expected))
     assert all(len(part) <= 40 for part in parts)
-    assert blocks.schema == expected.schema
     assert len(blocks) == 2 * -(-83 // 10)
-    assert blocks.filter(pl.col("series") == 1)["index"].to_list() == list(range(9))
-    assert blocks.row(0, named=True)["end_ns"] == 10 * 10**9
+    assert blocks.index[blocks.series == 1].tolist() == list(range(9))
+    assert blocks.end_ns[0] == 10 * 10**9
     for series in (0, 1, None):
         whole, merged = merge(expected, series), merge(blocks, series)
         for name in ("bins", "counts", "missed_bins", "missed_counts"):
@@ -215,12 +205,12 @@ def test_wide_windows_make_a_step_long_and_its_blocks_longer(tmp_path: Path, mon
     monkeypatch.setattr(window_table, "MOST_WINDOWS", 1_000)
     table = WindowTable(tmp_path)
     expected = fill(table, 83)
-    blocks = table.frame()
+    blocks = table.windows()
     assert len(blocks) < len(expected)
-    assert blocks.estimated_size() <= 20_000 < expected.estimated_size()
-    assert blocks["count"].sum() == expected["count"].sum()
+    assert blocks.nbytes <= 20_000 < expected.nbytes
+    assert blocks.count.sum() == expected.count.sum()
     parts = [pl.read_parquet(path) for path in sorted(tmp_path.glob("windows-*.parquet"))]
-    assert_frame_equal(pl.concat(parts), expected)
+    assert_frame_equal(pl.concat(parts), table_of(expected))
     assert max(map(len, parts)) < 32
 
 
@@ -231,17 +221,16 @@ def test_the_other_end_of_a_step_has_series_of_its_own_on_the_target_s_clock(tmp
     fill(table, 20)
     other = WindowTable(tmp_path, "windows-master")
     other.count = 1_000
-    frame = table.frame(other)
+    windows = table.windows(other)
     assert next(path.name for path in tmp_path.iterdir()).startswith("windows-slave-")
-    assert set(frame["series"]) == {3, 4}
-    assert frame["start_ns"].min() == 500
+    assert set(windows.series.tolist()) == {3, 4}
+    assert windows.start_ns.min() == 500
 
 
 def test_warm_up_and_measured_windows_are_apart():
     rows = [window(0, index, [index + 1], phase) for phase in ("warm-up", "measure") for index in range(4)]
-    blocks = Blocks(3)
-    blocks.add(windows_frame(rows))
-    assert blocks.frame().select("phase", "index", "count", "max_ns").sort("phase", "index").rows() == [
+    blocks = table_of(in_blocks([Windows.of(rows)], 3))
+    assert blocks.select("phase", "index", "count", "max_ns").sort("phase", "index").rows() == [
         ("measure", 0, 3, 3), ("measure", 1, 1, 4), ("warm-up", 0, 3, 3), ("warm-up", 1, 1, 4),
     ]  # fmt: skip
 

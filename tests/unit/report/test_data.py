@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.record.blocks import in_blocks
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
+from rtgauge.record.window_table import in_blocks
+from rtgauge.record.windows_file import write_windows
 from rtgauge.report.figure_data import ALL, Counts, by_cpu, course, exceedance, outline
 from rtgauge.report.record_view import RecordView
 from tests.support.records import Shape, write_record
@@ -187,6 +187,7 @@ def test_steps_of_different_clocks_are_laid_one_after_another(record: Record):
 
 def test_a_record_of_one_window_a_series_has_no_course(record: Record):
     for step in record.steps:
-        whole = in_blocks([record.windows(step).filter(pl.col("phase") == "measure")], 10**6)
-        whole.write_parquet(record.path / "steps" / step.id / "windows.parquet")
+        windows = record.windows(step)
+        with (record.path / "steps" / step.id / "windows.parquet").open("wb") as file:
+            write_windows(in_blocks([windows.chosen(windows.measured)], 10**6), file)
     assert course(record) is None

@@ -15,6 +15,7 @@ from rtgauge.record.model import Mark, RunSegment, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
+from rtgauge.record.windows_file import write_windows
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
 from rtgauge.runner.put_together import highest, run_segments, task_counts
@@ -24,7 +25,7 @@ from rtgauge.schedulability.page.measured_figure import figure_name, measured_fi
 from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_table, task_table
 from rtgauge.schedulability.probe import task_set_of
 from tests.unit.records import run, step
-from tests.unit.windows import frame, row
+from tests.unit.windows import row, windows_of
 
 MS = 1_000_000
 METRICS = (
@@ -75,7 +76,7 @@ def a_step(*, execution="wall", load="idle", marks=(), name="01-taskset-idle", s
                     "labels": {"cpu": 0, "task": task},
                 }
             )
-    windows = frame(*rows)
+    windows = windows_of(*rows)
     summary = summarise_step(windows, info)
     made = step([1_000], name=name, load=load, marks=marks)[0]
     key = made.key.model_copy(update={"probe": "taskset", "parameters": parameters, "load": load})
@@ -255,7 +256,8 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
     for one in (idle, loaded):
         place = tmp_path / "steps" / one.id
         place.mkdir(parents=True)
-        windows.write_parquet(place / "windows.parquet")
+        with (place / "windows.parquet").open("wb") as file:
+            write_windows(windows, file)
     page = html(Record(tmp_path, run(steps=[idle.id, loaded.id]), [idle, loaded], {}))
     body = page[
         page.index('<section id="tasksets"') : page.index("</section>", page.index('<section id="tasksets"'))

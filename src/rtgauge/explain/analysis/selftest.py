@@ -17,6 +17,7 @@ from rtgauge.explain.analysis.explained_step import explained_steps
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
 from rtgauge.record.record_folder import damaged
+from rtgauge.record.windows import largest, least
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,11 +235,9 @@ def self_test(record: Record) -> SelfTest | None:
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
     """Start and end of the measured phase, ns; no time where it has no window."""
-    import polars as pl
-
-    windows = record.windows(step).filter(pl.col("phase") == "measure")
-    begin, end = windows["start_ns"].min(), windows["end_ns"].max()
-    return (cast("int", begin), cast("int", end)) if begin is not None and end is not None else (0, -1)
+    windows = record.windows(step, bins=False)
+    begin, end = least(windows.start_ns[windows.measured]), largest(windows.end_ns[windows.measured])
+    return (begin, end) if begin is not None and end is not None else (0, -1)
 
 
 def _overlap(explanation: Explanation, stall: Injected) -> int:

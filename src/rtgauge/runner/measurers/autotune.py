@@ -18,6 +18,7 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, Result, StepKey
 from rtgauge.record.stream import StreamResult
+from rtgauge.record.windows import Windows
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
 from rtgauge.runner.engine import EngineStream, follow, start_engine
 from rtgauge.runner.measurers import one_engine
@@ -167,7 +168,5 @@ def measure(step: StepInProgress) -> Measured:
     ]
     result.results.append(Result(name="autotune", values={"took_ns": took_ns, "kept": kept}))
     table_before, table_after = (ends[role][0].table for role in (before, after))
-    import polars as pl
-
-    windows = pl.concat([table_before.frame(table_after), table_after.frame(table_before)])
+    windows = Windows.together([table_before.windows(table_after), table_after.windows(table_before)])
     return Measured(result, windows, tuple(program for _, program in ends.values()), target)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, cast
 from rtgauge.instrument.address import is_latmon, latmon_address
 from rtgauge.probe import registry as probes
 from rtgauge.probe.signal_parameters import SignalProbe
-from rtgauge.record.files import for_polars, whole_file
+from rtgauge.record.files import whole_file
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.window_table import WindowTable
+from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop
 from rtgauge.runner.measurers.instrument_view import DIED, OUTER_TABLE, InstrumentResult, InstrumentStep
@@ -23,7 +24,7 @@ from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 arms = True
 goes_on_alone = False
@@ -126,13 +127,11 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
     if died:
         detail = f"the slave on {step.context.target.name} ended while it was needed: {step.engine.why()}"
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
-    import polars as pl
-
     windows = _windows(step, outer)
     reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None
     return Measured(
         result,
-        pl.concat(windows if step.makes_stimuli else windows[::-1]),
+        Windows.together(windows if step.makes_stimuli else windows[::-1]),
         (step.engine.program,),
         step.context.target,
         instrument=outer.report,
@@ -142,12 +141,14 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
     )
 
 
-def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[pl.DataFrame]:
+def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[Windows]:
     """Those of the instrument, and those of the engine; of a long step merged in time."""
     own, table = step.engine.stream.table, outer.windows
     if isinstance(table, WindowTable):
-        return [table.frame(own), own.frame(table)]
+        return [table.windows(own), own.windows(table)]
     if own.is_long():
-        with whole_file(step.folder / f"{OUTER_TABLE}-00000.parquet") as file, for_polars(file) as writer:
-            table.write_parquet(writer)
-    return [table, own.frame()]
+        from rtgauge.record.windows_file import write_windows
+
+        with whole_file(step.folder / f"{OUTER_TABLE}-00000.parquet") as file:
+            write_windows(table, file)
+    return [table, own.windows()]

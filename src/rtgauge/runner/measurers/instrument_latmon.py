@@ -16,7 +16,7 @@ from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExactFigures, InstrumentReport, Mark
-from rtgauge.record.windows import add_bins
+from rtgauge.record.windows import Windows, add_bins
 from rtgauge.runner.measurers.instrument_view import DIED, InstrumentResult, InstrumentStep, lost_mark
 
 CELL_NS = 1_000
@@ -28,10 +28,6 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
 
     Raises MeasureError where no latmon answers, or it is lost before it has said anything.
     """
-    import polars as pl
-
-    from rtgauge.record.window_frame import SCHEMA
-
     parameters = step.key.parameters
     interval_ns = int(parameters["interval_ns"])
     step.begin()
@@ -99,7 +95,7 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
     )
     if lost is not None:
         marks.append(lost_mark(lost))
-    return InstrumentResult(pl.DataFrame([window], schema=SCHEMA), None, [], marks, report, reason)
+    return InstrumentResult(Windows.of_rows([window]), None, [], marks, report, reason)
 
 
 def _mean(bulks: list[Bulk]) -> float:

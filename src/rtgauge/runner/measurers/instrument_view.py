@@ -15,11 +15,12 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import InstrumentReport, Mark, Outlier, StepKey
 from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.window_table import WindowTable
+from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.engine import BackgroundEngine
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 OUTER_TABLE = "windows-outer"
 """Of a long step the begin of the names of the files with the instrument's windows."""
@@ -31,7 +32,7 @@ DIED = "instrument-died"
 class InstrumentResult:
     """What an instrument measured, as a series with the number that it was given."""
 
-    windows: WindowTable | pl.DataFrame
+    windows: WindowTable | Windows
     summary: Summary | None
     """None: the instrument gives no figures that the windows could be compared with."""
     outliers: list[Outlier]

@@ -15,13 +15,14 @@ from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, PeerReport, StepKey
 from rtgauge.record.stream import StreamResult
+from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 SLAVE_STREAM = "stream-slave.ndjson"
 arms = True
@@ -170,13 +171,11 @@ def _behind(master: EngineStream) -> int:
 
 def _merge(
     key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]
-) -> tuple[StreamResult, pl.DataFrame, PeerReport]:
+) -> tuple[StreamResult, Windows, PeerReport]:
     """One result of two. The peer's times are placed on the target's clock."""
-    import polars as pl
-
     peer_role = _peer_role(key)
     after = _behind(master)
-    windows = [master.table.frame(slave.table), slave.table.frame(master.table)]
+    windows = [master.table.windows(slave.table), slave.table.windows(master.table)]
     own_end, peer_end = (slave, master) if peer_role == "master" else (master, slave)
     parts: list[StreamResult] = []
     ends_in_order: tuple[tuple[EngineStream, int, Role], ...] = (
@@ -202,4 +201,4 @@ def _merge(
         clock_offset_ns=offset[0],
         clock_uncertainty_ns=offset[1],
     )
-    return result, pl.concat(windows), report
+    return result, Windows.together(windows), report
