@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +155,6 @@ def isolated(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 @several_cpus
 def test_ctrl_c_puts_everything_back(isolated: subprocess.Popen[str], unchanged: dict[str, Any]) -> None:
-    time.sleep(1)
     isolated.send_signal(signal.SIGINT)
     isolated.communicate(timeout=PATIENCE_S)
     assert isolated.returncode == 130

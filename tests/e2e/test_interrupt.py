@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -182,7 +181,6 @@ def test_while_a_load_warms_up(tmp_path: Path, log: Path) -> None:
     try:
         wait_until(lambda: find(process.pid, "stress-ng") != [], "the load")
         below = family(process.pid)
-        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:

@@ -150,12 +150,12 @@ def test_damaged_facts(record: Path, how: str) -> None:
     assert "system.json" in error_line(invoke("show", record), 2)
 
 
-def test_a_step_that_points_out_of_the_record(record: Path) -> None:
-    run = json.loads((record / "run.json").read_text())
-    (record / "run.json").write_text(json.dumps({**run, "steps": ["../../../../../../etc"]}))
-    error_line(invoke("show", record), 2)
-    (record / "run.json").write_text(json.dumps({**run, "steps": [run["steps"][0], run["steps"][0]]}))
-    error_line(invoke("show", record), 2)
+@pytest.mark.parametrize("steps", [["../../../../../../etc"], ["01-wakeup-idle-r1", "01-wakeup-idle-r1"]])
+def test_a_step_that_points_out_of_the_record_or_is_there_twice(record: Path, steps: list[str]) -> None:
+    file = record / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "steps": steps}))
+    said = f"{file} has duplicate or invalid step names: the record is damaged"
+    assert said in error_line(invoke("show", record), 2)
 
 
 def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path) -> None:

@@ -163,8 +163,7 @@ def test_a_stop_ends_in_order(engine: Path, probe: str) -> None:
     with Live(engine, probe, f"--policy={POLICY}", "--warm-up-ns=0") as live:
         live.read_until("armed")
         live.say("go\n")
-        live.read_until("started")
-        time.sleep(0.3)
+        live.read_until("window")
         live.say("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)

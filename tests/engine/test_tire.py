@@ -231,7 +231,7 @@ def test_steps_that_leave_nothing_to_the_machine_are_ended(engine: Path) -> None
     assert found["deadline_missed"] == found["activations"] < 2_000_000
 
 
-def test_free_running_takes_every_step_and_meets_less_often(engine: Path, tmp_path: Path) -> None:
+def test_free_running_takes_every_step_and_meets_at_no_barrier(engine: Path, tmp_path: Path) -> None:
     words = ["--solver=semaphore", "--free-running", "--nodes=80", "--threads=2"]
     stream = tire(engine, *words, "--steps=3000", f"--state={tmp_path / 'state'}")
     found = values(stream)

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +145,9 @@ class TestOffline:
             live.say("go\n")
             live.read_until("window")
             file.write_text("0")
-            time.sleep(0.2)
+            windows = live.text.count(b'"window"')
+            while live.text.count(b'"window"') == windows:  # its thread has to leave meanwhile
+                live.read_more()
             live.say("stop\n")
             stream = live.finish()
             file.write_text("1")
