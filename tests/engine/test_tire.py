@@ -413,6 +413,7 @@ def frames_of(stream: Stream) -> list[dict[str, Any]]:
     """Each with its positions in m, a row a node."""
     frames = stream.all("frame")
     for frame in frames:
+        assert set(frame) == {"type", *TireFrame.model_fields}
         TireFrame.model_validate(frame)
         units, _ = decode([frame["positions"]])
         frame["positions"] = np.cumsum(units.reshape(-1, 2), axis=0) * frame["unit_m"]
