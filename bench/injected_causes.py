@@ -243,14 +243,23 @@ def make_group(*pids: int) -> None:
         GROUP.joinpath("cgroup.procs").write_text(str(pid))
 
 
+def switches() -> int:
+    """How often this thread left its CPU, as the kernel counts."""
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
 def tell_runs(gap_ns: int) -> None:
-    """Compute for ever, and tell when this program ran: shorter gaps count as well."""
+    """Compute for ever, and tell when this program ran: shorter gaps count as well, and those in which it did
+    not leave its CPU.
+    """
     start = last = now_ns()
+    before = switches()
     while True:
         time_ns = now_ns()
-        if time_ns - last > gap_ns:
+        if time_ns - last > gap_ns and (after := switches()) != before:
             tell(start, last)
-            start = time_ns
+            start, before = time_ns, after
         last = time_ns
 
 

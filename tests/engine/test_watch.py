@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Kind, explain
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.parts import Kind
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from tests.engine.stream import Live, Stream, refused, run

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.sentence import sentence, sum_words
 from rtgauge.explain.trace.events import Lost
 from rtgauge.explain.trace.formats import Symbols

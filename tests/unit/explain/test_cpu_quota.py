@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
+from rtgauge.explain.analysis.parts import Explanation, Kind
 from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Throttled

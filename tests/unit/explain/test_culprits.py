@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, Part, explain
+from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import MENDS, general, mend_of, ranked_culprits
-from rtgauge.explain.analysis.joint_stall import with_joint_stalls
+from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from rtgauge.system.rules import read_rules

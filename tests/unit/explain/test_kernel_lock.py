@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
+from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from tests.unit.explain.made_events import IDLE, IN_HARD_INTERRUPT, MEASURED, MINE, THREAD, Story

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.parts import Explanation, Kind
 from rtgauge.explain.analysis.sentence import sentence
 from rtgauge.explain.page.moment_figure import moment_figure
 from rtgauge.explain.trace.events import EventTable

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from rtgauge.errors import InputError
-from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.parts import Explanation, Kind
 from rtgauge.explain.analysis.selftest import (
     Injected,
     KindResult,

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from rtgauge.explain.analysis.attribution import Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.parts import Explanation, Kind
 from rtgauge.explain.analysis.sentence import sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Moment

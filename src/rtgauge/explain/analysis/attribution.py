@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,10 +17,11 @@ from rtgauge.explain.analysis.lock_chain import (
     since_its_beginning,
     waker_chain,
 )
+from rtgauge.explain.analysis.parts import OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import STOPPED, TRACED, Phase, Piece, ThreadPath, thread_path
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
-from rtgauge.explain.trace.events import NEED_RESCHED, EventTable
+from rtgauge.explain.trace.events import NEED_RESCHED
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
 from rtgauge.units import format_cpu_list
 
@@ -51,121 +51,10 @@ Switches take 1 to 5 us on small boards.
 """
 
 
-OR = " or "
-"""Between the names of two tasks that may have run."""
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """By their numbers on all architectures that rtgauge has engines for."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 """What is not known of a latency is a doubt of it if it is more than the larger of 5 us and 1 %."""
-
-
-class Kind(StrEnum):
-    """What a part of a latency was: the classes of causes."""
-
-    TIMER_LATE = "timer late"
-    INTERRUPTS_OFF = "interrupts off"
-    NO_SOFTWARE = "no software ran"
-    STEAL = "steal"
-    IDLE_EXIT = "idle exit"
-    IRQ = "irq"
-    INTERRUPT = "interrupt"
-    SOFTIRQ = "softirq"
-    NMI = "NMI"
-    TASK = "task"
-    PREEMPTION_OFF = "preemption off"
-    THROTTLED = "throttling"
-    QUOTA = "CPU quota"
-    WAKER = "waker"
-    WAKEUP = "wake-up"
-    REMOTE_WAKEUP = "wake-up on another CPU"
-    SWITCH = "switch"
-    PAGE_FAULT = "page fault"
-    FAULT_OR_OWN = "page fault or own work"
-    BLOCKED = "blocked"
-    STOPPED = "stopped"
-    KERNEL_LOCK = "kernel lock"
-    LOCK_OWNER = "lock owner"
-    OWNER_ASLEEP = "lock owner asleep"
-    OWN = "own work"
-    EITHER = "one or the other"
-    UNATTRIBUTED = "unattributed"
-
-
-@dataclass(frozen=True)
-class Culprit:
-    """A cause by its kind and name, the same for every latency that it delays.
-
-    `number`: of an IRQ. `priority`: of a task, as the kernel counts.
-    `mechanism`: of throttling, if only one is possible on the machine. `until`: of a sleep, the task that
-    ended it; of a wait for a lock of the kernel, the task that had it.
-    """
-
-    kind: Kind
-    name: str = ""
-    number: int | None = None
-    mechanism: str = ""
-    until: str = ""
-    priority: int | None = field(default=None, compare=False)
-    pid: int | None = field(default=None, compare=False)
-
-
-@dataclass
-class Part:
-    """The time that one culprit took of one latency.
-
-    `spans`: (start, end, CPU) of each piece of it; `where`: functions, where the trace names them.
-    """
-
-    culprit: Culprit
-    ns: int = 0
-    spans: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
-    where: set[str] = field(default_factory=set[str])
-    cpus: set[int] = field(default_factory=set[int])
-    """Of `no software ran`: the CPUs on which nothing happened."""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """One latency and its parts in the order of time; they add up to `latency_ns`.
-
-    `doubts`: why it is only partly explained; empty: it is not only partly.
-    """
-
-    moment: Moment
-    path: ThreadPath
-    parts: list[Part]
-    doubts: list[str]
-    owners: tuple[str, ...] = ()
-    """Of a sleep for a lock: who had it; behind it whose lock that one waited for, and so on."""
-    lent: str = ""
-    """Of such: the priority that the owner was lent meanwhile."""
-    missed: tuple[MissedSwitch, ...] = ()
-    """The switches in the moment that the kernel did not trace."""
-
-    @property
-    def latency_ns(self) -> int:
-        """The latency that is explained."""
-        return self.moment.latency_ns
-
-    def without_events(self) -> Explanation:
-        """The same, without the events of its moment."""
-        return (
-            self
-            if not self.moment.table.events
-            else replace(self, moment=replace(self.moment, table=EventTable([], ())))
-        )
-
-    @property
-    def main(self) -> Part:
-        """The part that took most."""
-        return max(self.parts, key=lambda part: part.ns, default=Part(Culprit(Kind.UNATTRIBUTED)))
-
-    @property
-    def unattributed_ns(self) -> int:
-        """The time that no part explains, with the time of which only two tasks are known that may have had
-        it.
-        """
-        return sum(part.ns for part in self.parts if part.culprit.kind in {Kind.UNATTRIBUTED, Kind.EITHER})
 
 
 @dataclass(frozen=True)
@@ -267,7 +156,9 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
-    ordered = sorted(parts.values(), key=_begin) if moment.is_wait else list(parts.values())
+    ordered = (
+        sorted(parts.values(), key=lambda part: part.begin_ns) if moment.is_wait else list(parts.values())
+    )
     return Explanation(
         moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment), tuple(missed)
     )
@@ -292,10 +183,6 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
         elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
             woken = woken or event.pid != moment.thread
     return (moment.end_ns, moment.cpu, moment.thread) if woken else None
-
-
-def _begin(part: Part) -> int:
-    return min((start for start, _, _ in part.spans), default=0)
 
 
 def _of_owner(scene: _Scene, link: Link) -> _Scene:

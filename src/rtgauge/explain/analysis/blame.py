@@ -21,9 +21,9 @@ def blame_of(record: Record, step: Step) -> Blame | None:
     if MOMENTS not in step.checksums:
         return None
     # Only for explained steps: most records have none.
-    from rtgauge.explain.analysis.attribution import Kind
     from rtgauge.explain.analysis.culprits import mend_of
     from rtgauge.explain.analysis.explained_step import explained_steps
+    from rtgauge.explain.analysis.parts import Kind
     from rtgauge.explain.analysis.sentence import culprit_name
 
     ranked = next(

@@ -10,15 +10,15 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.attribution import OR, Culprit, Kind
 from rtgauge.explain.analysis.cpu_quota import FAIR
 from rtgauge.explain.analysis.kernel_lock import MEMORY_LOCK
+from rtgauge.explain.analysis.parts import OR, Culprit, Kind
 from rtgauge.system.rules import Rule, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rtgauge.explain.analysis.attribution import Explanation
+    from rtgauge.explain.analysis.parts import Explanation
     from rtgauge.record.facts import Facts
 
 MENDS: dict[Kind, tuple[str, ...]] = {

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind, explain
+from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import RankedCulprit, ranked_culprits
-from rtgauge.explain.analysis.joint_stall import with_joint_stalls
+from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
+from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.system.starvation import limits

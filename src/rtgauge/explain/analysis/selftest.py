@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.explain.analysis.attribution import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.culprits import general
 from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
 from rtgauge.record.record_folder import damaged

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.attribution import Culprit, Kind
+from rtgauge.explain.analysis.parts import Culprit, Kind
 from rtgauge.units import format_cpu_list, plural
 
 if TYPE_CHECKING:
-    from rtgauge.explain.analysis.attribution import Explanation, Part
+    from rtgauge.explain.analysis.parts import Explanation, Part
 
 MOST_IN_SENTENCE = 4
 SMALL_SHARE = 0.02

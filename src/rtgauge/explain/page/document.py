@@ -18,8 +18,8 @@ from rtgauge.record.model import Model, SystemText
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.explain.analysis.attribution import Culprit, Explanation
     from rtgauge.explain.analysis.explained_step import ExplainedStep
+    from rtgauge.explain.analysis.parts import Culprit, Explanation
 
 VERSION = 1
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
-from rtgauge.explain.analysis.attribution import Kind
+from rtgauge.explain.analysis.parts import Kind
 from rtgauge.explain.analysis.sentence import culprit_name, us
 from rtgauge.explain.trace.contexts import timelines
 from rtgauge.report.figures.figure import Figure, csv, layered
 
 if TYPE_CHECKING:
-    from rtgauge.explain.analysis.attribution import Culprit, Explanation
+    from rtgauge.explain.analysis.parts import Culprit, Explanation
     from rtgauge.explain.trace.contexts import Context, CpuTimeline
     from rtgauge.explain.trace.events import Event
     from rtgauge.explain.trace.formats import Symbols

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rtgauge.explain.analysis.attribution import Explanation
+    from rtgauge.explain.analysis.parts import Explanation
     from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
     from rtgauge.report.figures.figure import Figure
