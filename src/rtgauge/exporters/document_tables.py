@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
@@ -26,22 +26,29 @@ _LATEX = {
 }  # fmt: skip
 
 
+class Cell(NamedTuple):
+    """The text of a cell, and whether it is a lower bound."""
+
+    text: str
+    bound: bool = False
+
+
 @dataclass(frozen=True)
 class Row:
     """A step, or one of its series (`part`)."""
 
     name: str
     part: bool
-    cells: list[tuple[str, bool]]
-    """Text and whether it is a lower bound; count and missed first."""
+    cells: list[Cell]
+    """Count and missed first."""
 
 
-def _cells(step: Step, series: SeriesSummary) -> list[tuple[str, bool]]:
+def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
     values = [(getattr(series, name), name in series.lower_bounds) for name in _FIGURES]
     return [
-        (str(series.count), False),
-        ("?" if (missed := missed_of(step, series)) is None else str(missed), False),
-        *(("", False) if value is None else (f"{value / 1000:.1f}", bound) for value, bound in values),
+        Cell(str(series.count)),
+        Cell("?" if (missed := missed_of(step, series)) is None else str(missed)),
+        *(Cell("") if value is None else Cell(f"{value / 1000:.1f}", bound) for value, bound in values),
     ]
 
 

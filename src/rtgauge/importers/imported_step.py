@@ -14,7 +14,7 @@ is known.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -86,8 +86,15 @@ def _known(series: ImportedSeries) -> dict[int, int]:
     return known
 
 
-def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
-    """(bins, counts) of the missed activations that follow from the samples of known value."""
+class _Bins(NamedTuple):
+    """A histogram: bins, and how often each."""
+
+    bins: list[int]
+    counts: list[int]
+
+
+def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bins:
+    """The missed activations that follow from the samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
@@ -106,9 +113,9 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tup
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
     if not values:
-        return [], []
+        return _Bins([], [])
     bins, sums = add_bins(bin_of(np.concatenate(values)), np.concatenate(counts))
-    return bins.tolist(), sums.tolist()
+    return _Bins(bins.tolist(), sums.tolist())
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
@@ -141,10 +148,15 @@ def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
     )
 
 
-def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
-    """Sum (ns) and sum of squared deviations (ns2): the tool's own where its values are finer or more than
-    those of its histogram.
-    """
+class _Moments(NamedTuple):
+    """Sum (ns) and sum of squared deviations (ns2); None if not known."""
+
+    sum_ns: int | None
+    m2_ns2: float | None
+
+
+def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
+    """The tool's own if its values are finer, or more, than those of its histogram."""
     own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None
@@ -161,7 +173,7 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, fl
     if own and series.average_ns is not None:
         total = round(series.average_ns * series.count)
         m2 = m2 if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
-    return total, m2
+    return _Moments(total, m2)
 
 
 def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
@@ -407,6 +419,13 @@ def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
             series_summary.lower_bounds.append("min_ns")
 
 
+class StepAndWindows(NamedTuple):
+    """A step, and its windows as the record has them."""
+
+    step: Step
+    windows: Windows
+
+
 def imported_step(
     measurement: Measurement,
     *,
@@ -417,7 +436,7 @@ def imported_step(
     ended: str,
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
-) -> tuple[Step, Windows]:
+) -> StepAndWindows:
     """The step and its windows: one a series for the whole measurement, or one a second where the tool prints
     a line a second.
 
@@ -485,4 +504,4 @@ def imported_step(
             *summary.marks,
         ],
     )
-    return step, windows
+    return StepAndWindows(step, windows)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
@@ -44,6 +44,14 @@ IN_HANDLER = {"space": "kernel", "context": "irq"}
 NOT_TOLD: dict[str, str] = {}
 
 
+class Whole(NamedTuple):
+    """The line RTS, of the whole measurement."""
+
+    minimum_ns: int
+    average_ns: Fraction
+    maximum_ns: int
+
+
 @dataclass
 class LatencyTable:
     """What was read. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
@@ -59,8 +67,7 @@ class LatencyTable:
     overruns: int = 0
     switches: int = 0
     histogram: dict[int, int] = field(default_factory=dict[int, int])
-    whole: tuple[int, Fraction, int] | None = None
-    """Minimum, average, maximum (ns) of RTS."""
+    whole: Whole | None = None
     duration_ns: int | None = None
     samples: int | None = None
     evl: bool = False
@@ -133,7 +140,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
             if match[1] == "avg":
                 table.samples = int(match[2])
         elif match := _RTS.match(text):
-            table.whole = (_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
+            table.whole = Whole(_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
             table.overruns, table.switches = int(match[4]), int(match[5] or 0)
             table.duration_ns = ((int(match[6]) * 60 + int(match[7])) * 60 + int(match[8])) * 10**9
         elif text.startswith(("RTD|", "RTS|", "HSD|")):
@@ -141,10 +148,18 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
     return table
 
 
+class Extremes(NamedTuple):
+    """Minimum and maximum, and what is doubtful in them."""
+
+    low_ns: int
+    high_ns: int
+    marks: list[Mark]
+
+
 def with_unfinished_second(
     low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
-) -> tuple[int, int, list[Mark]]:
-    """The extremes (ns) of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole
+) -> Extremes:
+    """The extremes of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole
     seconds only.
 
     The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is
@@ -154,22 +169,30 @@ def with_unfinished_second(
     # The histogram has no signs.
     low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
     if low_is_least and last <= farthest_ns:
-        return low_ns, high_ns, []
+        return Extremes(low_ns, high_ns, [])
     text = (
         f"{program}'s extremes and average cover whole seconds, but its histogram also has the unfinished "
         f"one: it ranges"
         f" from {first} to {last} ns, "
         f"cells of {width_ns} ns"
     )
-    return (
-        (low_ns if low_is_least else first),
-        (high_ns if last <= farthest_ns else last),
+    return Extremes(
+        low_ns if low_is_least else first,
+        high_ns if last <= farthest_ns else last,
         [MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(text)],
     )
 
 
-def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int, list[Mark]]:
-    """The series, its resolution (ns) and the marks. Raises InputError if there are no figures."""
+class TableSeries(NamedTuple):
+    """The series of a table, and what is doubtful in it."""
+
+    series: ImportedSeries
+    resolution_ns: int
+    marks: list[Mark]
+
+
+def table_series(table: LatencyTable, source: str) -> TableSeries:
+    """The series of a table. Raises InputError if there are no figures."""
     tool = table.tool[1]
     labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
     interval = None if table.period_us is None else table.period_us * 1000
@@ -193,11 +216,11 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             max(second.maximum_ns for second in table.seconds),
         )
     elif table.whole is not None:
-        low, high = table.whole[0], table.whole[2]
+        low, high = table.whole.minimum_ns, table.whole.maximum_ns
     else:
         raise InputError(f"{source} has no line of figures (RTD, RTS)")
     if table.whole is not None:
-        low, high = min(low, table.whole[0]), max(high, table.whole[2])
+        low, high = min(low, table.whole.minimum_ns), max(high, table.whole.maximum_ns)
     if table.extremes is not None:
         low, high = min(low, table.extremes[0]), max(high, table.extremes[1])
     if low > high:
@@ -238,12 +261,12 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
             limit_ns=last * 1000 if overflow else None,
             minimum_ns=low,
             maximum_ns=high,
-            average_ns=None if table.whole is None else table.whole[1],
+            average_ns=None if table.whole is None else table.whole.average_ns,
             finer_average=True,
             interval_ns=interval,
             absolute=low < 0,
         )
-        return series, 1000, marks
+        return TableSeries(series, 1000, marks)
     if low < 0:
         marks.append(
             MarkKind.EARLY.mark(
@@ -255,14 +278,14 @@ def table_series(table: LatencyTable, source: str) -> tuple[ImportedSeries, int,
     if missing is not None:
         marks.append(missing)
         seconds = []
-    return (
+    return TableSeries(
         ImportedSeries(
             labels=labels,
             count=count,
             overflow=count,
             minimum_ns=low,
             maximum_ns=high,
-            average_ns=table.whole[1] if table.whole is not None and not seconds else None,
+            average_ns=table.whole.average_ns if table.whole is not None and not seconds else None,
             interval_ns=interval,
             seconds=seconds,
         ),

@@ -11,7 +11,7 @@ thread is a series.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
@@ -39,12 +39,22 @@ _SIGNAL_TURNED = re.compile(
 _NAMES = ("min", "avg", "max")
 
 
-def _cases(line: str) -> tuple[int, str, str, float, str] | None:
-    """(thread, which, result, value, unit) of a line; None if it is none."""
+class _Case(NamedTuple):
+    """A figure of a thread: `which` is min, avg or max."""
+
+    thread: int
+    which: str
+    result: str
+    value: float
+    unit: str
+
+
+def _case(line: str) -> _Case | None:
+    """The figure in a line; None if there is none."""
     if match := (_LINE.fullmatch(line) or _SIGNAL_TURNED.search(line)):
-        return int(match[1]), match[2], match[3], float(match[4]), match[5]
+        return _Case(int(match[1]), match[2], match[3], float(match[4]), match[5])
     if match := _SIGNAL.search(line):
-        return int(match[1]), match[2], match[3], float(match[5]), match[4]
+        return _Case(int(match[1]), match[2], match[3], float(match[5]), match[4])
     return None
 
 
@@ -55,21 +65,20 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     failed = 0
     text = ScreenText(source)
     for number, line in numbered:
-        case = _cases(line)
+        case = _case(line)
         if case is None:
             if "T:" in line:
                 text.take_live(line)
             continue
-        thread, which, result, value, unit = case
-        figures = threads.setdefault(thread, {})
+        figures = threads.setdefault(case.thread, {})
         # A log has the line and the signal of each.
-        if figures.setdefault(which, value) != value:
+        if figures.setdefault(case.which, case.value) != case.value:
             raise InputError(
-                f"{source}: line {number}: thread {thread} has two values of {which}-latency (two "
+                f"{source}: line {number}: thread {case.thread} has two values of {case.which}-latency (two "
                 "jobs in one file?)"
             )
-        units.add(unit)
-        failed += result == "fail"
+        units.add(case.unit)
+        failed += case.result == "fail"
     if not threads:
         raise InputError(f"{source} has no LAVA line like 't0-max-latency pass 54 us'")
     if len(units) > 1:

@@ -18,7 +18,7 @@ from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
 from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
 from rtgauge.instrument.csv_reader import read_samples
 from rtgauge.instrument.edge_input import open_edges
-from rtgauge.instrument.edges import Responses
+from rtgauge.instrument.edges import Responses, TimedDistances
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.threshold import Slicer, Thresholds
 from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
@@ -296,8 +296,8 @@ class Distances:
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None
 
-    def add(self, block: EdgeBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(time of the later edge, distance) in ns."""
+    def add(self, block: EdgeBlock) -> TimedDistances:
+        """The distances that end in this block."""
         chosen = block.line == 0
         if self.edges is not Edges.BOTH:
             chosen &= block.high == (self.edges is Edges.RISING)
@@ -306,4 +306,4 @@ class Distances:
             times_ns = np.concatenate(([self._last_ns], times_ns))
         if len(times_ns):
             self._last_ns = int(times_ns[-1])
-        return times_ns[1:], np.diff(times_ns)
+        return TimedDistances(times_ns[1:], np.diff(times_ns))

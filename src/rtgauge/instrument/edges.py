@@ -6,6 +6,7 @@ that come one after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,13 @@ class ResponseFollower:
         return np.rint(ticks * self._tick_ns).astype(np.int64)
 
 
+class TimedDistances(NamedTuple):
+    """Distances between edges, each with the time of its later edge."""
+
+    times_ns: Times
+    distances_ns: Times
+
+
 class DistanceFollower:
     """Distances between edges of the answer line that follow one another: half-periods, or with one kind of
     edge whole periods.
@@ -95,8 +103,8 @@ class DistanceFollower:
         self._edges = edges
         self._last: int | None = None
 
-    def add(self, events: Events) -> tuple[Times, Times]:
-        """(time of the later edge, distance) in ns. None is made across a block that was dropped."""
+    def add(self, events: Events) -> TimedDistances:
+        """The distances that end among these events. None is made across a block that was dropped."""
         if events.missing:
             self._last = None
         chosen = events.answer_line
@@ -107,6 +115,7 @@ class DistanceFollower:
             ticks = np.concatenate(([self._last], ticks))
         if len(ticks):
             self._last = int(ticks[-1])
-        return np.rint(ticks[1:] * self._tick_ns).astype(np.int64), np.rint(
-            np.diff(ticks) * self._tick_ns
-        ).astype(np.int64)
+        times_ns, distances_ns = (
+            np.rint(part * self._tick_ns).astype(np.int64) for part in (ticks[1:], np.diff(ticks))
+        )
+        return TimedDistances(times_ns, distances_ns)

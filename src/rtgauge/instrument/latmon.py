@@ -19,7 +19,7 @@ import socket
 import struct
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import latmon_address
@@ -65,6 +65,13 @@ class Cells:
     def clipped(self) -> bool:
         """Whether the last cell may hold latencies beyond its bounds."""
         return bool(self.counts) and self.counts[-1] > 0
+
+
+class LastWords(NamedTuple):
+    """The bulks that were under way when a latmon was stopped, and the cells of all that it counted."""
+
+    bulks: list[Bulk]
+    cells: Cells
 
 
 class LatmonSession:
@@ -116,14 +123,14 @@ class LatmonSession:
         while (bulk := self._bulk()) is not None:
             yield bulk
 
-    def stop(self) -> tuple[list[Bulk], Cells]:
-        """Ends it: the bulks that were under way, and the cells of everything that was counted."""
+    def stop(self) -> LastWords:
+        """Ends it."""
         bulks: list[Bulk] = []
         if not self._stopped:
             self._send(REQUEST.pack(0, 0))
             bulks += self.bulks()
         counts = struct.unpack(f">{self._cells}I", self._receive(4 * self._cells))
-        return bulks, Cells(list(counts))
+        return LastWords(bulks, Cells(list(counts)))
 
     def _bulk(self) -> Bulk | None:
         high, low, minimum, maximum, overruns, samples = BULK.unpack(self._receive(BULK.size))

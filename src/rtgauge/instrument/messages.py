@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,8 +237,15 @@ class Events:
         return len(self.ticks)
 
 
-def decode_events(body: bytes, expected_index: int) -> tuple[Events, int]:
-    """The events of a frame, and the index of the event after them (mod 2^32). Raises MeasureError."""
+class DecodedEvents(NamedTuple):
+    """The events of a frame, and the index of the event after them (mod 2^32)."""
+
+    events: Events
+    next_index: int
+
+
+def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
+    """The events of a frame. Raises MeasureError."""
     if len(body) < 12 or (len(body) - 12) % 4:
         raise MeasureError("a frame of events has an impossible length")
     first, base = struct.unpack_from("<IQ", body)
@@ -251,7 +259,7 @@ def decode_events(body: bytes, expected_index: int) -> tuple[Events, int]:
         accepted=(words & 8) != 0,
         missing=(first - expected_index) % 2**32,
     )
-    return events, (first + len(words)) % 2**32
+    return DecodedEvents(events, (first + len(words)) % 2**32)
 
 
 @dataclass(frozen=True)

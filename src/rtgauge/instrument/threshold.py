@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,13 @@ class Thresholds:
         return cls.around(threshold, HYSTERESIS_SHARE * (high - low) if hysteresis is None else hysteresis)
 
 
+class Crossings(NamedTuple):
+    """Edges of a line: when, in the unit in which the samples came, and whether rising."""
+
+    times: NDArray[np.float64]
+    rising: NDArray[np.bool_]
+
+
 class Slicer:
     """Finds the edges of one line.
 
@@ -63,14 +71,10 @@ class Slicer:
         self._state = 0
         self._last: tuple[float, float] | None = None
 
-    def add(
-        self, times: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """(times, whether rising) of the edges among these samples; times in the unit they came in, neither
-        may be NaN.
-        """
+    def add(self, times: NDArray[np.float64], values: NDArray[np.float64]) -> Crossings:
+        """The edges among these samples; neither times nor values may be NaN."""
         if len(times) == 0:
-            return np.empty(0), np.empty(0, dtype=bool)
+            return Crossings(np.empty(0), np.empty(0, dtype=bool))
         rise, fall = self._thresholds.rise, self._thresholds.fall
         sides = np.where(values >= rise, 1, np.where(values <= fall, -1, 0)).astype(np.int8)
         known = np.maximum.accumulate(np.where(sides != 0, np.arange(len(sides)), -1))
@@ -88,4 +92,4 @@ class Slicer:
             edges = previous_times + share * (edges - previous_times)
         self._state = int(states[-1])
         self._last = (float(times[-1]), float(values[-1]))
-        return edges, rising
+        return Crossings(edges, rising)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.edge_input import open_edges
@@ -50,8 +50,15 @@ class VcdHeader:
 _WORD = re.compile(rb"\S++")
 
 
-def _declarations(head: bytes) -> Iterator[tuple[bytes, list[bytes], int]]:
-    """(keyword, words, end) of each `$keyword words $end`."""
+class _Declaration(NamedTuple):
+    """`$keyword words $end`, and where it ends in the file."""
+
+    keyword: bytes
+    words: list[bytes]
+    end: int
+
+
+def _declarations(head: bytes) -> Iterator[_Declaration]:
     keyword: bytes | None = None
     words: list[bytes] = []
     for match in _WORD.finditer(head):
@@ -60,7 +67,7 @@ def _declarations(head: bytes) -> Iterator[tuple[bytes, list[bytes], int]]:
             keyword = word[1:] if word.startswith(b"$") and word != b"$end" else None
             words = []
         elif word.endswith(b"$end"):  # some write it without a blank before it
-            yield keyword, [*words, word[:-4]] if word != b"$end" else words, match.end()
+            yield _Declaration(keyword, [*words, word[:-4]] if word != b"$end" else words, match.end())
             keyword = None
         else:
             words.append(word)
@@ -92,6 +99,14 @@ def read_header(path: Path) -> VcdHeader:
     raise InputError(f"{path.name} is not a value change dump: its definitions have no end")
 
 
+class Changes(NamedTuple):
+    """Changes of signals: when, of which (its place among the codes), and whether to high."""
+
+    times_ns: list[int]
+    signals: list[int]
+    high: list[bool]
+
+
 def read_changes(
     path: Path,
     header: VcdHeader,
@@ -99,12 +114,8 @@ def read_changes(
     *,
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[tuple[list[int], list[int], list[bool]]]:
-    """(times in ns, place in `codes`, whether high) of the changes; those that set the first level of a
-    signal are none.
-
-    Raises InputError.
-    """
+) -> Iterator[Changes]:
+    """The changes, block by block; those that set the first level of a signal are none. Raises InputError."""
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):
@@ -150,7 +161,7 @@ def read_changes(
                 raise InputError(
                     f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is not a change of a value"
                 )
-        yield times, which, highs
+        yield Changes(times, which, highs)
 
 
 def _words(

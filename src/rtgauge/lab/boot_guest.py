@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.accelerator import choose
@@ -146,14 +146,21 @@ def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[
     return boot(guest, image, options, say)
 
 
+class _Started(NamedTuple):
+    """How a running guest is reached."""
+
+    port: int
+    host_key: str
+
+
 def _start_and_wait(
     guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]
-) -> tuple[int, str]:
-    """(port, host key) of the running guest. If QEMU itself crashes, tries once more. Raises MeasureError."""
+) -> _Started:
+    """Start the guest, once more if QEMU itself crashes, and wait until it is up. Raises MeasureError."""
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
         try:
-            return port, _wait_until_ready(guest.name, SLOWEST_BOOT_S)
+            return _Started(port, _wait_until_ready(guest.name, SLOWEST_BOOT_S))
         except QemuEndedError as error:
             if last:
                 raise

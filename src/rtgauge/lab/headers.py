@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
@@ -49,6 +49,13 @@ COMPILER = re.compile(r"\$\(CROSS_COMPILE\)(gcc-[0-9]+)")
 IN_TREE = 'mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/ "$@"'
 
 
+class BuiltModules(NamedTuple):
+    """The modules that make built, and what it printed."""
+
+    modules: list[Path]
+    output: str
+
+
 @dataclass(frozen=True)
 class HeadersTree:
     """Headers of the stock and the PREEMPT_RT kernel of a Debian release, with a compiler that runs on this
@@ -66,13 +73,11 @@ class HeadersTree:
             for path in (self.folder / "usr/src").glob(f"linux-headers-*-{ending}")
         )
 
-    def make(
-        self, release: str, sources: Path, into: Path, words: Sequence[str] = ()
-    ) -> tuple[list[Path], str]:
+    def make(self, release: str, sources: Path, into: Path, words: Sequence[str] = ()) -> BuiltModules:
         """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; they
         come into the folder `into`.
 
-        Returns them and make's output. Several processes may build at the same time. Raises MeasureError with
+        Several processes may build at the same time. Raises MeasureError with
         the end of make's output.
         """
         if release not in self.releases():
@@ -88,7 +93,8 @@ class HeadersTree:
                 dirs_exist_ok=True,
             )
             output = self._make(release, place, words)
-            return sorted(Path(shutil.copy(path, into)) for path in place.glob("*.ko")), output
+            modules = sorted(Path(shutil.copy(path, into)) for path in place.glob("*.ko"))
+            return BuiltModules(modules, output)
 
     def _make(self, release: str, place: Path, words: Sequence[str]) -> str:
         """Build what is in `place`, a folder of the tree; returns make's output."""

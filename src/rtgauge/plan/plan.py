@@ -308,9 +308,9 @@ def _ordered(
 def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
     """Raises InputError if a target would be its own peer."""
     for key in keys:
-        if key.peer is not None and key.peer[1] in targets:
+        if key.peer is not None and key.peer.target in targets:
             raise InputError(
-                f"{place}: {key.peer[1]} is the target and its own peer; for both roles on one "
+                f"{place}: {key.peer.target} is the target and its own peer; for both roles on one "
                 "machine leave peer out"
             )
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -248,6 +248,13 @@ Parameters = Annotated[dict[str, Any], BeforeValidator(_space_and_context), Afte
 Clock = Annotated[dict[str, Any], AfterValidator(check_clock)]
 
 
+class Peer(NamedTuple):
+    """The target that plays the other role of a step with two ends."""
+
+    role: str
+    target: str
+
+
 class StepKey(Model):
     """The identity of a step; it does not depend on the rest of the plan."""
 
@@ -280,9 +287,9 @@ class StepKey(Model):
         return str(self.parameters.get("rt", "linux"))
 
     @property
-    def peer(self) -> tuple[str, str] | None:
-        """(role, target) of the other machine; None if there is only one."""
-        return next(((role, target) for role, target in self.targets.items() if role != "self"), None)
+    def peer(self) -> Peer | None:
+        """The other machine; None if there is only one."""
+        return next((Peer(role, target) for role, target in self.targets.items() if role != "self"), None)
 
 
 class PeerReport(Model):

@@ -265,7 +265,8 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
 
 def all_targets(plan: Plan) -> list[str]:
     """Those that have steps, and those that are the other end of one."""
-    return list(dict.fromkeys([*plan.targets, *(key.peer[1] for key in plan.steps if key.peer is not None)]))
+    peers = [key.peer.target for key in plan.steps if key.peer is not None]
+    return list(dict.fromkeys([*plan.targets, *peers]))
 
 
 def new_run(plan: Plan, options: RunOptions, record: str) -> Run:

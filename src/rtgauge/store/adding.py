@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.files import clear_errors
@@ -55,10 +55,17 @@ def folders_of(path: Path) -> list[Path]:
     return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
 
 
-def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> tuple[str, Outcome]:
+class Added(NamedTuple):
+    """The name of a record, and what adding it did."""
+
+    name: str
+    outcome: Outcome
+
+
+def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
     """Add the record in the folder `path`; what is said about it is kept in the record, too.
 
-    `again`: read it again although nothing changed. Gives its name and what that did.
+    `again`: read it again although nothing changed.
     Raises RecordError for a damaged record, InputError or MeasureError for what cannot be written.
     """
     folder = opened_folder(path)
@@ -71,8 +78,8 @@ def add(store: Store, path: Path, said: Said | None = None, *, again: bool = Fal
     except OSError as error:
         raise damaged(path, error) from None
     if not again and store.known(run.id, path, sha256) is Outcome.UNCHANGED:
-        return run.id, Outcome.UNCHANGED
-    return run.id, store.put(digest_of(Record.of(folder), sha256), path, again=again)
+        return Added(run.id, Outcome.UNCHANGED)
+    return Added(run.id, store.put(digest_of(Record.of(folder), sha256), path, again=again))
 
 
 def _say(folder: RecordFolder, run: Run, said: Said) -> None:

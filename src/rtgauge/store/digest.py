@@ -127,7 +127,9 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
     return StepDigest(
         row,
         machine_of(facts, target, labels.machines.get(target)),
-        None if peer is None else machine_of(record.system(peer[1]), peer[1], labels.machines.get(peer[1])),
+        None
+        if peer is None
+        else machine_of(record.system(peer.target), peer.target, labels.machines.get(peer.target)),
         configuration_of(facts),
         list(_results(record, step)),
         [_mark(mark.name, mark.severity, mark.detail, mark.series) for mark in step.marks],

@@ -6,7 +6,7 @@ follow.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
@@ -50,14 +50,21 @@ def difference(before: int | None, after: int | None) -> int | None:
     return after - before if before is not None and after is not None and after >= before else None
 
 
-def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
-    """/proc/interrupts and /proc/softirqs: label -> (name, CPU -> count).
+class Counts(NamedTuple):
+    """A line of /proc/interrupts or /proc/softirqs: its name, and CPU -> count.
 
-    A line without per-CPU counts has its single count under "".
+    A line without counts of each CPU has its single count under "".
     """
+
+    name: str
+    per_cpu: dict[str, int]
+
+
+def table(text: str | None) -> dict[str, Counts]:
+    """/proc/interrupts and /proc/softirqs by their labels."""
     lines = (text or "").splitlines()
     columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
-    rows: dict[str, tuple[str, dict[str, int]]] = {}
+    rows: dict[str, Counts] = {}
     for line in lines[1:]:
         label, colon, rest = line.partition(":")
         words = rest.split()
@@ -76,7 +83,7 @@ def table(text: str | None) -> dict[str, tuple[str, dict[str, int]]]:
             )
             if len(columns) == 1 and label.strip() in ("ERR", "MIS"):
                 per_cpu = {"": counts[0]}
-            rows[label.strip()] = (" ".join(words[len(counts) :]), per_cpu)
+            rows[label.strip()] = Counts(" ".join(words[len(counts) :]), per_cpu)
     return rows
 
 
@@ -90,7 +97,7 @@ def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, 
     old, new = table(before), table(after)
     changed: dict[str, dict[str, Any]] = {}
     for label, (name, counts) in new.items():
-        earlier = old.get(label, (name, {}))[1]
+        earlier = old[label].per_cpu if label in old else {}
         # the counter of a new CPU or interrupt started at 0
         differences = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
         nonzero = {cpu: count for cpu, count in differences.items() if count != 0}

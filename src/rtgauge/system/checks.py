@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.system import kernel, kernel_parameters
@@ -123,41 +123,54 @@ def _source(source: str, machine: Machine) -> set[int] | None:
     return _cpus(value, machine.possible) or _cpus(value, [])
 
 
-def _test(check: Check, value: Any, machine: Machine) -> tuple[Result, str]:
-    """(result of the check's test for a known value, explanation or "")."""
+class _Tested(NamedTuple):
+    """The result of a check's test, and what explains it."""
+
+    result: Result
+    explanation: str = ""
+
+    @classmethod
+    def that(cls, holds: bool) -> _Tested:
+        return cls("ok" if holds else "differs")
+
+
+def _test(check: Check, value: Any, machine: Machine) -> _Tested:
+    """Test a known value."""
     kind, expected = check.test
     text = as_text(value)
     wanted = [as_text(choice) for choice in check.expected]
     number = integer(text)
     match kind:
         case "is":
-            return ("ok" if text in wanted else "differs"), ""
+            return _Tested.that(text in wanted)
         case "is-not":
-            return ("ok" if text not in wanted else "differs"), ""
+            return _Tested.that(text not in wanted)
         case "has":
-            return ("ok" if expected in _words(value) else "differs"), ""
+            return _Tested.that(expected in _words(value))
         case "has-not":
-            return ("ok" if expected not in _words(value) else "differs"), ""
+            return _Tested.that(expected not in _words(value))
         case "at-least" | "at-most":
             if number is None:
-                return "unknown", "not a number"
+                return _Tested("unknown", "not a number")
             bound = int(wanted[0])
-            return ("ok" if (number >= bound if kind == "at-least" else number <= bound) else "differs"), ""
+            return _Tested.that(number >= bound if kind == "at-least" else number <= bound)
         case "covers" | "avoids":
             return _compare_cpus(kind, value, wanted[0], machine)
         case _:
-            return "unknown", ""
+            return _Tested("unknown")
 
 
-def _compare_cpus(kind: str, value: Any, source: str, machine: Machine) -> tuple[Result, str]:
+def _compare_cpus(kind: str, value: Any, source: str, machine: Machine) -> _Tested:
     cpus, other = _cpus(value, machine.possible), _source(source, machine)
     if cpus is None or other is None:
-        return "unknown", f"cannot be compared with {source}"
+        return _Tested("unknown", f"cannot be compared with {source}")
     if not other:
-        return "not-applicable", f"{source}: none"
+        return _Tested("not-applicable", f"{source}: none")
     wrong = sorted(other - cpus if kind == "covers" else other & cpus)
     named = f"CPU {format_cpu_list(wrong)} of {source} is {'missing' if kind == 'covers' else 'included'}"
-    return ("differs", named) if wrong else ("ok", f"{source}: {format_cpu_list(sorted(other))}")
+    if wrong:
+        return _Tested("differs", named)
+    return _Tested("ok", f"{source}: {format_cpu_list(sorted(other))}")
 
 
 def _tested(check: Check, value: Any, where: str, machine: Machine, name: str = "") -> CheckResult:
@@ -168,13 +181,12 @@ def _tested(check: Check, value: Any, where: str, machine: Machine, name: str = 
 
 def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
     if machine.config is not None:
-        options, path = machine.config
-        value = options.get(f"CONFIG_{name}", "n").strip('"')
-        return _tested(check, value, path, machine, f"CONFIG_{name}=")
+        value = machine.config.options.get(f"CONFIG_{name}", "n").strip('"')
+        return _tested(check, value, machine.config.path, machine, f"CONFIG_{name}=")
     module = f"/sys/module/{check.module}"
     if check.module is not None and machine.files.exists(module):
         # the code is there, built in or as a module; its absence would prove nothing, it may not be loaded
-        kind, _ = check.test
+        kind = check.test.kind
         built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
             return CheckResult(
@@ -198,7 +210,7 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
         return CheckResult("ok" if given == check.present else "differs", text, where)
     if value is None:
         # a missing parameter passes negative tests only
-        negative = check.test[0] in ("is-not", "has-not", "avoids")
+        negative = check.test.kind in ("is-not", "has-not", "avoids")
         return CheckResult("ok" if negative else "differs", text, where)
     result, explanation = _test(check, value, machine)
     return CheckResult(result, f"{text} ({explanation})" if explanation else text, where)

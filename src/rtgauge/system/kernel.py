@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.record.facts import UNKNOWN, Kernel, Preemption
 from rtgauge.system import rt_core
@@ -36,6 +36,14 @@ MODELS = {
     "CONFIG_PREEMPT_NONE": "none",
 }
 
+ARCHITECTURES = {
+    "CONFIG_X86_64": "x86_64",
+    "CONFIG_ARM64": "aarch64",
+    "CONFIG_ARM": "arm",
+    "CONFIG_RISCV": "riscv",
+}
+"""Kernels before 6.1 do not show theirs in /proc."""
+
 
 def config_paths(release: str) -> list[str]:
     """Where distributions keep a kernel's configuration."""
@@ -52,8 +60,15 @@ def version_tuple(release: str | None) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def config(files: Files) -> tuple[dict[str, str], str] | None:
-    """(options that are set, file); None if the running kernel's configuration cannot be read."""
+class Configuration(NamedTuple):
+    """The options that are set in a kernel, and the file that has them."""
+
+    options: dict[str, str]
+    path: str
+
+
+def config(files: Files) -> Configuration | None:
+    """The configuration; None if the running kernel's configuration cannot be read."""
     path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
     if text is None:
         release = files.text("/proc/sys/kernel/osrelease") or ""
@@ -62,9 +77,8 @@ def config(files: Files) -> tuple[dict[str, str], str] | None:
         )
     if not text:
         return None
-    return {
-        match[1]: match[2] for match in re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)
-    }, path
+    options = re.finditer(r"^(CONFIG_[A-Z0-9_]+)=(.*)$", text, re.MULTILINE)
+    return Configuration({match[1]: match[2] for match in options}, path)
 
 
 def preemption(files: Files) -> Preemption:
@@ -77,12 +91,7 @@ def preemption(files: Files) -> Preemption:
     requested = re.findall(
         r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)", files.text("/proc/cmdline") or ""
     )
-    options = config(files)
-    configured = (
-        next((name for option, name in MODELS.items() if options[0].get(option) == "y"), None)
-        if options
-        else None
-    )
+    configured = _first_set(config(files), MODELS)
     sources: dict[str, str | dict[str, str | int]] = {
         REALTIME: realtime or UNKNOWN,
         "version": flag[0] if flag else "no PREEMPT" if version else UNKNOWN,
@@ -120,15 +129,10 @@ def lockdown(text: str | None) -> str | None:
     return match[1] if match else None
 
 
-def _configured_for(options: tuple[dict[str, str], str] | None) -> str | None:
-    """The architecture from the configuration, for kernels before 6.1, which do not show it in /proc."""
-    names = {
-        "CONFIG_X86_64": "x86_64",
-        "CONFIG_ARM64": "aarch64",
-        "CONFIG_ARM": "arm",
-        "CONFIG_RISCV": "riscv",
-    }
-    return next((name for option, name in names.items() if options and options[0].get(option) == "y"), None)
+def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | None:
+    """The name of the first of these options that is set."""
+    options = {} if built is None else built.options
+    return next((name for option, name in names.items() if options.get(option) == "y"), None)
 
 
 def facts(files: Files, hello: Mapping[str, Any] | None = None) -> Kernel:
@@ -136,23 +140,22 @@ def facts(files: Files, hello: Mapping[str, Any] | None = None) -> Kernel:
 
     `hello`: the engine's first line, which also has the architecture.
     """
-    options = config(files)
+    built = config(files)
+    hz = "" if built is None else built.options.get("CONFIG_HZ", "")
     machine = (hello or {}).get("machine")
     return Kernel(
         release=files.text("/proc/sys/kernel/osrelease"),
         version=files.text("/proc/sys/kernel/version"),
         architecture=files.text("/proc/sys/kernel/arch")
         or (machine if isinstance(machine, str) else None)
-        or _configured_for(options),
+        or _first_set(built, ARCHITECTURES),
         preemption=preemption(files),
         cmdline=files.text("/proc/cmdline"),
         tainted=files.number("/proc/sys/kernel/tainted"),
         lockdown=lockdown(files.text("/sys/kernel/security/lockdown")),
         xenomai=files.text("/proc/xenomai/version") if files.exists("/proc/xenomai/version") else "none",
-        hz=int(options[0]["CONFIG_HZ"])
-        if options and re.fullmatch(r"[0-9]{1,5}", options[0].get("CONFIG_HZ", ""))
-        else None,
-        rt_group_sched=options[0].get("CONFIG_RT_GROUP_SCHED") == "y" if options else None,
-        config=options[1] if options else None,
+        hz=int(hz) if re.fullmatch(r"[0-9]{1,5}", hz) else None,
+        rt_group_sched=None if built is None else built.options.get("CONFIG_RT_GROUP_SCHED") == "y",
+        config=None if built is None else built.path,
         extension=rt_core.facts(files),
     )

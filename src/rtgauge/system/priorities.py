@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.system.deployment.stages import Action, Setting, Write
 from rtgauge.system.file_batch import Files
@@ -73,10 +73,17 @@ def line_actions(files: Mapping[str, Any]) -> list[Action]:
     )
 
 
+class ControllerActions(NamedTuple):
+    """What is to be done, and the names that no thread has."""
+
+    actions: list[Action]
+    missing: list[str]
+
+
 def controller_actions(
     controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int
-) -> tuple[list[Action], list[str]]:
-    """(actions, names without a thread).
+) -> ControllerActions:
+    """What raises the controller, and lowers what would delay it.
 
     `own`: the processes of the controller. `measured`: the priority that is measured.
 
@@ -97,6 +104,7 @@ def controller_actions(
             settings.append(Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False))
         elif thread.policy in SETTABLE and thread.priority > cap and not thread.name.startswith("migration/"):
             settings.append(Setting(thread.setting("policy"), f"{thread.policy} {cap}", essential=False))
-    return ([Write(tuple(settings))] if settings else []), [
-        name for name in controller.raised if name not in matched
-    ]
+    return ControllerActions(
+        [Write(tuple(settings))] if settings else [],
+        [name for name in controller.raised if name not in matched],
+    )

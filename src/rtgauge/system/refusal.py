@@ -76,8 +76,8 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
     if facts.errno != "EPERM":
         return message
     group = own_group(facts.cgroup)
-    for mount in V1_MOUNTS if group is not None and group[0] == "v1" else ():
-        path = f"{mount}{'' if group is None or group[1] == '/' else group[1]}/cpu.rt_runtime_us"
+    for mount in V1_MOUNTS if group is not None and group.version == "v1" else ():
+        path = f"{mount}{'' if group is None or group.path == '/' else group.path}/cpu.rt_runtime_us"
         if (_text(path, read) or "").strip() == "0":
             return (
                 "real-time scheduling is refused because this process is in a cgroup without "

@@ -7,7 +7,7 @@ Loading them is the runner's.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
 
@@ -40,14 +40,20 @@ CONFIG_S = 10.0
 PIPELINE = "/proc/ipipe/version"
 
 
+class TimerLead(NamedTuple):
+    """By how much RTAI's timers fire early in user and in kernel space."""
+
+    user_ns: int
+    kernel_ns: int
+
+
 def rtai_modules(
-    target: Target, calibration: tuple[int, int] | None, more: Mapping[str, str] = MappingProxyType({})
+    target: Target, lead: TimerLead | None, more: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
     """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing if all is loaded.
 
-    `calibration`: by how much (ns) its timers fire early in user and in kernel space; None: RTAI calibrates
-    itself. `more`: further modules, if they are
-    apart from the scheduler -> their parameters. Raises NoModules.
+    `lead`: None lets RTAI calibrate itself. `more`: further modules, if they are apart from the scheduler ->
+    their parameters. Raises NoModules.
     """
     listed = target.read([LIST])[LIST]
     loaded = {line.split(" ")[0] for line in str(listed.get("text", "")).splitlines()}
@@ -62,7 +68,7 @@ def rtai_modules(
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, there = _folder(target)
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in there and name not in loaded]
-    parameters = {**more, "rtai_sched": _parameters(calibration)}
+    parameters = {**more, "rtai_sched": _parameters(lead)}
     return [f"{folder}/{name}.ko {parameters.get(name, '')}".rstrip() for name in missing]
 
 
@@ -88,22 +94,22 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     )
 
 
-def _parameters(calibration: tuple[int, int] | None) -> str:
+def _parameters(lead: TimerLead | None) -> str:
     """Those of rtai_sched."""
-    if calibration is None:
+    if lead is None:
         return ""
-    user_ns, kernel_ns = (max(number, 1) for number in calibration)  # 0 would mean: calibrate
+    user_ns, kernel_ns = (max(number, 1) for number in lead)  # 0 would mean: calibrate
     return f"kernel_latency={kernel_ns} user_latency={user_ns}"
 
 
-def calibration_for(parameters: Mapping[str, Any], facts: Facts) -> tuple[int, int] | None:
+def calibration_for(parameters: Mapping[str, Any], facts: Facts) -> TimerLead | None:
     """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its
-    facts), else None; user and kernel space, ns.
+    facts), else None.
     """
     given = parameters.get("rtai_latency")
     if isinstance(given, str):
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
-        return user, kernel
+        return TimerLead(user, kernel)
     found = facts.kernel.extension.calibration
     user, kernel = found.user_latency_ns, found.kernel_latency_ns
-    return None if user is None or kernel is None else (user, kernel)
+    return None if user is None or kernel is None else TimerLead(user, kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -36,6 +36,20 @@ class Strict(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True
     )
+
+
+class Subject(NamedTuple):
+    """What a check looks at: `kind` is its key in the file."""
+
+    kind: str
+    name: str
+
+
+class Test(NamedTuple):
+    """How a check tests the value: `kind` is its key in the file."""
+
+    kind: str
+    expected: Any
 
 
 class Check(Strict):
@@ -77,10 +91,10 @@ class Check(Strict):
         return self
 
     @property
-    def subject(self) -> tuple[str, str]:
-        """(kind of the subject as written in the file, its name)."""
+    def subject(self) -> Subject:
+        """What is checked."""
         return next(
-            (key, str(getattr(self, _field(key))))
+            Subject(key, str(getattr(self, _field(key))))
             for key in SUBJECTS
             if getattr(self, _field(key)) is not None
         )
@@ -88,14 +102,14 @@ class Check(Strict):
     @property
     def expected(self) -> list[Any]:
         """The expected value of the test, or its alternatives."""
-        value = self.test[1]
+        value = self.test.expected
         return cast("list[Any]", value) if isinstance(value, list) else [value]
 
     @property
-    def test(self) -> tuple[str, Any]:
-        """(test as written in the file, expected value)."""
+    def test(self) -> Test:
+        """How it is tested."""
         return next(
-            (key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None
+            Test(key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None
         )
 
 

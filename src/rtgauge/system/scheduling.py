@@ -6,7 +6,7 @@ limits.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rtgauge.record.facts import ControlGroup, FairServer, Limits, Nothing, Scheduling
 from rtgauge.system.file_batch import Files, integer
@@ -36,32 +36,37 @@ PATHS = [
 ]
 
 
-def own_group(text: str | None) -> tuple[str, str] | None:
-    """From /proc/self/cgroup: (`"v1"` or `"v2"`, the path in the hierarchy that has the cpu controller); None
-    if there is none.
-    """
+class Group(NamedTuple):
+    """A control group: the version of cgroups (v1 or v2), and a path."""
+
+    version: str
+    path: str
+
+
+def own_group(text: str | None) -> Group | None:
+    """From /proc/self/cgroup: the group in the hierarchy with the cpu controller; None if there is none."""
     unified = None
     for line in (text or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if "cpu" in controllers.split(","):
-            return "v1", path
+            return Group("v1", path)
         if number == "0" and controllers == "":
             unified = path
-    return None if unified is None else ("v2", unified)
+    return None if unified is None else Group("v2", unified)
 
 
-def _folders(files: Files) -> Iterator[tuple[str, str]]:
-    """(version, folder) of this process's control group and its parents without the root, for every possible
-    mount point.
+def _folders(files: Files) -> Iterator[Group]:
+    """The folders of this process's control group and its parents without the root, for every possible mount
+    point.
     """
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return
-    parts = [part for part in group[1].split("/") if part not in ("", "..")]
-    for mount in V1_MOUNTS if group[0] == "v1" else (V2_MOUNT,):
+    parts = [part for part in group.path.split("/") if part not in ("", "..")]
+    for mount in V1_MOUNTS if group.version == "v1" else (V2_MOUNT,):
         for depth in range(len(parts), 0, -1):
-            yield group[0], "/".join([mount, *parts[:depth]])
+            yield Group(group.version, "/".join([mount, *parts[:depth]]))
 
 
 def more_paths(files: Files) -> list[str]:
@@ -150,7 +155,7 @@ def cpu_quota(files: Files) -> float | Nothing | None:
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return None
-    if group[1] == "/":
+    if group.path == "/":
         return "none"
     shares = [
         share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None

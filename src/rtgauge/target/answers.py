@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from rtgauge.input_file import parse_json
 
@@ -26,8 +26,15 @@ def answers_of(output: bytes) -> list[dict[str, Any]]:
     return answers
 
 
-def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
-    """(CLOCK_MONOTONIC, path -> file) of an answer of the verb `read`. Raises ValueError if it is none."""
+class FilesRead(NamedTuple):
+    """An answer of the verb `read`: path -> file, and CLOCK_MONOTONIC on the target."""
+
+    time_ns: int
+    files: dict[str, dict[str, Any]]
+
+
+def files_of(output: bytes) -> FilesRead:
+    """An answer of the verb `read`. Raises ValueError if it is none."""
     answer = answer_of(output) or {}
     time_ns, files = answer.get("time_ns"), answer.get("files")
     if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):
@@ -43,4 +50,4 @@ def files_of(output: bytes) -> tuple[int, dict[str, dict[str, Any]]]:
                 name in {"text", "base64", "link"} and not isinstance(value, str)
             ):
                 raise ValueError("a file has a value of another kind")
-    return time_ns, cast("dict[str, dict[str, Any]]", files)
+    return FilesRead(time_ns, cast("dict[str, dict[str, Any]]", files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.address import parse_address
@@ -93,9 +93,16 @@ def console(name: str) -> bytes | None:
     return end_of_console(address.guest)
 
 
+class Reader(NamedTuple):
+    """`uname -m` of a target, and its engine's verb `read`."""
+
+    machine: str
+    read: Callable[[Iterable[str]], Mapping[str, Any]]
+
+
 @contextmanager
-def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[str, Any]]]]:
-    """`uname -m` of a target and its engine's verb `read`, without holding it.
+def reader(name: str) -> Generator[Reader]:
+    """The engine of a target reads its files, without holding it.
 
     Raises InputError or MeasureError.
     """
@@ -103,12 +110,16 @@ def reader(name: str) -> Generator[tuple[str, Callable[[Iterable[str]], Mapping[
     if address is None:
         import platform
 
-        yield platform.machine(), read_local
+        yield Reader(platform.machine(), read_local)
         return
     from rtgauge.target.ssh import read_files
 
     with _installed(address) as (connection, here):
-        yield here.machine, lambda paths: read_files(connection, here.engine, paths)[1]
+
+        def read(paths: Iterable[str]) -> Mapping[str, Any]:
+            return read_files(connection, here.engine, paths).files
+
+        yield Reader(here.machine, read)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
-from rtgauge.target.answers import answer_of, answers_of, files_of
+from rtgauge.target.answers import FilesRead, answer_of, answers_of, files_of
 from rtgauge.target.guard_error import guard_error, guard_gone, holder_of
 from rtgauge.target.label import expect_word, session_words
 from rtgauge.target.lease import LEASE_NS, GuardWatch, LeaseKeeper
@@ -105,13 +105,8 @@ class Session:
             return None
 
 
-def read_files(
-    connection: SshConnection, engine: str, paths: Iterable[str]
-) -> tuple[int, dict[str, dict[str, Any]]]:
-    """(CLOCK_MONOTONIC, path -> file): the answer of the engine's verb `read` on the target.
-
-    Raises MeasureError.
-    """
+def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> FilesRead:
+    """The answer of the engine's verb `read` on the target. Raises MeasureError."""
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
         return files_of(answer.stdout)
@@ -231,7 +226,7 @@ class SshTarget:
 
     def _read_boot_id(self, here: Installed) -> str:
         return str(
-            read_files(self._connection, here.engine, [BOOT_ID])[1].get(BOOT_ID, {}).get("text", "")
+            read_files(self._connection, here.engine, [BOOT_ID]).files.get(BOOT_ID, {}).get("text", "")
         ).strip()
 
     def _pick_up(self, name: str) -> bool:
@@ -305,11 +300,11 @@ class SshTarget:
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
         """Files and globs in one batch."""
-        return read_files(self._connection, self._here.engine, paths)[1]
+        return read_files(self._connection, self._here.engine, paths).files
 
     def monotonic_ns(self) -> int:
         """CLOCK_MONOTONIC of the target."""
-        return read_files(self._connection, self._here.engine, ["/proc/uptime"])[0]
+        return read_files(self._connection, self._here.engine, ["/proc/uptime"]).time_ns
 
     def which(self, program: str) -> str | None:
         """Path of a program on the target, by its name or its path."""

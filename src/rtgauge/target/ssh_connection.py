@@ -17,7 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
@@ -126,6 +126,13 @@ class _Errors:
             os.close(self._read)
             os.close(self._over)
         return bytes(self._kept[-MOST_BEFORE:])
+
+
+class Ended(NamedTuple):
+    """How a command ended: its status, None if the connection ended first, and its standard error."""
+
+    status: int | None
+    stderr: str
 
 
 class Channel:
@@ -247,10 +254,8 @@ class Channel:
                 )
         return bytes(output)
 
-    def finish(self) -> tuple[int | None, str]:
-        """After its end: exit status (None: the connection ended before the command did) and what it wrote on
-        standard error.
-        """
+    def finish(self) -> Ended:
+        """After its end."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -261,11 +266,11 @@ class Channel:
             self.process.kill()
             self.process.wait()
         if self._finished:
-            return None, ""
+            return Ended(None, "")
         self._finished = True
         stderr = NOISE.sub("", self._errors.end().decode(errors="replace"))
         match = re.search(rf"{self.mark} ([0-9]{{1,3}})\n", stderr)
-        return (int(match[1]), stderr.replace(match[0], "")) if match is not None else (None, stderr)
+        return Ended(None, stderr) if match is None else Ended(int(match[1]), stderr.replace(match[0], ""))
 
     def kill(self) -> None:
         """Let go of it; what runs on the target goes on."""

@@ -69,7 +69,7 @@ def program_on(target: str, command: Sequence[str], settle_s: float) -> Generato
         try:
             number = channel.line(MOST_LINE, PATIENCE_S).strip() if channel.skip_to_mark() else b""
             if not number.isdigit():
-                raise explain_ssh(channel.finish()[1], address)
+                raise explain_ssh(channel.finish().stderr, address)
             threading.Thread(target=_copy, args=(channel,), name="output", daemon=True).start()
             end_s = time.monotonic() + settle_s
             while (

@@ -6,7 +6,7 @@ evidence of each step of the way.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
@@ -117,10 +117,16 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
     return "the record does not say which kernel it was" if kernel_of(facts) is None else None
 
 
+class _Sorted(NamedTuple):
+    """Way -> its evidence, and the steps that are none."""
+
+    by_way: dict[str, list[Evidence]]
+    aside: list[Aside]
+
+
 def _sorted_out(
     requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, thresholds: Thresholds
-) -> tuple[dict[str, list[Evidence]], list[Aside]]:
-    """Way -> its evidence, and the steps that are none."""
+) -> _Sorted:
     evidence_of: dict[str, list[Evidence]] = {}
     aside: list[Aside] = []
     for record in records:
@@ -147,7 +153,7 @@ def _sorted_out(
                     thresholds,
                 )
             )
-    return evidence_of, aside
+    return _Sorted(evidence_of, aside)
 
 
 def _says(worst: Evidence) -> str:

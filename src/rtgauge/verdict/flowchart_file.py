@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -201,7 +201,14 @@ def parse_flowchart(text: str, what: str) -> Flowchart:
         raise explain(error, what, []) from None
 
 
-def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
+class Chosen(NamedTuple):
+    """A file of charts, and the one that was chosen of it."""
+
+    flowchart: Flowchart
+    chart: Chart
+
+
+def load_flowchart(source: str) -> Chosen:
     """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is
     taken.
 
@@ -212,7 +219,7 @@ def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
             (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),
             "the flowchart",
         )
-        return own, own.named(source)
+        return Chosen(own, own.named(source))
     try:
         text = read_regular(Path(source), MOST_TOML).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -220,4 +227,4 @@ def load_flowchart(source: str) -> tuple[Flowchart, Chart]:
             f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
     found = parse_flowchart(text, f"--chart {source}")
-    return found, found.chart[-1]
+    return Chosen(found, found.chart[-1])

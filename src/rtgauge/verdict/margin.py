@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
@@ -62,17 +62,23 @@ class Evidence(Model):
     marks: list[str] = Field(default_factory=list)
 
 
-def _ratio(requirement: Requirement, record: Record, step: Step) -> tuple[int | None, float | None]:
+class _Lateness(NamedTuple):
     """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
+
+    ns: int | None
+    times_the_bound: float | None
+
+
+def _lateness(requirement: Requirement, record: Record, step: Step) -> _Lateness:
     numbers = [
         summary.series for summary in judged_series(step, requirement.metric) if summary.series is not None
     ]
     merged = merge(record.windows(step), numbers)
     values = ranked(merged, resolution_ns=int(step.parameters.get("resolution_ns") or 1), absolute=True)
     if not values.count:
-        return None, None
+        return _Lateness(None, None)
     lateness = quantile(values, requirement.hardness, float(requirement.confidence)).ns
-    return lateness, None if lateness is None else lateness / requirement.bound_ns
+    return _Lateness(lateness, None if lateness is None else lateness / requirement.bound_ns)
 
 
 def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> Margin:
@@ -107,7 +113,7 @@ def evidence(
         margin=Fraction(thresholds.black).limit_denominator(10_000),
         done=Done.of_run(record.run, record.steps),
     )
-    lateness, ratio = _ratio(requirement, record, step)
+    lateness, ratio = _lateness(requirement, record, step)
     interval = judgement.evidence.get("interval_ns")
     return Evidence(
         record=str(record.path),

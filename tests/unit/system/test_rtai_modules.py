@@ -13,7 +13,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts, Kernel, RealTimeCore, RtaiCalibration
 from rtgauge.system.kernel_modules import NoModules
-from rtgauge.system.rtai_modules import CONFIG, calibration_for, rtai_modules
+from rtgauge.system.rtai_modules import CONFIG, TimerLead, calibration_for, rtai_modules
 from rtgauge.target.target import Completed
 from tests.unit.system.test_kernel_modules import PLAIN, Board
 
@@ -56,12 +56,12 @@ def test_further_modules_are_loaded_where_they_are_apart() -> None:
     more = {"rtai_msg": "", "rtai_mbx": "", "latency_rt": "period=9"}
     base = [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko kernel_latency=2 user_latency=1"]
     own = [f"{OPT}/rtai_mbx.ko", f"{OPT}/latency_rt.ko period=9"]
-    assert rtai_modules(board, (1, 2), more) == [*base, *own]  # pyright: ignore[reportArgumentType]
+    assert rtai_modules(board, TimerLead(1, 2), more) == [*base, *own]  # pyright: ignore[reportArgumentType]
     loaded = RtaiBoard(
         {**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"},
         {OPT: [*FILES, "rtai_mbx.ko", "latency_rt.ko"]},
     )
-    assert rtai_modules(loaded, (1, 2), more) == own  # pyright: ignore[reportArgumentType]
+    assert rtai_modules(loaded, TimerLead(1, 2), more) == own  # pyright: ignore[reportArgumentType]
 
 
 def test_rtai_config_goes_before_the_usual_folders() -> None:

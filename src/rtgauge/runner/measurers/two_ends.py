@@ -45,7 +45,7 @@ class End:
 def _target_of(role: Role, context: StepContext) -> Target:
     """The target that plays this role."""
     peer = context.key.peer
-    return context.on.run.targets[peer[1]] if peer is not None and peer[0] == role else context.target
+    return context.on.run.targets[peer.target] if peer is not None and peer.role == role else context.target
 
 
 def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:

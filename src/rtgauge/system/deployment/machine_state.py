@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
@@ -58,6 +58,14 @@ class BoundThread:
 
     name: str
     cpus: frozenset[int]
+
+
+class CState(NamedTuple):
+    """A C-state of a CPU: the file that disables it, and its exit latency."""
+
+    cpu: int
+    disable: str
+    latency_us: int
 
 
 def find_cpuset(files: Files) -> Cpuset | None:
@@ -155,17 +163,13 @@ class Machine:
         return any(len(core) > 1 for core in self.cores)
 
     @cached_property
-    def idle_states(self) -> list[tuple[int, str, str, int]]:
-        """(CPU, path of `disable`, its text, exit latency in us) of each C-state; polling, with latency 0, is
-        left out.
-        """
-        states: list[tuple[int, str, str, int]] = []
-        for match, text in self.files.matching(
-            rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"
-        ):
+    def idle_states(self) -> list[CState]:
+        """The C-states of each online CPU, without polling, which has no exit latency."""
+        states: list[CState] = []
+        for match, _ in self.files.matching(rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"):
             latency = integer(self.text(f"{match[1]}/latency")) or 0
             if latency > 0 and int(match[2]) in self.online:
-                states.append((int(match[2]), f"{match[1]}/disable", text, latency))
+                states.append(CState(int(match[2]), f"{match[1]}/disable", latency))
         return states
 
     @cached_property

@@ -120,8 +120,8 @@ def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
     settings: list[Setting] = []
     if deployment.c_states is not None:
         settings += [
-            Setting(path, "1" if deployment.c_states == "off" else "0")
-            for _, path, _, _ in machine.idle_states
+            Setting(state.disable, "1" if deployment.c_states == "off" else "0")
+            for state in machine.idle_states
         ]
     if deployment.governor is not None:
         paths = [f"{CPU}/cpu{cpu}/cpufreq/scaling_governor" for cpu in machine.online]
