@@ -7,9 +7,9 @@ thing. CPU lists are texts like `0-3,6`, "" for no CPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import ConfigDict, Field, model_serializer, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_serializer, model_validator
 
 from rtgauge.record.strict_model import Model
 
@@ -22,6 +22,14 @@ UNKNOWN = "unknown"
 Nothing = Literal["none"]
 Purpose = Literal["xenomai", "preempt-rt", "stock"]
 """The kinds of kernel that the audit knows."""
+
+
+def _pair(value: object) -> object:
+    """Facts are read as Python's values, in which JSON's array is no tuple."""
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
+Pair = Annotated[tuple[int, int], BeforeValidator(_pair)]
 
 
 class Part(Model):
@@ -396,7 +404,7 @@ class Calibration(Model):
     mean_ns: float | None
     max_ns: int | None
     smallest_step_ns: int | None
-    bins: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
+    bins: list[Pair] = Field(default_factory=list[Pair])
     error: str | None = None
 
 

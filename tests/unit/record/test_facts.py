@@ -20,6 +20,26 @@ DOCS = Path(__file__).parents[3] / "docs"
 DEFINITIONS = json.loads((DOCS / "formats" / "record.schema.json").read_text())["$defs"]
 FACTS = jsonschema.Draft202012Validator({"$ref": "#/$defs/Facts", "$defs": DEFINITIONS})
 
+CALIBRATED = json.dumps(
+    {
+        "calibrations": [
+            {
+                "clock": "CLOCK_MONOTONIC",
+                "resolution_ns": 1,
+                "count": 1000,
+                "min_ns": 20,
+                "p50_ns": 20,
+                "p99_ns": 25,
+                "mean_ns": 20.1,
+                "max_ns": 25,
+                "smallest_step_ns": 1,
+                "bins": [[20, 990], [25, 10]],
+                "error": None,
+            }
+        ]
+    }
+)
+
 
 def test_what_cannot_be_read_is_none_here_and_unknown_in_json() -> None:
     facts = Facts(host=None, kernel=Kernel(release="6.12", hz=None))
@@ -30,6 +50,12 @@ def test_what_cannot_be_read_is_none_here_and_unknown_in_json() -> None:
 def test_what_was_not_recorded_is_not_written() -> None:
     assert Facts().as_json() == {}
     assert Facts.model_validate({"kernel": {"preemption": "unknown"}}).kernel.preemption.model is None
+
+
+def test_the_calibrations_of_a_run_are_read_again() -> None:
+    (mono,) = Facts.model_validate_json(CALIBRATED, strict=True).calibrations
+    assert mono.bins == [(20, 990), (25, 10)]
+    assert Facts(calibrations=[mono]).as_json() == json.loads(CALIBRATED)
 
 
 def test_keys_of_another_version_are_kept() -> None:
