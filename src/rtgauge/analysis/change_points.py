@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAST = 5
 """Values on each side of a change, at least."""
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
-CRITICAL_VALUES = (0.0,) * 7
+CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
 """Of series of LENGTHS; between them by the logarithms."""
 
 
@@ -46,9 +46,8 @@ def statistics(values: Doubles) -> Doubles:
     centred = values - values.mean(axis=1, keepdims=True)
     before = _spread_of_sums(centred)
     after = _spread_of_sums(centred[:, ::-1])[:, ::-1]
-    places = np.arange(LEAST, length - LEAST + 1)
-    difference = np.cumsum(centred, axis=1)[:, places - 1] ** 2 / length
-    spread = (before[:, places - 1] + after[:, places]) / length**2
+    difference = np.cumsum(centred, axis=1)[:, LEAST - 1 : length - LEAST] ** 2 / length
+    spread = (before[:, LEAST - 1 : length - LEAST] + after[:, LEAST : length - LEAST + 1]) / length**2
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num(difference / np.maximum(spread, 0), nan=0.0, posinf=math.inf)
 

@@ -67,6 +67,7 @@ COMMANDS = {
     "advise": "advise:advise",
     "frequency": "frequency:frequency",
     "store": "store:app",
+    "history": "history:history",
     "export": "export:export",
     "import": "import_record:app",
     "sched": "sched:sched",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rtgauge.store.adding import Said
     from rtgauge.store.document import Course, RecordPoint, RecordRow, SeriesRow
+    from rtgauge.store.history import History
     from rtgauge.store.store import Store
 
 HELP = """Keep the figures of many records in one store, and query them.
@@ -48,7 +49,7 @@ Labels = Annotated[
 Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the newest N; 0: all.")]
 
 
-def _pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     """`KEY=VALUE` of an option. Raises InputError."""
     from rtgauge.errors import InputError
 
@@ -71,7 +72,7 @@ def _said(commit: str | None, labels: list[str] | None, machines: list[str] | No
     from rtgauge.store.adding import Said
 
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
-    said = Said(commit, _pairs("--label", labels), named)
+    said = Said(commit, label_pairs("--label", labels), named)
     for option, texts in (
         ("--commit", [commit] if commit else []),
         ("--label", [text for pair in said.labels.items() for text in pair if text]),
@@ -181,7 +182,7 @@ def list_store(
     from rtgauge.units import format_count, plural
 
     opened = Store.open(store)
-    asked = queries.Asked(machine, _pairs("--label", label), last)
+    asked = queries.Asked(machine, label_pairs("--label", label), last)
     total = queries.count(opened)
     document = StoreListed(store=str(store), total=total)
     if series:
@@ -216,7 +217,7 @@ def list_store(
                 str(row.machines),
                 row.last[:10],
             )
-            for row, parameters in zip(document.series, _parameters(document.series), strict=True)
+            for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
         _print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
     if document.machines is not None:
@@ -274,7 +275,7 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
         )
 
 
-def _parameters(rows: Sequence[SeriesRow]) -> list[str]:
+def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
     """The interval of each series, and the parameters in which series of one name differ."""
     from json import dumps
 
@@ -324,20 +325,22 @@ def show(
     from rtgauge.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.Asked(machine, _pairs("--label", label), last)
+    asked = queries.Asked(machine, label_pairs("--label", label), last)
     courses = queries.courses(opened, asked, name)
     document = StoreShown(store=str(store), courses=courses)
     if not courses:
         rows = queries.records(opened, queries.Asked(), _record_name(opened, name))
         if not rows:
-            raise InputError(_unknown(opened, name))
+            raise InputError(unknown_name(opened, name))
         document = StoreShown(
             store=str(store), record=rows[0], results=queries.results(opened, rows[0].record)
         )
     if json:
         _print_json(document)
         return
-    for course, parameters in zip(courses, _parameters([course.series for course in courses]), strict=True):
+    for course, parameters in zip(
+        courses, parameter_texts([course.series for course in courses]), strict=True
+    ):
         _print_course(course, parameters)
     if document.record is not None:
         _print_record(document.record, document.results or [])
@@ -357,7 +360,8 @@ def _record_name(store: Store, named: str) -> str:
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
-def _unknown(store: Store, name: str) -> str:
+def unknown_name(store: Store, name: str) -> str:
+    """Why the store has nothing of this name, and what it has."""
     from difflib import get_close_matches
 
     from rtgauge.store import queries

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""The history of a series: quantiles over its runs, the spread between boots, and where it seems to have
+changed. It suspects; a gate proves.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+from sqlalchemy import select
+
+from rtgauge.analysis import gate
+from rtgauge.analysis.change_points import LENGTHS, change_points
+from rtgauge.errors import InputError
+from rtgauge.record.model import Model
+from rtgauge.store import queries
+from rtgauge.store.database import clear_problems
+from rtgauge.store.tables import CONFIGURATION, LABEL, RECORD
+from rtgauge.suggest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rtgauge.store.document import Point, SeriesRow
+    from rtgauge.store.store import Store
+
+QUANTILES = {
+    "p50": "filled_p50_ns",
+    "p99": "filled_p99_ns",
+    "p99.9": "filled_p99_9_ns",
+    "p99.99": "filled_p99_99_ns",
+}
+GROUPS = ("kernel", "commit", "day", "boot", "machine")
+LABEL_OF, SETTING_OF = "label:", "setting:"
+PAIRS = 12
+"""Of a gate, for the least change that it would find."""
+MOST_NAMED = 5
+"""More settings that changed at one place are only counted."""
+
+
+class HistoryGroup(Model):
+    """Runs with the same kernel, commit, day, ... that follow one another. Quantiles are geometric means."""
+
+    group: str
+    first: str
+    last: str
+    runs: int
+    boots: int
+    quantiles_ns: dict[str, int | None]
+    low_ns: int | None = Field(description="95 % interval of the quantile over the boots; null below two")
+    high_ns: int | None
+    max_ns: int | None
+    doubtful: int = Field(description="runs with a doubtful or invalid mark; they are not in the figures")
+
+
+class SuspectedChange(Model):
+    """A place at which the level of the boots changed."""
+
+    record: str = Field(description="the first record after it")
+    started: str
+    change: float = Field(description="relative, of the geometric means before and after: 0.1 is +10 %")
+    differs: dict[str, tuple[str | None, str | None]] = Field(
+        description="kernel, commit, labels and settings before and after; empty if none is known"
+    )
+
+
+class History(Model):
+    """The history of one series on one machine."""
+
+    series: str
+    machine: str
+    host: str
+    shared: bool = Field(description="whether another machine of the same image may have this key")
+    parameters: dict[str, object]
+    quantile: str
+    groups: list[HistoryGroup]
+    boots: int
+    spread_between_boots: float | None = Field(description="relative standard deviation without the changes")
+    spread_within_boots: float | None = Field(description="of the runs of one boot; null if each had one run")
+    detectable: float | None = Field(
+        description="the least change that a gate of 12 pairs finds at this spread"
+    )
+    changes: list[SuspectedChange]
+    enough: bool = Field(description="whether there are enough boots to look for changes")
+
+
+class StoreHistory(Model):
+    """`rtgauge history --json`."""
+
+    store: str
+    histories: list[History]
+
+
+def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, by: str) -> list[History]:
+    """A history for each series of this name or pattern, and each machine.
+
+    `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for another one or another quantile.
+    """
+    if quantile not in QUANTILES:
+        raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
+    if by not in GROUPS and not by.startswith((LABEL_OF, SETTING_OF)):
+        raise InputError(
+            f"--by {by} is not one of {', '.join(GROUPS)}, label:KEY, setting:NAME{nearest(by, GROUPS)}"
+        )
+    shared = {row.key: row.shared for row in queries.machines(store)}
+    found: list[History] = []
+    for course in queries.courses(store, asked, pattern):
+        known = _Known(store, course.points)
+        for machine in dict.fromkeys(point.machine for point in course.points):
+            points = [point for point in course.points if point.machine == machine]
+            found.append(
+                _history(points, quantile, known, by, course.series, shared=shared.get(machine, False))
+            )
+    return found
+
+
+class _Known:
+    """The labels and settings of points."""
+
+    def __init__(self, store: Store, points: Sequence[Point]) -> None:
+        with clear_problems(store.path), store.engine.begin() as connection:
+            keys = {point.configuration for point in points}
+            self._settings: Mapping[str, Mapping[str, object]] = {
+                key: settings
+                for key, settings in connection.execute(select(CONFIGURATION.c.key, CONFIGURATION.c.settings))
+                if key in keys
+            }
+            self._labels: dict[str, dict[str, str]] = {}
+            labels = select(RECORD.c.name, LABEL.c.key, LABEL.c.value).join(
+                LABEL, LABEL.c.record_id == RECORD.c.id
+            )
+            for record, key, value in connection.execute(labels):
+                self._labels.setdefault(record, {})[key] = value
+
+    def of(self, point: Point) -> dict[str, str]:
+        """Everything that may explain a change: name -> value."""
+        named = {"kernel": point.kernel, "commit": point.commit}
+        labels = {f"{LABEL_OF}{key}": value for key, value in self._labels.get(point.record, {}).items()}
+        settings = {
+            f"{SETTING_OF}{key}": str(value) for key, value in self._settings[point.configuration].items()
+        }
+        return {key: value for key, value in named.items() if value is not None} | labels | settings
+
+    def group_of(self, by: str) -> Callable[[Point], str]:
+        """The group of a point."""
+        if by.startswith((LABEL_OF, SETTING_OF)) or by in ("kernel", "commit"):
+            return lambda point: self.of(point).get(by, "unknown")
+        if by == "boot":
+            return _boot_of
+        if by == "machine":
+            return lambda point: point.host
+        return lambda point: point.started[:10]
+
+
+def _boot_of(point: Point) -> str:
+    """The boot of a run. If it is not known (a boot for each run), the step is its own."""
+    return point.boot_id or f"{point.record} {point.step}"
+
+
+def _history(
+    points: Sequence[Point], quantile: str, known: _Known, by: str, series: SeriesRow, *, shared: bool
+) -> History:
+    certain = [point for point in points if _value(point, quantile) is not None]
+    boots = [list(runs) for _, runs in groupby(certain, key=_boot_of)]
+    levels = [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
+    places = change_points(levels)
+    parts = [levels[a:b] for a, b in zip([0, *places], [*places, len(levels)], strict=True)]
+    between = _pooled_spread(parts)
+    group_of = known.group_of(by)
+    return History(
+        series=series.series,
+        machine=points[-1].machine,
+        host=points[-1].host,
+        shared=shared,
+        parameters=series.parameters,
+        quantile=quantile,
+        groups=[_group(name, list(of), quantile) for name, of in groupby(points, key=group_of)],
+        boots=len(boots),
+        spread_between_boots=between,
+        spread_within_boots=_pooled_spread(
+            [[math.log(_value(run, quantile) or 1) for run in runs] for runs in boots]
+        ),
+        detectable=None if between is None else gate.detectable(between, PAIRS),
+        changes=[
+            _change(boots[place - 1][-1], boots[place][0], part, following, known)
+            for place, part, following in zip(places, parts, parts[1:], strict=False)
+        ],
+        enough=len(levels) >= LENGTHS[0],
+    )
+
+
+def _value(point: Point, quantile: str) -> int | None:
+    """The quantile of a run; None if it is doubtful, not known, a bound, or not above 0."""
+    field = QUANTILES[quantile]
+    value: int | None = getattr(point, field)
+    bounded = field.removeprefix("filled_") in point.lower_bounds
+    return None if value is None or value <= 0 or bounded or _is_doubtful(point) else value
+
+
+def _is_doubtful(point: Point) -> bool:
+    return point.worst is not None and point.worst != "note"
+
+
+def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
+    """The standard deviation within the parts; None if each has one value."""
+    freedom = sum(len(part) - 1 for part in parts)
+    if freedom < 1:
+        return None
+    squares = sum(float(((np.asarray(part) - np.mean(part)) ** 2).sum()) for part in parts if part)
+    return math.sqrt(squares / freedom)
+
+
+def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
+    certain = [point for point in points if _value(point, quantile) is not None]
+    boots = [list(runs) for _, runs in groupby(certain, key=_boot_of)]
+    levels = [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
+    low = high = None
+    if len(levels) > 1:
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(len(levels) - 1, 0.975)) * float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
+        low, high = (_ns(float(np.mean(levels)) + sign * half) for sign in (-1, 1))
+    return HistoryGroup(
+        group=name,
+        first=points[0].started,
+        last=points[-1].started,
+        runs=len(points),
+        boots=len(boots),
+        quantiles_ns={each: _mean_ns(points, each) for each in QUANTILES},
+        low_ns=low,
+        high_ns=high,
+        max_ns=max(
+            (point.filled_max_ns for point in points if point.filled_max_ns is not None), default=None
+        ),
+        doubtful=sum(map(_is_doubtful, points)),
+    )
+
+
+def _mean_ns(points: Sequence[Point], quantile: str) -> int | None:
+    logs = [math.log(value) for point in points if (value := _value(point, quantile)) is not None]
+    return _ns(float(np.mean(logs))) if logs else None
+
+
+def _ns(log: float) -> int | None:
+    return round(math.exp(log)) if log < math.log(2**63) else None
+
+
+def _change(
+    last: Point, first: Point, before: Sequence[float], after: Sequence[float], known: _Known
+) -> SuspectedChange:
+    of_last, of_first = known.of(last), known.of(first)
+    names = [name for name in {**of_last, **of_first} if of_last.get(name) != of_first.get(name)]
+    return SuspectedChange(
+        record=first.record,
+        started=first.started,
+        change=math.expm1(float(np.mean(after) - np.mean(before))),
+        differs={name: (of_last.get(name), of_first.get(name)) for name in names},
+    )
