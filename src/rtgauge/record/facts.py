@@ -392,6 +392,14 @@ class AuditSummary(Part):
     ok: int
 
 
+def _as_tuple(written: object) -> object:
+    """The validator before a model hands it Python's lists, which are not tuples if read strictly."""
+    return tuple(cast("list[object]", written)) if isinstance(written, list) else written
+
+
+Pair = Annotated[tuple[int, int], BeforeValidator(_as_tuple)]
+
+
 class Calibration(Model):
     """Resolution of one clock and the cost of reading it (ns)."""
 

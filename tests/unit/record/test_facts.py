@@ -10,9 +10,10 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.record.facts import Facts, InterruptLine, Kernel
+from rtgauge.record.facts import Calibration, Facts, InterruptLine, Kernel
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
 
@@ -105,3 +106,15 @@ def test_the_schema_accepts_what_is_written(given_facts: dict[str, object]) -> N
     except ValueError:
         return
     FACTS.validate(facts.as_json())
+
+
+def test_clocks_are_read_from_a_record_with_their_bins() -> None:
+    figures = {name: 1 for name in Calibration.model_fields if name.endswith("_ns")}
+
+    def read(bins: list[list[object]]) -> Facts:
+        clock = {"clock": "CLOCK_MONOTONIC", "count": 3, **figures, "bins": bins}
+        return Facts.model_validate_json(json.dumps({"calibrations": [clock]}), strict=True)
+
+    assert read([[266, 1], [410, 2]]).calibrations[0].bins == [(266, 1), (410, 2)]
+    with pytest.raises(ValidationError):
+        read([["266", 1]])
