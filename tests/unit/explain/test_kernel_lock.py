@@ -10,6 +10,7 @@ from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
 from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
 from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
+from rtgauge.record.facts import Facts
 from tests.unit.explain.made_events import IDLE, IN_HARD_INTERRUPT, MEASURED, MINE, THREAD, Story
 
 OWNER = ("mapper", 500, 120)
@@ -54,7 +55,7 @@ def test_spinning_for_the_lock_of_the_memory_is_no_work_of_the_thread_itself() -
         explanation
     )
     assert culprit_name(explanation.main.culprit) == "kernel lock mmap_lock of mapper"
-    mend = mend_of(ranked_culprits([explanation])[0], {})
+    mend = mend_of(ranked_culprits([explanation])[0], Facts())
     assert mend is not None
     assert "before the loop" in mend.what
 
