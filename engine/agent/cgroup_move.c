@@ -88,10 +88,11 @@ static int verb_gather(int argc, char **argv)
 	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]), " [--] GROUP",
 						  argc, argv, &rest, &dashes);
 
-	if (!status)
-		status = agent_check_run(run);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
+	status = agent_check_run(run);
+	if (status)
+		return status;
 	if (argc - rest != 1 || argv[rest][0] != '/' || !strchr(argv[rest] + 1, '/'))
 		return usage_error("gather takes one control group: gather --run ID -- /sys/fs/cgroup/...");
 	status = agent_find_journal(journal, &dir);

@@ -349,12 +349,14 @@ static int verb_restore(int argc, char **argv)
 	FILE *out;
 	int status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
 
-	if (!status && wish.run)
-		status = agent_check_run(wish.run);
-	if (!status)
-		status = agent_find_journal(journal, &dir);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
+	status = wish.run ? agent_check_run(wish.run) : 0;
+	if (status)
+		return status;
+	status = agent_find_journal(journal, &dir);
+	if (status)
+		return status;
 	if (!wish.run)
 		wish.stale = true;
 	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */

@@ -251,12 +251,14 @@ static int verb_set(int argc, char **argv)
 						  " -- PATH VALUE... | --note -- PATH... | --keep -- PATH...",
 						  argc, argv, &rest, &dashes);
 
-	if (!status)
-		status = check_items(argc - rest, argv + rest, note || keep);
-	if (!status)
-		status = agent_check_run(common.run);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
+	status = check_items(argc - rest, argv + rest, note || keep);
+	if (status)
+		return status;
+	status = agent_check_run(common.run);
+	if (status)
+		return status;
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
 		return error_line(STATUS_CANNOT_MEASURE, "owner-gone",
 				  "nothing was set: process %lld, which was to own the settings, is gone",

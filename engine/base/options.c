@@ -138,6 +138,24 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 	return status;
 }
 
+const char *options_value(int argc, char **argv, const char *name)
+{
+	size_t len = strlen(name);
+	const char *value = NULL;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const char *word = argv[i];
+
+		if (strncmp(word, "--", 2) || strncmp(word + 2, name, len))
+			continue;
+		if (word[len + 2] == '=')
+			value = word + len + 3;
+		else if (!word[len + 2] && i + 1 < argc)
+			value = argv[i + 1];
+	}
+	return value;
+}
+
 void options_json(const struct option_entry *table, size_t count, struct json *j)
 {
 	char text[8192];

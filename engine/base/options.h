@@ -42,6 +42,12 @@ int options_parse(const struct option_entry *table, size_t count, int argc, char
 int options_parse_operands(const struct option_entry *table, size_t count, const char *operands, int argc,
 			   char **argv, int *rest, bool *dashes);
 
+/*
+ * The value that `--name value` or `--name=value` gives; NULL: it is not given. For a verb whose table
+ * depends on one of its options, before options_parse.
+ */
+const char *options_value(int argc, char **argv, const char *name);
+
 /* A whole decimal number; false where the text is anything else or does not fit. */
 bool options_int(const char *text, int64_t *value);
 

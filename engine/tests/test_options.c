@@ -218,9 +218,23 @@ static void operands_begin_where_options_end(void **state)
 	assert_true(!dashes && rest == 1);
 }
 
+static void one_option_is_known_before_the_others(void **state)
+{
+	char *words[] = {"x",	     "--space", "user", "--cpu=1",    "--space=kernel",
+			 "--spaces", "no",	"--",	"--space=no", NULL};
+
+	(void)state;
+	assert_string_equal(options_value(3, words, "space"), "user");
+	assert_string_equal(options_value(9, words, "space"), "kernel");
+	assert_string_equal(options_value(9, words, "cpu"), "1");
+	assert_null(options_value(2, words, "space"));
+	assert_null(options_value(9, words, "go"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_option_is_known_before_the_others),
 		cmocka_unit_test_setup(every_kind_is_read_in_both_forms, clear),
 		cmocka_unit_test_setup(what_is_wrong_is_named, clear),
 		cmocka_unit_test_setup(hostile_text_makes_one_valid_line, clear),

@@ -267,16 +267,25 @@ static int open_path(int task_cpu)
 	return status ? status : kernel_toggler_open(&kernel_toggler, &end, task_cpu);
 }
 
+/* Both ends of the path and who is at them, on CPUs that are chosen. 0, or the exit status after an `error`
+ * line. */
+static int prepare_ends(const struct harness *h, int cpu[2])
+{
+	int status = roles_cpus(h->cpus, cpu);
+
+	if (status)
+		return status;
+	status = open_path(cpu[PATH_MASTER]);
+	if (status)
+		return status;
+	status = make_observer(cpu[PATH_SLAVE]);
+	return status ? status : roles_join(ends);
+}
+
 static int prepare_probe(struct harness *h)
 {
-	int cpu[2], status = roles_cpus(h->cpus, cpu);
+	int cpu[2], status = prepare_ends(h, cpu);
 
-	if (!status)
-		status = open_path(cpu[PATH_MASTER]);
-	if (!status)
-		status = make_observer(cpu[PATH_SLAVE]);
-	if (!status)
-		status = roles_join(ends);
 	if (status)
 		return status;
 	if (!edges_make(&edges) || (role_options.role != PATH_SLAVE && !toggler_make(&toggler)) ||

@@ -350,20 +350,28 @@ static bool make_reference(int cpu)
 	return response_reference_make(&reference, cpu);
 }
 
-static int prepare_probe(struct harness *h)
+/* Both ends of the path and who is at them, on CPUs that are chosen. 0, or the exit status after an `error`
+ * line. */
+static int prepare_ends(const struct harness *h, int cpu[2])
 {
-	int cpu[2], status = roles_cpus(h->cpus, cpu);
+	int status = roles_cpus(h->cpus, cpu);
 
-	int own_cpu = cpu[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER];
-
-	if (!status)
-		status = open_path(cpu[PATH_SLAVE]);
-	if (!status)
-		status = make_slave(cpu[PATH_SLAVE]);
-	if (!status)
-		status = roles_join(ends);
 	if (status)
 		return status;
+	status = open_path(cpu[PATH_SLAVE]);
+	if (status)
+		return status;
+	status = make_slave(cpu[PATH_SLAVE]);
+	return status ? status : roles_join(ends);
+}
+
+static int prepare_probe(struct harness *h)
+{
+	int cpu[2], own_cpu, status = prepare_ends(h, cpu);
+
+	if (status)
+		return status;
+	own_cpu = cpu[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER];
 	if (role_options.role == PATH_SLAVE && role_options.space == SPACE_KERNEL)
 		h->thread_count = 0;
 	else

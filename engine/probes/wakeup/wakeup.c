@@ -389,17 +389,6 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-/* `--space kernel` or `--space=kernel` is among the options. */
-static bool is_in_kernel(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--space=kernel") ||
-		    (!strcmp(argv[i], "--space") && i + 1 < argc && !strcmp(argv[i + 1], "kernel")))
-			return true;
-	}
-	return false;
-}
-
 static int verb_wakeup(int argc, char **argv)
 {
 	static struct harness harness = {
@@ -412,8 +401,9 @@ static int verb_wakeup(int argc, char **argv)
 		.series = series,
 		.measurers = threads,
 	};
+	const char *space = options_value(argc, argv, "space");
 
-	if (is_in_kernel(argc, argv))
+	if (space && !strcmp(space, harness_spaces[SPACE_KERNEL]))
 		return wakeup_kernel_space(argc, argv);
 	return harness_run(&harness, argc, argv);
 }
