@@ -208,12 +208,12 @@ def test_no_digit_of_the_first_table_is_cut_on_a_phone(chrome: Chrome, pages: di
     visit(chrome, pages[name], 390)
     # As of an emulated guest under load.
     chrome.execute_script(
-        "for (const cell of document.querySelectorAll('#numbers .latencies tbody td')) if (cell.textContent)"
+        "for (const cell of document.querySelectorAll('#numbers .numbers tbody td')) if (cell.textContent)"
         "  cell.textContent = cell.textContent.includes('.') ? '305,000.0' : '139,019';"
-        "for (const cell of document.querySelectorAll('#numbers .latencies tbody th')) "
+        "for (const cell of document.querySelectorAll('#numbers .numbers tbody th')) "
         "cell.textContent = 'scheduler*'"
     )
-    cut = """return [...document.querySelectorAll('#numbers .latencies :is(td, th)')].filter((cell) => cell.offsetWidth &&
+    cut = """return [...document.querySelectorAll('#numbers .numbers :is(td, th)')].filter((cell) => cell.offsetWidth &&
         (cell.getBoundingClientRect().right > document.documentElement.clientWidth || cell.scrollWidth > cell.clientWidth)).map((cell) => cell.textContent)"""
     assert chrome.execute_script(cut) == []
 
