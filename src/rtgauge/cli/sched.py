@@ -84,7 +84,7 @@ def sched(
     if (file is None) == (random is None):
         raise InputError("give the file of a task set, or --random N (see rtgauge sched --help)")
     if figure is not None:
-        from rtgauge.report.figures.file import figure_form
+        from rtgauge.report.figures.files import figure_form
 
         figure_form(figure)
     if file is not None:
@@ -125,7 +125,7 @@ def _analyse_file(
 
         print_set(result, Console())
     if figure is not None:
-        from rtgauge.report.figures.file import write_figure
+        from rtgauge.report.figures.files import write_figure
         from rtgauge.schedulability.page.schedule_figure import timeline_figure
 
         write_figure(timeline_figure(result), figure, _subtitle(result))
@@ -189,7 +189,7 @@ def _analyse_random(
     else:
         print_ratio(result, Console())
     if figure is not None:
-        from rtgauge.report.figures.file import write_figure
+        from rtgauge.report.figures.files import write_figure
         from rtgauge.schedulability.page.schedule_figure import ratio_figure
 
         write_figure(

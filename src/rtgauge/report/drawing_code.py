@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.files import write_whole
-from rtgauge.report.figures.figure import VEGALITE
+from rtgauge.report.figures.vega import VEGALITE
 from rtgauge.user_cache import cache_folder, open_to_others, private_folder
 
 if TYPE_CHECKING:

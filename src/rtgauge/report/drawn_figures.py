@@ -12,12 +12,11 @@ from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
+from rtgauge.report.figures.files import FORMATS, write_figures
 from rtgauge.report.figures.histogram import histogram
-from rtgauge.report.figures.save import FORMATS, write_figures
 from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.spread import spread_figure
-from rtgauge.report.figures.sustained import sustained_figure
-from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.figures.timing import sustained_figure, timing_figures
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView

@@ -250,7 +250,7 @@ class SignalPath(Presenter):
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Both views, where an instrument measured."""
-        from rtgauge.report.figures.views import views_figure
+        from rtgauge.report.figures.exceedance import views_figure
 
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]

@@ -23,7 +23,7 @@ from rtgauge.analysis.sustained import (
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
-from rtgauge.report.figures.sustained import sustained_figure
+from rtgauge.report.figures.timing import sustained_figure
 from rtgauge.report.sustained_tables import grids
 from rtgauge.study import adam2021, registry
 from rtgauge.study.sustained import GRID, REPEATS, STUDY, next_keys

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rtgauge.cli.sched import sched
 from rtgauge.errors import InputError
-from rtgauge.report.figures.file import write_figure
+from rtgauge.report.figures.files import write_figure
 from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
 from rtgauge.schedulability.analysis.analyse import analyse
 from rtgauge.schedulability.model.task import Task, TaskSet

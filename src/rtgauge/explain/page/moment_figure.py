@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import altair as alt
-
 from rtgauge.explain.analysis.parts import Kind
 from rtgauge.explain.analysis.sentence import culprit_name, us
 from rtgauge.explain.trace.contexts import timelines
-from rtgauge.report.figures.figure import Figure, csv, layered
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.parts import Culprit, Explanation
@@ -86,7 +85,7 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
         *(("wake-up", scaled(event.time_ns)) for event in _wakeups(explanation)),
         ("clock read", scaled(moment.end_ns)),
     ]
-    spec = layered(
+    spec = vega.layered(
         _layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit),
         height=ROW * len(order) + 16,
         description=title,
@@ -187,59 +186,48 @@ def _layers(
     marks: list[tuple[str, float]],
     domain: tuple[float, float],
     unit: str,
-) -> list[alt.Chart]:
+) -> list[vega.Part]:
     def coloured(bars: list[Bar]) -> list[tuple[str, str, str, float, float, str]]:
         return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != IDLE]
 
     columns = {**_COLUMNS, "colour": "string"}
-    x = alt.X(
+    x = vega.shown(
         "start:Q",
-        scale=alt.Scale(domain=list(domain), nice=False),
-        axis=alt.Axis(title=f"time after the release ({unit})", tickCount=10),
+        scale={"domain": [*domain], "nice": False},
+        axis={"title": f"time after the release ({unit})", "tickCount": 10},
     )
-    y = alt.Y(
-        "lane:N",
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12),
-    )
-    colour = alt.Color(
-        "colour:N",
-        sort=[IDLE, *named],
-        scale=alt.Scale(domain=[IDLE, *named]),
-        legend=alt.Legend(title=None, columns=4, values=named),
-    )
-    tooltip = [
-        alt.Tooltip("who:N"),
-        alt.Tooltip("start:Q", title=f"from ({unit})"),
-        alt.Tooltip("end:Q", title=f"to ({unit})"),
-    ]
-    idle = [bar for bar in tasks if bar[1] == IDLE]
-    rules = alt.Chart(csv({"what": "string", "start": "number"}, marks))
+    place = {"x": x, "x2": vega.shown("end"), "y": vega.names_axis("lane:N", order, labelFontSize=12)}
+    known = [IDLE, *named]
+    legend = {"title": None, "columns": 4, "values": named}
+    colour = vega.kinds("colour:N", known, sort=known, legend=legend)
+    tooltip = vega.tips("who:N", ("start:Q", f"from ({unit})"), ("end:Q", f"to ({unit})"))
+
+    def bars(of: list[Bar], tips: list[vega.Part], **look: object) -> vega.Part:
+        drawn = vega.mark("bar", **look, clip=True)
+        return vega.layer(vega.csv(columns, coloured(of)), drawn, **place, color=colour, tooltip=tips)
+
+    idle = vega.csv(_COLUMNS, [bar for bar in tasks if bar[1] == IDLE])
+    times = vega.csv({"what": "string", "start": "number"}, marks)
     return [
-        alt.Chart(csv(_COLUMNS, idle))
-        .mark_bar(height=4, style="muted", opacity=0.4, clip=True)
-        .encode(x=x, x2="end:Q", y=y, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(tasks)))
-        .mark_bar(height=20, clip=True)
-        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(interrupts)))
-        .mark_bar(height=10, yOffset=-14, clip=True)
-        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
-        alt.Chart(csv(columns, coloured(parts)))
-        .mark_bar(height=26, clip=True)
-        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=[*tooltip, "kind:N"]),
-        rules.mark_rule(strokeDash=[4, 3], strokeWidth=1.5, style="ink", clip=True).encode(x=x),
+        vega.layer(
+            idle,
+            vega.mark("bar", height=4, style="muted", opacity=0.4, clip=True),
+            **place,
+            tooltip=tooltip,
+        ),
+        bars(tasks, tooltip, height=20),
+        bars(interrupts, tooltip, height=10, yOffset=-14),
+        bars(parts, [*tooltip, *vega.tips("kind:N")], height=26),
+        vega.layer(times, vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="ink", clip=True), x=x),
         *(_mark_name(mark, line, x, last=line == len(marks) - 1) for line, mark in enumerate(marks)),
     ]
 
 
-def _mark_name(mark: tuple[str, float], line: int, x: alt.X, *, last: bool) -> alt.Chart:
+def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) -> vega.Part:
     """The name of a mark beside its rule, a line lower than the one before; of the last one at the left,
-    where there is room.
+    because there is room.
     """
-    name = alt.Chart(csv({"what": "string", "start": "number"}, [mark]))
-    drawn = name.mark_text(
-        align="right" if last else "left", baseline="top", dx=-3 if last else 3, fontSize=11, style="ink"
-    )
-    return drawn.encode(x=x, y=alt.YValue(13 * line), text=alt.Text("what:N"))
+    side = {"align": "right" if last else "left", "dx": -3 if last else 3}
+    drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
+    data = vega.csv({"what": "string", "start": "number"}, [mark])
+    return vega.layer(data, drawn, x=x, y=vega.fixed(13 * line), text=vega.shown("what:N"))

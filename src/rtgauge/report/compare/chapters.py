@@ -103,8 +103,7 @@ def timing_chapter(
     from rtgauge.analysis.sustained import curves
     from rtgauge.report import frequency_tables, sustained_tables
     from rtgauge.report.compare.page import Chapter
-    from rtgauge.report.figures.sustained import sustained_figure
-    from rtgauge.report.figures.timing import timing_figures
+    from rtgauge.report.figures.timing import sustained_figure, timing_figures
     from rtgauge.report.presenter import frequency_grids
 
     searched = curves(records)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
 import numpy as np
 
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outline
-from rtgauge.report.figures.figure import US_LABEL, Figure, csv, decades, layered, log_ticks
-from rtgauge.report.figures.save import write_figures
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.exceedance import share_lines
+from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.files import write_figures
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
@@ -69,21 +70,8 @@ def _labelled(sides: Sequence[Side]) -> list[Side]:
     return [side for side in sides if side.filled.count]
 
 
-def _colour(sides: Sequence[Side]) -> alt.Color:
-    return alt.Color(
-        "side:N",
-        sort=None,
-        scale=alt.Scale(domain=[side.label for side in sides]),
-        legend=alt.Legend(title=None, columns=2),
-    )
-
-
-def _x(low: float, high: float, field: str, title: str) -> alt.X:
-    return alt.X(
-        field,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(title=title, values=log_ticks(low, high), labelExpr=US_LABEL),
-    )
+def _colour(sides: Sequence[Side]) -> vega.Part:
+    return vega.kinds("side:N", [side.label for side in sides], legend={"title": None, "columns": 2})
 
 
 def _samples(sides: Sequence[Side]) -> str:
@@ -108,23 +96,16 @@ def _histograms(sides: Sequence[Side]) -> Figure:
     ]
     floor = min(100 / total for total in totals.values()) * 0.6
     low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
-    lines = (
-        alt.Chart(csv({"side": "string", "us": "number", "percent": "number"}, rows))
-        .transform_calculate(y=f"max(datum.percent, {floor / 2})")
-        .transform_window(i="row_number()")
-        .mark_line(interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True)
-        .encode(
-            x=_x(low, high, "us:Q", f"{sides[0].quantity} (us)"),
-            y=alt.Y(
-                "y:Q",
-                scale=alt.Scale(type="log", domain=[floor, 150], nice=False),
-                axis=alt.Axis(
-                    title=f"share of {_samples(sides)} (%)", values=decades(floor, 150), format="~g"
-                ),
-            ),
-            color=_colour(sides),
-            order="i:Q",
-        )
+    axis = {"title": f"share of {_samples(sides)} (%)", "values": vega.decades(floor, 150), "format": "~g"}
+    lines = vega.layer(
+        vega.csv({"side": "string", "us": "number", "percent": "number"}, rows),
+        vega.mark("line", interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True),
+        vega.calculated("y", f"max(datum.percent, {floor / 2})"),
+        vega.NUMBERED,
+        x=vega.log_axis("us:Q", low, high, f"{sides[0].quantity} (us)"),
+        y=vega.shown("y:Q", scale=vega.log_scale(floor, 150), axis=axis),
+        color=_colour(sides),
+        order=vega.shown("i:Q"),
     )
     text = (
         f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes "
@@ -138,7 +119,7 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         "histograms",
         "Histograms over each other",
         text,
-        [layered([lines], height=300, description=text)],
+        [vega.layered([lines], height=300, description=text)],
         notes=notes,
     )
 
@@ -150,33 +131,22 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
         rows += [(side.label, float(x), float(y)) for x, y in zip(curve.x_us, curve.share, strict=True)]
     low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
     rarest = min(row[2] for row in rows) * 0.6
-    lines = (
-        alt.Chart(csv({"side": "string", "us": "number", "share": "number"}, rows))
-        .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
-        .encode(
-            x=_x(low, high, "us:Q", f"{sides[0].quantity} x (us)"),
-            y=alt.Y(
-                "share:Q",
-                scale=alt.Scale(type="log", domain=[rarest, 1], nice=False),
-                axis=alt.Axis(
-                    title=_later(sides),
-                    values=decades(rarest, 1),
-                    labelExpr="format(datum.value * 100, '~g') + ' %'",
-                ),
-            ),
-            color=_colour(sides),
-        )
+    lines = share_lines(
+        vega.csv({"side": "string", "us": "number", "share": "number"}, rows),
+        vega.log_axis("us:Q", low, high, f"{sides[0].quantity} x (us)"),
+        vega.share_axis(rarest, _later(sides)),
+        color=_colour(sides),
     )
     text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
     return Figure(
         "exceedances",
         "Exceedance curves over each other",
         text,
-        [layered([lines], height=300, description=text)],
+        [vega.layered([lines], height=300, description=text)],
     )
 
 
-def _qq_spec(side: Side, baseline: Side) -> tuple[dict[str, Any], str]:
+def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
     body = np.arange(1, BODY + 1) / (BODY + 1)
     smallest = min(side.filled.count, baseline.filled.count)
     tail = 1 - 10.0 ** -np.arange(2.5, max(2.5, np.log10(smallest)) + 1e-9, 0.25)
@@ -192,44 +162,35 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[dict[str, Any], str]:
             for v in ends
             if low <= (w := line.slope * float(v) + line.intercept) <= high
         ]
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
     title = f"{side.label} (us)"
-    y_axis = alt.Axis(
-        title=title if len(title) < 50 else "side (us)", values=log_ticks(low, high), labelExpr=US_LABEL
+    data = vega.csv(
+        {"x": "number", "y": "number", "share": "number"},
+        zip(x.tolist(), y.tolist(), shares.tolist(), strict=True),
     )
-    points = alt.Chart(
-        csv(
-            {"x": "number", "y": "number", "share": "number"},
-            zip(x.tolist(), y.tolist(), shares.tolist(), strict=True),
-        )
-    )
-    drawn = alt.Chart(csv({"kind": "string", "x": "number", "y": "number"}, lines))
-    dash = alt.StrokeDash(
-        "kind:N",
-        sort=None,
-        scale=alt.Scale(domain=["regression", "equal"], range=[[1, 0], [4, 4]]),
-        legend=alt.Legend(title=None),
-    )
+    ruled = vega.csv({"kind": "string", "x": "number", "y": "number"}, lines)
+    dash = vega.kinds("kind:N", ("regression", "equal"), [[1, 0], [4, 4]])
     text = f"Q-Q plot of {side.label} against {baseline.label}"
     if line is not None:
         text += (
             f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
         )
     layers = [
-        drawn.mark_line(strokeWidth=1.3, style="muted", clip=True).encode(
-            x=_x(low, high, "x:Q", f"{baseline.label} (us)"), y=alt.Y("y:Q"), strokeDash=dash
+        vega.layer(
+            ruled,
+            vega.mark("line", strokeWidth=1.3, style="muted", clip=True),
+            x=vega.log_axis("x:Q", low, high, f"{baseline.label} (us)"),
+            y=vega.shown("y:Q"),
+            strokeDash=dash,
         ),
-        points.mark_point(filled=True, size=22, opacity=0.8).encode(
-            x="x:Q",
-            y=alt.Y("y:Q", scale=scale, axis=y_axis),
-            tooltip=[
-                alt.Tooltip("share:Q", title="quantile"),
-                alt.Tooltip("x:Q", title="baseline (us)"),
-                alt.Tooltip("y:Q", title="side (us)"),
-            ],
+        vega.layer(
+            data,
+            vega.mark("point", filled=True, size=22, opacity=0.8),
+            x=vega.shown("x:Q"),
+            y=vega.log_axis("y:Q", low, high, title if len(title) < 50 else "side (us)"),
+            tooltip=vega.tips(("share:Q", "quantile"), ("x:Q", "baseline (us)"), ("y:Q", "side (us)")),
         ),
     ]
-    return layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
+    return vega.layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
 
 
 def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:

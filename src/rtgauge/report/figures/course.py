@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
-
 from rtgauge.report.figure_data import ALL, Course, course
-from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.report.record_view import SEVERAL, common_quantity, has_distribution
 from rtgauge.units import format_duration
 
@@ -39,36 +38,30 @@ def course_figure(source: Source) -> Figure | None:
     load_of = {step.id: label for label, condition in source.conditions.items() for step in condition.steps}
     names = source.view.labels
 
-    x = alt.X(
+    x = vega.shown(
         "start:Q",
-        axis=alt.Axis(title="time (s)", grid=False, tickCount=8),
-        scale=alt.Scale(nice=False, domainMin=0, domainMax=max(phase.end_s for phase in timeline.phases)),
+        axis={"title": "time (s)", "grid": False, "tickCount": 8},
+        scale={"nice": False, "domainMin": 0, "domainMax": max(phase.end_s for phase in timeline.phases)},
     )
-    y = alt.Y(
+    middle = vega.shown("middle:Q")
+    y = vega.shown(
         "us:Q",
-        scale=alt.Scale(type="log", domain=[low * 0.7, top], nice=False),
-        axis=alt.Axis(
-            title=f"largest {quantity} (us)", values=log_ticks(low * 0.7, high * 1.2), labelExpr=US_LABEL
-        ),
+        scale=vega.log_scale(low * 0.7, top),
+        axis={
+            "title": f"largest {quantity} (us)",
+            "values": vega.log_ticks(low * 0.7, high * 1.2),
+            "labelExpr": vega.US_LABEL,
+        },
     )
-    colour = alt.Color(
-        "load:N",
-        sort=None,
-        scale=alt.Scale(domain=source.labels),
-        legend=alt.Legend(title=None, symbolType="circle", symbolOpacity=1),
-    )
-
-    phases = csv(
+    legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
+    colour = vega.kinds("load:N", source.labels, legend=legend)
+    phases = vega.csv(
         {"load": "string", "name": "string", "phase": "string", "start": "number", "end": "number"},
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
     )
-    opacity = alt.Opacity(
-        "phase:O", sort=None, scale=alt.Scale(domain=["measure", "warm-up"], range=[0.16, 0.06]), legend=None
-    )
-    layers: list[alt.Chart] = [
-        alt.Chart(phases).mark_rect().encode(x=x, x2=alt.X2("end:Q"), color=colour, opacity=opacity)
-    ]
-    points = csv(
+    opacity = vega.kinds("phase:O", ("measure", "warm-up"), (0.16, 0.06), legend=None)
+    layers = [vega.layer(phases, vega.mark("rect"), x=x, x2=vega.shown("end"), color=colour, opacity=opacity)]
+    points = vega.csv(
         {
             "load": "string",
             "cpu": "string",
@@ -84,41 +77,28 @@ def course_figure(source: Source) -> Figure | None:
             for p in timeline.points
         ),
     )
-    shown = (
-        alt.Chart(points)
-        .transform_filter("datum.cpu === cpu")
-        .transform_calculate(middle="(datum.start + datum.end) / 2")
-    )
-    valid = shown.transform_filter("isValid(datum.us)")
-    tooltip = [
-        alt.Tooltip("load:N"),
-        alt.Tooltip("phase:N"),
-        alt.Tooltip("start:Q", title="from (s)"),
-        alt.Tooltip("us:Q", title="max (us)"),
-        alt.Tooltip("missed:Q"),
-    ]
+    ways = [vega.where("datum.cpu === cpu"), vega.calculated("middle", "(datum.start + datum.end) / 2")]
+    valid = [*ways, vega.where("isValid(datum.us)")]
+    tooltip = vega.tips("load:N", "phase:N", ("start:Q", "from (s)"), ("us:Q", "max (us)"), "missed:Q")
+    drawn = {"x": middle, "y": y, "color": colour, "tooltip": tooltip}
+    line = vega.mark("line", strokeWidth=1, opacity=0.55, style="muted", clip=True)
+    solid = vega.mark("point", filled=True, size=26, opacity=1)
+    hollow = vega.mark("point", filled=False, size=22, strokeWidth=1.2, opacity=0.9)
     layers += [
-        valid.mark_line(strokeWidth=1, opacity=0.55, style="muted", clip=True).encode(
-            x=alt.X("middle:Q"), y=y, detail=alt.Detail("step:N")
-        ),
-        valid.transform_filter("datum.phase === 'measure'")
-        .mark_point(filled=True, size=26, opacity=1)
-        .encode(x=alt.X("middle:Q"), y=y, color=colour, tooltip=tooltip),
-        valid.transform_filter("datum.phase !== 'measure'")
-        .mark_point(filled=False, size=22, strokeWidth=1.2, opacity=0.9)
-        .encode(x=alt.X("middle:Q"), y=y, color=colour, tooltip=tooltip),
+        vega.layer(points, line, *valid, x=middle, y=y, detail=vega.shown("step:N")),
+        vega.layer(points, solid, *valid, vega.where("datum.phase === 'measure'"), **drawn),
+        vega.layer(points, hollow, *valid, vega.where("datum.phase !== 'measure'"), **drawn),
     ]
     any_missed = any(point.missed for point in timeline.points)
     if any_missed:
-        missed = shown.transform_filter("datum.missed > 0").mark_tick(
-            orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5
-        )
-        layers.append(missed.encode(x=alt.X("middle:Q"), y=alt.YValue("height"), tooltip=tooltip))
+        tick = vega.mark("tick", orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
+        foot = {"x": middle, "y": vega.fixed("height"), "tooltip": tooltip}
+        layers.append(vega.layer(points, tick, *ways, vega.where("datum.missed > 0"), **foot))
     names_layer, marks_layer = _names(timeline, source.view)
     layers += [names_layer] if len(source.view.steps) <= NAMED_STEPS else []
     # Without a mark the layer would have nothing to scale, and the browser would complain of it.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
-    layers += bound_layer(source.bound_us, vertical=False)
+    layers += vega.bound_layers(source.bound_us, vertical=False)
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
     )
@@ -126,7 +106,7 @@ def course_figure(source: Source) -> Figure | None:
         "course",
         "Course of maxima",
         text,
-        [layered(layers, height=280, description=text)],
+        [vega.layered(layers, height=280, description=text)],
         notes=_notes(
             timeline,
             source,
@@ -137,7 +117,7 @@ def course_figure(source: Source) -> Figure | None:
     )
 
 
-def _names(timeline: Course, view: RecordView) -> tuple[alt.Chart, alt.Chart]:
+def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
     """The name of each step at the head of its band, and a triangle where it is marked."""
     labels = view.labels
     rows: list[tuple[object, ...]] = []
@@ -151,22 +131,14 @@ def _names(timeline: Course, view: RecordView) -> tuple[alt.Chart, alt.Chart]:
                     ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks),
                 )
             )
-    data = csv({"name": "string", "start": "number", "marks": "string"}, rows)
-    text = (
-        alt.Chart(data)
-        .mark_text(align="left", baseline="top", dx=4, dy=4, fontSize=11, style="ink", clip=True)
-        .encode(x=alt.X("start:Q"), y=alt.YValue(0), text=alt.Text("name:N"))
-    )
-    marked = (
-        alt.Chart(data)
-        .transform_filter("isValid(datum.marks)")
-        .mark_point(
-            shape="triangle-up", size=50, filled=True, xOffset=9, yOffset=26, style="alarm", opacity=1
-        )
-    )
-    return text, marked.encode(
-        x=alt.X("start:Q"), y=alt.YValue(0), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("marks:N")]
-    )
+    data = vega.csv({"name": "string", "start": "number", "marks": "string"}, rows)
+    place = {"x": vega.shown("start:Q"), "y": vega.fixed(0)}
+    text = vega.mark("text", align="left", baseline="top", dx=4, dy=4, fontSize=11, style="ink", clip=True)
+    look = {"filled": True, "xOffset": 9, "yOffset": 26, "style": "alarm", "opacity": 1}
+    triangle = vega.mark("point", shape="triangle-up", size=50, **look)
+    named = vega.layer(data, text, **place, text=vega.shown("name:N"))
+    marked = vega.where("isValid(datum.marks)")
+    return named, vega.layer(data, triangle, marked, **place, tooltip=vega.tips("name:N", "marks:N"))
 
 
 def _notes(

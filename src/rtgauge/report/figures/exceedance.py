@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""The exceedance curve: which share of activations was later than x, both axes logarithmic."""
+"""The exceedance curve: which share of activations was later than x, both axes logarithmic; and both views
+of a signal, by the instrument's clock and by the machine's own.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import altair as alt
+from typing import TYPE_CHECKING
 
 from rtgauge.report.figure_data import ALL, Curve, exceedance
-from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
+from rtgauge.report.outer_view import view_curves, views
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.record.model import Step
     from rtgauge.report.figures.source import Source
+    from rtgauge.report.record_view import RecordView
 
 POINTS = 16_000
 """About this many points in the curves of single CPUs together."""
@@ -46,7 +50,7 @@ def exceedance_figure(source: Source) -> Figure | None:
     """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any
     was missed; None where nothing was measured.
     """
-    specs: list[dict[str, Any]] = []
+    specs: list[vega.Part] = []
     measured: list[str] = []
     every: list[tuple[str, Curve]] = []
     for quantity in source.quantities:
@@ -63,69 +67,54 @@ def exceedance_figure(source: Source) -> Figure | None:
     return Figure("exceedance", "Exceedance", description, specs, titles, _notes(source, every))
 
 
-def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> dict[str, Any]:
+COLUMNS = {"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}
+OF_CPU = vega.where("datum.cpu === cpu")
+
+
+def share_lines(
+    data: vega.Data, x: vega.Part, y: vega.Part, *transform: vega.Part, **encoding: vega.Part
+) -> vega.Part:
+    """The layer of exceedance curves; those of a comparison look alike."""
+    drawn = vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True)
+    return vega.layer(data, drawn, *transform, x=x, y=y, **encoding)
+
+
+def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> vega.Part:
     latency = quantity == LATENCY
     low = max(0.01, min(float(curve.x_us[0]) for curve in curves.values()))
     high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0, low])
     rarest = min(float(curve.share[-1]) for curve in curves.values())
     any_missed = any(kind == FILLED for _, _, kind in curves)
-    rows = (
+    points = [
         (*key, float(x), float(y))
         for key, curve in curves.items()
         for x, y in zip(curve.x_us, curve.share, strict=True)
-    )
-    data = csv({"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, rows)
-    base = alt.Chart(data).transform_filter("datum.cpu === cpu")
-    kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
-    kind_legend = alt.Legend(title=None, labelExpr=_KIND) if any_missed else None
-    lines = base.mark_line(interpolate="step-after", strokeWidth=1.8, clip=True).encode(
-        x=alt.X(
-            "us:Q",
-            scale=alt.Scale(type="log", domain=[low * 0.9, high * 1.15], nice=False),
-            axis=alt.Axis(
-                title=f"{quantity} x (us)", values=log_ticks(low * 0.9, high * 1.15), labelExpr=US_LABEL
-            ),
-        ),
-        y=alt.Y(
-            "share:Q",
-            scale=alt.Scale(type="log", domain=[rarest * 0.6, 1], nice=False),
-            axis=alt.Axis(
-                title=_share(quantity),
-                values=decades(rarest * 0.6, 1),
-                labelExpr="format(datum.value * 100, '~g') + ' %'",
-            ),
-        ),
-        color=alt.Color(
-            "load:N", sort=None, scale=alt.Scale(domain=source.labels), legend=alt.Legend(title=None)
-        ),
-        strokeDash=alt.StrokeDash(
-            "kind:N",
-            sort=None,
-            scale=alt.Scale(domain=kinds, range=[[1, 0], [4, 3]][: len(kinds)]),
-            legend=kind_legend,
-        ),
-    )
-    ends = (
+    ]
+    ends = [
         (*key, float(curve.x_us[-1]), float(curve.share[-1]))
         for key, curve in curves.items()
         if key[2] == PLAIN
+    ]
+    shown_kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
+    legend = {"title": None, "labelExpr": _KIND} if any_missed else None
+    lines = share_lines(
+        vega.csv(COLUMNS, points),
+        vega.log_axis("us:Q", low * 0.9, high * 1.15, f"{quantity} x (us)"),
+        vega.share_axis(rarest * 0.6, _share(quantity)),
+        OF_CPU,
+        color=vega.kinds("load:N", source.labels),
+        strokeDash=vega.kinds("kind:N", shown_kinds, [[1, 0], [4, 3]][: len(shown_kinds)], legend=legend),
     )
-    largest = (
-        alt.Chart(
-            csv(
-                {"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}, ends
-            )
-        )
-        .transform_filter("datum.cpu === cpu")
-        .mark_point(size=38, filled=True, opacity=1)
-        .encode(
-            x=alt.X("us:Q"),
-            y=alt.Y("share:Q"),
-            color=alt.Color("load:N"),
-            tooltip=[alt.Tooltip("load:N"), alt.Tooltip("us:Q", title="max (us)"), alt.Tooltip("share:Q")],
-        )
+    largest = vega.layer(
+        vega.csv(COLUMNS, ends),
+        vega.mark("point", size=38, filled=True, opacity=1),
+        OF_CPU,
+        x=vega.shown("us:Q"),
+        y=vega.shown("share:Q"),
+        color=vega.shown("load:N"),
+        tooltip=vega.tips("load:N", ("us:Q", "max (us)"), "share:Q"),
     )
-    layers = [lines, largest, *bound_layer(source.bound_us, vertical=True)]
+    layers = [lines, largest, *vega.bound_layers(source.bound_us, vertical=True)]
     text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
         f"{label}: none of "
         f"{source.measured[label][ALL].plain.total + source.measured[label][ALL].unplaced} "
@@ -134,7 +123,7 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         for label in source.labels
         if (label, ALL, PLAIN) in curves
     )
-    return layered(layers, height=330, description=text)
+    return vega.layered(layers, height=330, description=text)
 
 
 def _share(quantity: str) -> str:
@@ -158,3 +147,57 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     if any(curve.lower_bound for _, curve in curves):
         notes.append("A curve that ends at 10 s continues beyond it.")
     return notes
+
+
+def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
+    """A chart a step that an instrument measured; None where none was."""
+    names = view.labels
+    charts = {
+        names[each.step.id]: (each.outer.metric, curves)
+        for each in views(steps)
+        if (curves := view_curves(view, each))
+    }
+    if not charts:
+        return None
+    specs = [_views_chart(metric, curves) for metric, curves in charts.values()]
+    notes = [
+        (
+            "Read from the histograms (1 % or better). The two curves use different clocks; their "
+            "difference is what the machine does not see."
+        )
+    ]
+    titles = list(charts) if len(charts) > 1 else []
+    return Figure(
+        "views",
+        "From outside and inside",
+        " ".join(str(spec["description"]) for spec in specs),
+        specs,
+        titles,
+        notes,
+    )
+
+
+def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
+    low = max(0.001, min(float(curve.x_us[0]) for curve in curves.values())) * 0.9
+    high = max(low * 2, max(float(curve.x_us[-1]) for curve in curves.values()) * 1.15)
+    rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
+    rows = [
+        (name, float(x), float(y))
+        for name, curve in curves.items()
+        for x, y in zip(curve.x_us, curve.share, strict=True)
+    ]
+    lines = share_lines(
+        vega.csv({"view": "string", "us": "number", "share": "number"}, rows),
+        vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
+        vega.share_axis(rarest, "share longer than x"),
+        color=vega.kinds("view:N", curves),
+        strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
+    )
+    text = "; ".join(
+        f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items()
+    )
+    return vega.layered(
+        [lines],
+        height=260,
+        description=f"Share of samples whose {metric} is longer than x, log-log. {text}.",
+    )

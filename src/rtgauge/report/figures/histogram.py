@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import altair as alt
+from typing import TYPE_CHECKING
 
 from rtgauge.report.figure_data import ALL, Measured, Outline, outline
-from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, decades, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital, us, whole
 
@@ -42,7 +41,7 @@ class _Frame:
     """Where the linear axis begins: at 0, or at the earliest of values with a sign."""
 
     @property
-    def axes(self) -> dict[str, dict[str, Any]]:
+    def axes(self) -> dict[str, vega.Part]:
         """The two axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
         low, high = self.low_us * 0.9, max(self.high_us, self.low_us) * 1.1
         span = (self.high_us - self.least_us) * 0.02 or 1.0
@@ -50,8 +49,8 @@ class _Frame:
         return {
             "linear": {"scale": {"type": "linear", "domain": ends, "nice": False}, "axis": {"tickCount": 8}},
             "log": {
-                "scale": {"type": "log", "domain": [low, high], "nice": False},
-                "axis": {"values": log_ticks(low, high)},
+                "scale": vega.log_scale(low, high),
+                "axis": {"values": vega.log_ticks(low, high)},
             },
         }
 
@@ -77,7 +76,7 @@ def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
 def histogram(source: Source) -> Figure | None:
     """A chart a condition, on axes that all of one quantity share; None where nothing was measured."""
     width, outlines = _outlines(source)
-    specs: list[dict[str, Any]] = []
+    specs: list[vega.Part] = []
     labels: list[str] = []
     frames: list[_Frame] = []
     names: list[str] = []
@@ -142,44 +141,30 @@ def _largest(cpus: Mapping[str, Measured]) -> str:
     return ", ".join(_legend_label(cpu, part) for cpu, part in cpus.items() if cpu != ALL)
 
 
-def _spec(
-    source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str
-) -> dict[str, Any]:
+def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str) -> vega.Part:
     rows = ((cpu, float(x), int(n)) for cpu, o in cpus.items() for x, n in zip(o.x_us, o.count, strict=True))
     names = (
         json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
     )
     choice = frame.axes[frame.chosen]
     top = frame.most * 1.5
-    lines = (
-        alt.Chart(csv({"cpu": "string", "us": "number", "n": "number"}, rows))
-        .transform_filter("cpu === 'all' || datum.cpu === cpu")
-        .transform_calculate(x=f"max(datum.us, {frame.low_us * 0.9})", y=f"max(datum.n, {FLOOR / 2})")
-        .transform_window(i="row_number()")
-        .mark_line(interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True)
-        .encode(
-            x=alt.X(
-                "x:Q",
-                scale=alt.Scale.from_dict(choice["scale"]),
-                axis=alt.Axis(title=f"{quantity} (us)", labelExpr=US_LABEL, **choice["axis"]),
-            ),
-            y=alt.Y(
-                "y:Q",
-                scale=alt.Scale(type="log", domain=[FLOOR, top], nice=False),
-                axis=alt.Axis(title="samples", values=decades(1, top), format="~s"),
-            ),
-            color=alt.Color(
-                "cpu:O",
-                sort=None,
-                scale=alt.Scale(domain=list(cpus)),
-                legend=alt.Legend(title=None, labelExpr=names),
-            ),
-            order=alt.Order("i:Q"),
-        )
+    axis = {"title": f"{quantity} (us)", "labelExpr": vega.US_LABEL, **choice["axis"]}
+    counts = {"title": "samples", "values": vega.decades(1, top), "format": "~s"}
+    lines = vega.layer(
+        vega.csv({"cpu": "string", "us": "number", "n": "number"}, rows),
+        vega.mark("line", interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True),
+        vega.where("cpu === 'all' || datum.cpu === cpu"),
+        vega.calculated("x", f"max(datum.us, {frame.low_us * 0.9})"),
+        vega.calculated("y", f"max(datum.n, {FLOOR / 2})"),
+        vega.NUMBERED,
+        x=vega.shown("x:Q", scale=choice["scale"], axis=axis),
+        y=vega.shown("y:Q", scale=vega.log_scale(FLOOR, top), axis=counts),
+        color=vega.kinds("cpu:O", cpus, legend={"title": None, "labelExpr": names}),
+        order=vega.shown("i:Q"),
     )
     text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"
-    return layered(
-        [lines, *bound_layer(source.bound_us, vertical=True)],
+    return vega.layered(
+        [lines, *vega.bound_layers(source.bound_us, vertical=True)],
         height=210,
         description=text,
         meta={"x": frame.axes},

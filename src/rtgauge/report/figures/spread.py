@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
-
-from rtgauge.report.figures.figure import US_LABEL, Figure, bound_layer, csv, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.report.record_view import has_distribution
 from rtgauge.report.text import capital
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
 
 QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns": "p99.99", "max_ns": "max"}
 SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
+
+GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor": "#808890"}
+"""Of shapes that come in several colours."""
 
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
@@ -42,7 +44,7 @@ def spread_figure(source: Source) -> Figure | None:
     """A chart a quantity: quantiles of all CPUs together, a line a step, of `inversion` a line a lock; None
     where nothing was measured.
     """
-    specs: list[dict[str, Any]] = []
+    specs: list[vega.Part] = []
     titles: list[str] = []
     every: list[tuple[str, str, Step, Distribution]] = []
     for quantity in source.quantities:
@@ -65,7 +67,7 @@ def spread_figure(source: Source) -> Figure | None:
 
 def _chart(
     source: Source, lines: list[tuple[str, str, Step, Distribution]], quantity: str
-) -> dict[str, Any] | None:
+) -> vega.Part | None:
     rows = [
         (name, label, title, value / 1_000, int(key in figures.lower_bounds))
         for name, label, _, figures in lines
@@ -75,40 +77,28 @@ def _chart(
     if not rows:
         return None
     columns = {"name": "string", "load": "string", "quantile": "string", "us": "number", "bound": "number"}
-    low, high = (
-        min(row[3] for row in rows) * 0.8,
-        max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25,
-    )
-    order = [name for name, *_ in lines]
-    x = alt.X(
-        "us:Q",
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(title=f"{quantity} (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
-    )
-    y = alt.Y(
-        "name:N",
-        sort=order,
-        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12, labelPadding=8),
-    )
-    colour = alt.Color(
-        "load:N", sort=None, scale=alt.Scale(domain=source.labels or list(source.conditions)), legend=None
-    )
-    base = alt.Chart(csv(columns, rows))
-    ranges = base.mark_line(strokeWidth=2, opacity=0.6).encode(
-        x=x, y=y, detail=alt.Detail("name:N"), color=colour
-    )
-    shape = alt.Shape(
-        "quantile:N",
-        sort=None,
-        scale=alt.Scale(domain=list(QUANTILES.values()), range=SHAPES),
-        legend=alt.Legend(title=None, symbolFillColor="#808890", symbolStrokeColor="#808890"),
-    )
-    tooltip = [alt.Tooltip("name:N"), alt.Tooltip("quantile:N"), alt.Tooltip("us:Q", format=",.1f")]
-    points = base.mark_point(filled=True, size=58, opacity=1, strokeWidth=2).encode(
-        x=x, y=y, color=colour, shape=shape, tooltip=tooltip
-    )
-    layers = [ranges, points, *bound_layer(source.bound_us, vertical=True)]
+    low = min(row[3] for row in rows) * 0.8
+    high = max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25
+    data = vega.csv(columns, rows)
+    place = {
+        "x": vega.log_axis("us:Q", low, high, f"{quantity} (us)"),
+        "y": vega.names_axis("name:N", [name for name, *_ in lines], labelFontSize=12, labelPadding=8),
+        "color": vega.kinds("load:N", source.labels or source.conditions, legend=None),
+    }
+    points = vega.mark("point", filled=True, size=58, opacity=1, strokeWidth=2)
+    tooltip = vega.tips("name:N", "quantile:N", ("us:Q", "us", ",.1f"))
+    layers = [
+        vega.layer(data, vega.mark("line", strokeWidth=2, opacity=0.6), **place, detail=vega.shown("name:N")),
+        vega.layer(
+            data,
+            points,
+            **place,
+            shape=vega.kinds("quantile:N", QUANTILES.values(), SHAPES, legend=GREY_LEGEND),
+            tooltip=tooltip,
+        ),
+        *vega.bound_layers(source.bound_us, vertical=True),
+    ]
     text = f"Median to largest {quantity} of all CPUs together. " + "; ".join(
         f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines
     )
-    return layered(layers, height=30 * len(lines), description=text)
+    return vega.layered(layers, height=30 * len(lines), description=text)

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Figures 2 to 5 of Brown & Martin (2010): linear histograms with the 95 % envelope; 95 % and 100 % on a log
-axis beside times that a reader knows.
+"""How often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 % envelope,
+and 95 % and 100 % on a log axis beside times that a reader knows; losses and long delays over the period
+(Adam et al. 2021, sec. 7.1 to 7.3, which have the words and no figure).
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
 import numpy as np
 
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
-from rtgauge.report.figures.figure import US_LABEL, Figure, csv, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.spread import GREY_LEGEND
 from rtgauge.report.frequency_tables import caption_of
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from rtgauge.analysis.frequency import Gathered, Line
     from rtgauge.analysis.sides import Side
+    from rtgauge.analysis.sustained import Curve
     from rtgauge.report.known_times import Marker
 
 COLUMNS = 150
@@ -86,29 +89,26 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     of = {(str(side.record.path), side.label): side for side in gathered.sides}
     drawn = [(line, *_linear(of[line.record, line.label], line, width, end)) for line in table.lines]
     top = max((share for _, outline, _ in drawn for _, share in outline), default=1.0) * 1.08
-    specs: list[dict[str, Any]] = []
+    specs: list[vega.Part] = []
     notes = [f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."]
     metric = PROBES[table.probe].metric(table.metric)
     if metric is not None and metric.signed:
         notes.append("Values without their signs.")
-    x_scale, y_scale = alt.Scale(domain=[0, end / 1_000], nice=False), alt.Scale(domain=[0, top], nice=False)
+    x = vega.shown(
+        "us:Q",
+        scale={"domain": [0, end / 1_000], "nice": False},
+        axis={"title": f"{table.metric} (us)", "tickCount": 8},
+    )
+    y = vega.shown(
+        "percent:Q", scale={"domain": [0, top], "nice": False}, axis={"title": "%", "tickCount": 4}
+    )
+    area = vega.mark("area", interpolate="step-after", line={"strokeWidth": 1}, opacity=0.55, clip=True)
     for line, outline, _ in drawn[:MOST_CHARTS]:
-        area = (
-            alt.Chart(csv({"us": "number", "percent": "number"}, outline))
-            .mark_area(interpolate="step-after", line={"strokeWidth": 1}, opacity=0.55, clip=True)
-            .encode(
-                x=alt.X("us:Q", scale=x_scale, axis=alt.Axis(title=f"{table.metric} (us)", tickCount=8)),
-                y=alt.Y("percent:Q", scale=y_scale, axis=alt.Axis(title="%", tickCount=4)),
-            )
-        )
+        layers = [vega.layer(vega.csv({"us": "number", "percent": "number"}, outline), area, x=x, y=y)]
         envelope = line.limit(Fraction(95, 100)).ns
-        layers = [area]
         if envelope is not None:
-            rule = alt.Chart(csv({"at": "number"}, [[envelope / 1_000]])).mark_rule(
-                strokeDash=[5, 3], strokeWidth=1.5, style="alarm", clip=True
-            )
-            layers.append(rule.encode(x=alt.X("at:Q")))
-        specs.append(layered(layers, height=110, description=caption_of(line)))
+            layers.append(vega.rule("x", envelope / 1_000))
+        specs.append(vega.layered(layers, height=110, description=caption_of(line)))
     far = [
         f"{line.label}: {whole(beyond)} (largest {us(line.limit(Fraction(1)).ns)} us)"
         for line, _, beyond in drawn
@@ -144,47 +144,26 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     low = min([value for *_, value in rows] + [marker.ns / 1_000 for marker in markers]) * 0.7
     high = max([value for *_, value in rows] + [marker.ns / 1_000 for marker in markers]) * 1.6
     order = [line.label for line in table.lines]
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    x = alt.X(
-        "us:Q",
-        scale=scale,
-        axis=alt.Axis(title=f"{table.metric} (us)", values=log_ticks(low, high), labelExpr=US_LABEL),
-    )
-    y = alt.Y(
-        "name:N",
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12),
-    )
-    base = alt.Chart(csv({"name": "string", "share": "string", "us": "number"}, rows))
-    shape = alt.Shape(
-        "share:N",
-        sort=None,
-        scale=alt.Scale(domain=["95 %", "100 %"], range=["triangle-up", "circle"]),
-        legend=alt.Legend(title=None, symbolFillColor="#808890", symbolStrokeColor="#808890"),
-    )
-    tooltip = [alt.Tooltip("name:N"), alt.Tooltip("share:N"), alt.Tooltip("us:Q", format=",.1f")]
+    place = {
+        "x": vega.log_axis("us:Q", low, high, f"{table.metric} (us)"),
+        "y": vega.names_axis("name:N", order, labelFontSize=12),
+    }
+    data = vega.csv({"name": "string", "share": "string", "us": "number"}, rows)
+    shape = vega.kinds("share:N", ("95 %", "100 %"), ("triangle-up", "circle"), legend=GREY_LEGEND)
+    tooltip = vega.tips("name:N", "share:N", ("us:Q", "us", ",.1f"))
+    points = vega.mark("point", filled=True, size=70, opacity=1)
     layers = [
-        base.mark_line(strokeWidth=2, opacity=0.6).encode(x=x, y=y, detail=alt.Detail("name:N")),
-        base.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, shape=shape, tooltip=tooltip),
+        vega.layer(data, vega.mark("line", strokeWidth=2, opacity=0.6), **place, detail=vega.shown("name:N")),
+        vega.layer(data, points, **place, shape=shape, tooltip=tooltip),
     ]
     for number, marker in enumerate(sorted(markers, key=lambda marker: marker.ns)):
-        at = csv({"at": "number"}, [[marker.ns / 1_000]])
-        rule = (
-            alt.Chart(at)
-            .mark_rule(strokeDash=[2, 3], strokeWidth=1.5, style="muted", clip=True)
-            .encode(x=alt.X("at:Q"))
-        )
+        at = vega.csv({"at": "number"}, [[marker.ns / 1_000]])
         left = marker.ns / 1_000 > math.sqrt(low * high)
-        name = alt.Chart(at).mark_text(
-            text=f"{marker.name}: {format_time(marker.ns)}",
-            align="right" if left else "left",
-            baseline="bottom",
-            dx=-4 if left else 4,
-            style="muted",
-            fontSize=11,
-        )
-        layers += [rule, name.encode(x=alt.X("at:Q"), y=alt.YValue(-4 - 14 * number))]
+        side = {"align": "right" if left else "left", "dx": -4 if left else 4}
+        text = f"{marker.name}: {format_time(marker.ns)}"
+        name = vega.mark("text", text=text, baseline="bottom", style="muted", fontSize=11, **side)
+        layers.append(vega.rule("x", marker.ns / 1_000, dash=(2, 3), style="muted"))
+        layers.append(vega.layer(at, name, x=vega.shown("at:Q"), y=vega.fixed(-4 - 14 * number)))
     notes = [
         f"No end, and so not drawn: {line.label} ({whole(line.missed)} of {whole(line.samples)} "
         "without an answer)."
@@ -195,7 +174,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: "
         f"{', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
     )
-    spec = layered(layers, height=max(40, 30 * len(order)), description=text)
+    spec = vega.layered(layers, height=max(40, 30 * len(order)), description=text)
     return Figure(
         _name(gathered, "log"), f"{table.title}: 95 % and 100 % and known times", text, [spec], [], notes
     )
@@ -205,3 +184,58 @@ def timing_figures(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> l
     """The figures of every part, in the papers' order: linear, then log."""
     drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
     return [figure for figure in drawn if figure is not None]
+
+
+KINDS = {"lost": "lost", "over_half": "later than half the period", "long": "later than 1 ms"}
+SMALLEST = 0.01
+"""Percent. The share axis is logarithmic above this and even below, so that 0 has a place."""
+
+
+def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
+    """A chart a curve; None where there is none."""
+    if not curves:
+        return None
+    periods = [point.period_ns / 1_000 for curve in curves for point in curve.points]
+    low, high = min(periods) * 0.8, max(periods) * 1.25
+    specs = [_sustained_chart(curve, low, high) for curve in curves]
+    text = " ".join(str(spec["description"]) for spec in specs)
+    drawn = "A point a measurement, a line through the means. The share axis is even below 0.01 %."
+    notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
+    return Figure(
+        "sustained",
+        "Losses and long delays over the period",
+        text,
+        specs,
+        [curve.label for curve in curves] if len(curves) > 1 else [],
+        notes,
+    )
+
+
+def _sustained_chart(curve: Curve, low: float, high: float) -> vega.Part:
+    rows = [
+        (kind, point.period_ns / 1_000, getattr(point, name) / point.cycles * 100)
+        for point in curve.points
+        for name, kind in KINDS.items()
+    ]
+    x = vega.log_axis("us:Q", low, high, "period (us)")
+    x["scale"] = {**x["scale"], "reverse": True}
+    axis = {"title": "share of the cycles (%)", "values": [0, 0.01, 0.1, 1, 10, 100], "format": "~g"}
+    scale = {"type": "symlog", "constant": SMALLEST, "domain": [0, 100], "nice": False}
+    names = [*KINDS.values()]
+    colour = vega.kinds("kind:N", names)
+    dash = vega.kinds("kind:N", names, [[1, 0], [6, 3], [2, 3]])
+    shape = vega.kinds("kind:N", names, ["circle", "square", "triangle-up"])
+    data = vega.csv({"kind": "string", "us": "number", "share": "number"}, rows)
+    means, shares = (vega.shown(what, scale=scale, axis=axis) for what in ("mean(share):Q", "share:Q"))
+    tooltip = vega.tips("kind:N", ("us:Q", "period (us)"), ("share:Q", "%", ".3g"))
+    points = vega.mark("point", filled=True, size=34, opacity=0.8)
+    layers = [
+        vega.layer(data, vega.mark("line", strokeWidth=2), x=x, y=means, color=colour, strokeDash=dash),
+        vega.layer(data, points, x=x, y=shares, color=colour, shape=shape, tooltip=tooltip),
+    ]
+    if curve.sustained_ns is not None:
+        layers.append(vega.rule("x", curve.sustained_ns / 1_000, clip=False))
+    lost = "; ".join(
+        f"{format_time(point.period_ns)}: {point.lost} of {point.cycles} lost" for point in curve.points
+    )
+    return vega.layered(layers, height=240, description=f"Losses over the period, {curve.label}: {lost}")

@@ -46,7 +46,7 @@ class MeasuredTaskSet:
 def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
     from rtgauge.schedulability.analysis.measured_set import measured_set
     from rtgauge.schedulability.page import measured_tables
-    from rtgauge.schedulability.page.measured_figure import figure_name
+    from rtgauge.schedulability.page.schedule_figure import figure_name
 
     measured = measured_set(step)
     threads = [series for series in step.series if series.metric == "latency"]
@@ -104,7 +104,7 @@ class TaskSetPresenter(Presenter):
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """The measured timelines."""
-        from rtgauge.schedulability.page.measured_figure import measured_figure
+        from rtgauge.schedulability.page.schedule_figure import measured_figure
 
         return [figure for step in steps if step.segments and (figure := measured_figure(step)) is not None]
 

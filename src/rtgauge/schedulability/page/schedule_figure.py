@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The timeline of a task set (the form of Delgado et al.
-
-2020, fig. 5) and the schedulability ratio of random sets.
+"""The figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and measured over
+calculated; the schedulability ratio of random sets.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import altair as alt
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.report.figures.figure import Figure, csv, layered
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
+from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step
     from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
-    from rtgauge.schedulability.analysis.analysis_document import CpuResult, SetResult
+    from rtgauge.schedulability.analysis.analysis_document import (
+        ActivationResult,
+        CpuResult,
+        Segment,
+        SetResult,
+        TimelineResult,
+    )
 
 MAX_SEGMENTS = 2_000
-ROW = 46
+ROW, MEASURED_ROW = 46, 58
 UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
+COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "number"}
 
 
 def time_unit(end_ns: int) -> tuple[int, str]:
@@ -35,7 +44,7 @@ def timeline_figure(result: SetResult) -> Figure:
     return Figure("timeline", title, title, charts, titles=titles)
 
 
-def _chart(cpu: CpuResult) -> dict[str, Any]:
+def _chart(cpu: CpuResult) -> vega.Part:
     drawn = cpu.timeline
     if drawn is None:
         raise InputError(cpu.no_timeline)
@@ -44,70 +53,126 @@ def _chart(cpu: CpuResult) -> dict[str, Any]:
             f"the timeline of CPU {cpu.cpu} has {len(drawn.segments)} segments, more than "
             f"{MAX_SEGMENTS}: no figure could show them; use --json"
         )
-    divisor, unit = time_unit(drawn.end_ns)
-    end = drawn.end_ns / divisor
-    order = [task.name for task in cpu.tasks]
-    columns = {"task": "string", "activation": "number", "start": "number", "end": "number"}
-    rows = [
-        (segment.task, segment.activation, segment.start_ns / divisor, segment.end_ns / divisor)
-        for segment in drawn.segments
-    ]
-    gaps = [
-        (segment.task, segment.activation, segment.start_ns / divisor, segment.end_ns / divisor)
-        for segment in drawn.preemptions
-    ]
-    marks = [
-        (
-            activation.task,
-            activation.activation,
-            activation.release_ns / divisor,
-            activation.deadline_ns / divisor,
-        )
-        for activation in drawn.activations
-    ]
-    missed = [
-        (late.task, late.activation, late.deadline_ns / divisor, late.deadline_ns / divisor)
-        for late in drawn.activations
-        if late.missed
-    ]
-    scale = alt.Scale(domain=[0, end], nice=False)
-    x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=f"time ({unit})", tickCount=10))
-    y = alt.Y(
-        "task:N",
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelFontSize=12),
-    )
-    colour = alt.Color("task:N", sort=order, scale=alt.Scale(domain=order), legend=None)
-    tooltip = [
-        alt.Tooltip("task:N"),
-        alt.Tooltip("activation:Q"),
-        alt.Tooltip("start:Q", title=f"from ({unit})"),
-        alt.Tooltip("end:Q", title=f"to ({unit})"),
-    ]
+    axes = _Axes(cpu, drawn)
+    missed = axes.deadlines([late for late in drawn.activations if late.missed])
+    text = vega.mark("text", text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
     layers = [
-        alt.Chart(csv(columns, gaps))
-        .mark_rule(strokeDash=[4, 3], strokeWidth=1.5, style="alarm")
-        .encode(x=x, x2="end:Q", y=y),
-        alt.Chart(csv(columns, rows))
-        .mark_bar(height=20)
-        .encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tooltip),
-        alt.Chart(csv(columns, marks))
-        .mark_point(shape="triangle-up", filled=True, size=36, opacity=1, yOffset=16, style="ink")
-        .encode(x=x, y=y),
-        alt.Chart(csv(columns, missed))
-        .mark_text(text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
-        .encode(x=x, y=y),
-        alt.Chart(csv(columns, missed)).mark_tick(thickness=2, size=32, style="alarm").encode(x=x, y=y),
+        axes.gaps(drawn),
+        axes.bars(drawn, height=20),
+        axes.releases(drawn, yOffset=16),
+        axes.at(missed, text),
+        axes.at(missed, vega.mark("tick", thickness=2, size=32, style="alarm")),
     ]
     responses = "; ".join(
         f"{task.name}: response {task.response_ns} ns of {task.deadline_ns} ns" for task in cpu.tasks
     )
-    text = (
-        f"Timeline of CPU {cpu.cpu} from 0 to {end:.6g} {unit}; releases are triangles, preemptions "
+    described = (
+        f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}; releases are triangles, preemptions "
         f"dashed. {responses}"
     )
-    return layered(layers, height=ROW * len(order), description=text)
+    return vega.layered(layers, height=ROW * len(cpu.tasks), description=described)
+
+
+class _Axes:
+    """A row a task over time, and what is drawn on them."""
+
+    def __init__(self, cpu: CpuResult, timeline: TimelineResult):
+        self.divisor, self.unit = time_unit(timeline.end_ns)
+        self.end = timeline.end_ns / self.divisor
+        order = [task.name for task in cpu.tasks]
+        axis = {"title": f"time ({self.unit})", "tickCount": 10}
+        self.place = {
+            "x": vega.shown("start:Q", scale={"domain": [0, self.end], "nice": False}, axis=axis),
+            "y": vega.names_axis("task:N", order, labelFontSize=12),
+        }
+        self.colour = vega.kinds("task:N", order, sort=order, legend=None)
+        times = (("start:Q", f"from ({self.unit})"), ("end:Q", f"to ({self.unit})"))
+        self.tooltip = vega.tips("task:N", "activation:Q", *times)
+
+    def at(self, data: vega.Data, drawn: vega.Part, **encoding: object) -> vega.Part:
+        """Data of COLUMNS at their places."""
+        return vega.layer(data, drawn, **self.place, **encoding)
+
+    def _spans(self, segments: Sequence[Segment]) -> vega.Data:
+        ns = self.divisor
+        return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
+
+    def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
+        """When each task ran."""
+        more = {"color": self.colour} if coloured else {}
+        data = self._spans([] if timeline is None else timeline.segments)
+        end = vega.shown("end")
+        return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
+
+    def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
+        """When each task was preempted."""
+        drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
+        return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
+
+    def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
+        """A triangle a release."""
+        ns = self.divisor
+        rows = (
+            (one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns)
+            for one in timeline.activations
+        )
+        shape = {"shape": "triangle-up", "filled": True, "size": 36, "opacity": 1, "style": "ink"}
+        return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
+
+    def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
+        """The deadlines of these activations, as places."""
+        ns = self.divisor
+        return vega.csv(
+            COLUMNS, ((one.task, one.activation, *[one.deadline_ns / ns] * 2) for one in activations)
+        )
+
+
+def measured_figure(step: Step) -> Figure | None:
+    """A chart a CPU, a row a task: what was measured, over what was calculated.
+
+    None if the step has no timeline or too long a one.
+    """
+    measured = measured_set(step)
+    charts: dict[str, vega.Part] = {}
+    for cpu in measured.result.cpus:
+        seen = measured_timeline(measured, cpu.cpu)
+        if seen is None or len(seen.segments) > MAX_SEGMENTS:
+            continue
+        calculated = calculated_timeline(measured, cpu.cpu)
+        charts[f"CPU {cpu.cpu}, {step.key.load}"] = _measured_chart(cpu, seen, calculated)
+    if not charts:
+        return None
+    title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
+    notes = [
+        (
+            "Coloured: measured; grey beneath: calculated, without jitter and blocking. Triangles are "
+            "releases, dashed is preempted."
+        ),
+        "Gaps shorter than a 2000th of the figure are not drawn.",
+    ]
+    return Figure(figure_name(step), title, title, [*charts.values()], [*charts], notes)
+
+
+def figure_name(step: Step) -> str:
+    """What the figure of a step is called."""
+    return f"timeline-{step.id}"
+
+
+def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: TimelineResult | None) -> vega.Part:
+    axes = _Axes(cpu, measured)
+    late = [one for one in measured.activations if one.missed and one.deadline_ns <= measured.end_ns]
+    layers = [
+        axes.bars(calculated, coloured=False, height=8, yOffset=11, style="muted", opacity=0.55),
+        axes.gaps(measured, yOffset=-5),
+        axes.bars(measured, height=20, yOffset=-5),
+        axes.releases(measured, yOffset=21),
+        axes.at(axes.deadlines(late), vega.mark("tick", thickness=2, size=36, style="alarm")),
+    ]
+    text = (
+        f"Measured timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}, over the calculated one; "
+        f"{len(late)} deadlines missed in it."
+    )
+    return vega.layered(layers, height=MEASURED_ROW * len(cpu.tasks), description=text)
 
 
 def ratio_figure(result: RatioResult) -> Figure:
@@ -121,30 +186,25 @@ def ratio_figure(result: RatioResult) -> Figure:
         for name, count in zip(names, (point.exact, point.hyperbolic, point.liu_layland), strict=True)
     ]
     span = [(point.utilisation, 100 * point.exact_low, 100 * point.exact_high) for point in result.points]
-    x = alt.X(
+    x = vega.shown(
         "utilisation:Q",
-        scale=alt.Scale(zero=False, nice=False),
-        axis=alt.Axis(title="utilisation", tickCount=10),
+        scale={"zero": False, "nice": False},
+        axis={"title": "utilisation", "tickCount": 10},
     )
-    y = alt.Y("share:Q", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(title="schedulable sets (%)"))
-    colour = alt.Color("test:N", sort=names, scale=alt.Scale(domain=names), legend=alt.Legend(title=None))
-    dash = alt.StrokeDash(
-        "test:N",
-        sort=names,
-        scale=alt.Scale(domain=names, range=[[1, 0], [8, 4], [3, 3]]),
-        legend=alt.Legend(title=None),
-    )
-    base = alt.Chart(csv({"test": "string", "utilisation": "number", "share": "number"}, rows))
-    band = alt.Chart(csv({"utilisation": "number", "share": "number", "high": "number"}, span)).mark_rule(
-        strokeWidth=1.5, style="muted"
-    )
+    y = vega.shown("share:Q", scale={"domain": [0, 100]}, axis={"title": "schedulable sets (%)"})
+    colour = vega.kinds("test:N", names, sort=names)
+    dash = vega.kinds("test:N", names, [[1, 0], [8, 4], [3, 3]], sort=names)
+    data = vega.csv({"test": "string", "utilisation": "number", "share": "number"}, rows)
+    band = vega.csv({"utilisation": "number", "share": "number", "high": "number"}, span)
+    bars = vega.mark("rule", strokeWidth=1.5, style="muted")
+    points = vega.mark("point", filled=True, size=30, opacity=1)
     layers = [
-        band.encode(x=x, y=y, y2="high:Q"),
-        base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
+        vega.layer(band, bars, x=x, y=y, y2=vega.shown("high")),
+        vega.layer(data, vega.mark("line", strokeWidth=2), x=x, y=y, color=colour, strokeDash=dash),
+        vega.layer(data, points, x=x, y=y, color=colour),
     ]
-    layers.append(base.mark_point(filled=True, size=30, opacity=1).encode(x=x, y=y, color=colour))
     title = f"Schedulable share of {result.sets} random sets of {result.tasks} tasks"
     text = f"{title}; vertical lines: 95 % confidence interval. " + "; ".join(
         f"{u:.3g}: {low:.1f} to {high:.1f} %" for u, low, high in span
     )
-    return Figure("ratio", title, text, [layered(layers, height=320, description=text)])
+    return Figure("ratio", title, text, [vega.layered(layers, height=320, description=text)])

@@ -5,11 +5,10 @@ frontier by both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
-
-from rtgauge.report.figures.figure import Figure, csv, layered, log_ticks
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.tire.page.labels import by_solver, period_name, policy_name, threads_name
 from rtgauge.tire.page.speed_figures import colours, nodes_axis
 
@@ -34,9 +33,11 @@ KINDS = [
     "measured in the map",
     "measured by the search",
 ]
+SHAPES = ["diamond", "triangle-left", "square", "circle"]
+FRONTIER_COLUMNS = {"name": "string", "kind": "string", "nodes": "number", "low": "number", "high": "number"}
 
 
-def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> list[dict[str, Any]]:
+def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> dict[str, vega.Part]:
     rows = [
         (
             threads_name(prediction.threads, results),
@@ -51,56 +52,54 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
     low, high = min(values) / 1.3, max(values) * 1.3
     x = nodes_axis("nodes:Q", [prediction.nodes for prediction in predictions])
 
-    def y(field: str) -> alt.Y:
-        axis = alt.Axis(title="step (us)", values=log_ticks(low, high), format="~g")
-        return alt.Y(f"{field}:Q", scale=alt.Scale(type="log", domain=[low, high], nice=False), axis=axis)
-
-    tooltip = [
-        alt.Tooltip("threads:N"),
-        alt.Tooltip("nodes:Q", format=","),
-        alt.Tooltip("predicted:Q", title="predicted (us)", format=",.4g"),
-        alt.Tooltip("measured:Q", title="measured (us)", format=",.4g"),
-        alt.Tooltip("residual:Q", title="residual (%)", format="+.1f"),
-    ]
-    base = alt.Chart(csv(COLUMNS, rows))
-    upper = [
-        base.mark_line(strokeWidth=1.6, opacity=0.8, strokeDash=[6, 3]).encode(
-            x=x, y=y("predicted"), color=colours(results)
-        ),
-        base.mark_point(filled=True, size=42, opacity=1).encode(
-            x=x, y=y("measured"), color=colours(results), tooltip=tooltip
-        ),
-    ]
-    zero = (
-        alt.Chart(csv({"y": "number"}, [[0]]))
-        .mark_rule(strokeDash=[6, 3], style="muted")
-        .encode(y=alt.Y("y:Q"))
+    tooltip = vega.tips(
+        "threads:N",
+        ("nodes:Q", "nodes", ","),
+        ("predicted:Q", "predicted (us)", ",.4g"),
+        ("measured:Q", "measured (us)", ",.4g"),
+        ("residual:Q", "residual (%)", "+.1f"),
     )
-    residual = alt.Y("residual:Q", axis=alt.Axis(title="residual (%)"))
+    data = vega.csv(COLUMNS, rows)
+    place = {"x": x, "color": colours(results)}
+    predicted, measured = (
+        vega.log_axis(f"{name}:Q", low, high, "step (us)", format="~g") for name in ("predicted", "measured")
+    )
+    points = vega.mark("point", filled=True, size=42, opacity=1)
+    dashed = vega.mark("line", strokeWidth=1.6, opacity=0.8, strokeDash=[6, 3])
+    upper = [
+        vega.layer(data, dashed, **place, y=predicted),
+        vega.layer(data, points, **place, y=measured, tooltip=tooltip),
+    ]
+    zero = vega.csv({"y": "number"}, [[0]])
+    residual = vega.shown("residual:Q", axis={"title": "residual (%)"})
     lower = [
-        zero,
-        base.mark_rule(strokeWidth=1, opacity=0.5)
-        .encode(x=x, y=alt.Y("zero:Q"), y2="residual:Q", color=colours(results))
-        .transform_calculate(zero="0"),
-        base.mark_point(filled=True, size=42, opacity=1).encode(
-            x=x, y=residual, color=colours(results), tooltip=tooltip
+        vega.layer(zero, vega.mark("rule", strokeDash=[6, 3], style="muted"), y=vega.shown("y:Q")),
+        vega.layer(
+            data,
+            vega.mark("rule", strokeWidth=1, opacity=0.5),
+            vega.calculated("zero", "0"),
+            **place,
+            y=vega.shown("zero:Q"),
+            y2=vega.shown("residual"),
         ),
+        vega.layer(data, points, **place, y=residual, tooltip=tooltip),
     ]
     worst = max(predictions, key=lambda prediction: abs(prediction.residual))
     where = f"{worst.residual * 100:+.0f} % at {worst.nodes} nodes on {threads_name(worst.threads, results)}"
     text = f"{title}: predicted and measured step time over nodes; the largest residual is {where}."
-    return [
-        layered(upper, height=HEIGHT, description=text),
-        layered(lower, height=HEIGHT // 2, description=f"Residuals. {text}"),
-    ]
+    return {
+        title: vega.layered(upper, height=HEIGHT, description=text),
+        f"{title}: what the model leaves unexplained": vega.layered(
+            lower, height=HEIGHT // 2, description=f"Residuals. {text}"
+        ),
+    }
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
     """For each solver and policy: step time over n, predicted and measured, and the residuals; None if
     nothing could be predicted.
     """
-    specs: list[dict[str, Any]] = []
-    titles: list[str] = []
+    charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         for solver in by_solver(
             prediction.solver for prediction in results.predictions if prediction.policy == policy
@@ -111,10 +110,7 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
                 if (prediction.solver, prediction.policy) == (solver, policy)
             ]
             title = f"{solver.capitalize()}, {policy_name(policy)}"
-            specs += _charts(results, predictions, title)
-            titles += [title, f"{title}: what the model leaves unexplained"]
-    if not specs:
-        return None
+            charts |= _charts(results, predictions, title)
     notes = [
         (
             "Dashed: predicted, from the slope on one thread and the intercept for that number of threads. "
@@ -125,14 +121,8 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
             "(locks, caches, memory), or the scheduler took time."
         ),
     ]
-    return Figure(
-        f"tire-model{suffix}",
-        "The cost model: prediction and measurement",
-        " ".join(titles),
-        specs,
-        titles,
-        notes,
-    )
+    title = "The cost model: prediction and measurement"
+    return Figure.of(f"tire-model{suffix}", title, charts, notes)
 
 
 def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tuple[object, ...]]:
@@ -155,8 +145,7 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
     """A chart a policy and period: the largest n in hard real time, by the model, by the map, by the
     search.
     """
-    specs: list[dict[str, Any]] = []
-    titles: list[str] = []
+    charts: dict[str, vega.Part] = {}
     for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
         rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]
         data = _frontier_rows(rows, results)
@@ -164,57 +153,36 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
             continue
         values = [float(str(value)) for line in data for value in line[2:] if value]
         order = list(dict.fromkeys(str(line[0]) for line in data))
-        x = nodes_axis("nodes:Q", values)
-        y = alt.Y(
-            "name:N",
-            sort=order,
-            scale=alt.Scale(domain=order),
-            axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=300),
-        )
-        offset = alt.YOffset("kind:N", sort=KINDS, scale=alt.Scale(domain=KINDS))
-        colour = alt.Color(
-            "kind:N",
-            sort=None,
-            scale=alt.Scale(domain=KINDS),
-            legend=alt.Legend(title=None, columns=2, symbolOpacity=1),
-        )
-        shape = alt.Shape(
-            "kind:N",
-            sort=None,
-            scale=alt.Scale(domain=KINDS, range=["diamond", "triangle-left", "square", "circle"]),
-        )
-        tooltip = [
-            alt.Tooltip("name:N"),
-            alt.Tooltip("kind:N"),
-            *(alt.Tooltip(f"{field}:Q", format=",.0f") for field in ("nodes", "low", "high")),
-        ]
-        base = alt.Chart(
-            csv(
-                {"name": "string", "kind": "string", "nodes": "number", "low": "number", "high": "number"},
-                data,
-            )
-        )
-        ranges = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(
-            strokeWidth=2, opacity=0.6, clip=True
-        )
+        place = {
+            "y": vega.names_axis("name:N", order, labelLimit=300),
+            "yOffset": vega.shown("kind:N", sort=KINDS, scale={"domain": KINDS}),
+            "color": vega.kinds("kind:N", KINDS, legend={"title": None, "columns": 2, "symbolOpacity": 1}),
+        }
+        shape = vega.shown("kind:N", sort=None, scale={"domain": KINDS, "range": SHAPES})
+        numbers = ((f"{field}:Q", field, ",.0f") for field in ("nodes", "low", "high"))
+        points = vega.csv(FRONTIER_COLUMNS, data)
         layers = [
-            ranges.encode(x=nodes_axis("low:Q", values), x2="high:Q", y=y, yOffset=offset, color=colour),
-            base.mark_point(filled=True, size=56, opacity=1).encode(
-                x=x, y=y, yOffset=offset, color=colour, shape=shape, tooltip=tooltip
+            vega.layer(
+                points,
+                vega.mark("rule", strokeWidth=2, opacity=0.6, clip=True),
+                vega.where("isValid(datum.low) && isValid(datum.high)"),
+                **place,
+                x=nodes_axis("low:Q", values),
+                x2=vega.shown("high"),
+            ),
+            vega.layer(
+                points,
+                vega.mark("point", filled=True, size=56, opacity=1),
+                **place,
+                x=nodes_axis("nodes:Q", values),
+                shape=shape,
+                tooltip=vega.tips("name:N", "kind:N", *numbers),
             ),
         ]
         described = "; ".join(f"{line[0]}, {line[1]}: {float(str(line[2])):.0f}" for line in data)
         title = f"{policy_name(policy)}, a step every {period_name(period_ns)}"
-        specs.append(
-            layered(
-                layers,
-                height=FRONTIER_ROW * len(order),
-                description=f"The largest tire in hard real time, {title}. {described}",
-            )
-        )
-        titles.append(title)
-    if not specs:
-        return None
+        text = f"The largest tire in hard real time, {title}. {described}"
+        charts[title] = vega.layered(layers, height=FRONTIER_ROW * len(order), description=text)
     notes = [
         (
             "Bars: 95 % interval of a prediction; in a map from the last n that held to the first that "
@@ -225,11 +193,5 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
             "come any time."
         ),
     ]
-    return Figure(
-        f"tire-frontier{suffix}",
-        "The real-time frontier: prediction and measurement",
-        " ".join(titles),
-        specs,
-        titles,
-        notes,
-    )
+    title = "The real-time frontier: prediction and measurement"
+    return Figure.of(f"tire-frontier{suffix}", title, charts, notes)

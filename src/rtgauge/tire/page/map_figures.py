@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
-
-from rtgauge.report.figures.figure import Figure, csv, layered
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.speed_figures import nodes_axis
 
@@ -88,15 +87,15 @@ COLUMNS = {
     "hard": "string",
     "text": "string",
 }
-TOOLTIP = [
-    alt.Tooltip("threads:N"),
-    alt.Tooltip("nodes:Q", format=","),
-    alt.Tooltip("missed:Q", title="deadlines missed", format=","),
-    alt.Tooltip("deadlines:Q", title="of", format=","),
-    alt.Tooltip("share:Q", title="%", format=".3g"),
-    alt.Tooltip("most:Q", title="at most (95 %), %", format=".3g"),
-    alt.Tooltip("runs:Q"),
-]
+TOOLTIP = vega.tips(
+    "threads:N",
+    ("nodes:Q", "nodes", ","),
+    ("missed:Q", "deadlines missed", ","),
+    ("deadlines:Q", "of", ","),
+    ("share:Q", "%", ".3g"),
+    ("most:Q", "at most (95 %), %", ".3g"),
+    "runs:Q",
+)
 
 
 def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
@@ -111,74 +110,61 @@ def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
     return rows
 
 
-def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> dict[str, Any]:
+def _chosen(test: str, value: object, otherwise: object) -> vega.Part:
+    """A value in a channel for the rows that pass a test, and one for the others."""
+    return {"condition": {"test": test, "value": value}, "value": otherwise}
+
+
+def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> vega.Part:
     rows = _rows(plot, results)
     order = [threads_name(threads, results) for threads in reversed(plot.threads)]
     row = ROW if len(order) <= 6 else SMALL_ROW
-    x = nodes_axis("low:Q", [float(str(value)) for line in rows for value in line[2:4]])
-    y = alt.Y(
-        "threads:N",
-        sort=order,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(title=None, grid=False, ticks=False, domain=False, labelLimit=220),
-    )
-    data = alt.Chart(csv(COLUMNS, rows))
-    layers: list[alt.Chart] = []
+    ends = [float(str(value)) for line in rows for value in line[2:4]]
+    y = vega.names_axis("threads:N", order, labelLimit=220)
+    data = vega.csv(COLUMNS, rows)
     if hard:
-        colour = alt.Color(
-            "hard:N",
-            scale=alt.Scale(domain=["kept", "missed"], range=["#2f6db5", "#1c1c1c"]),
-            legend=alt.Legend(title="every deadline"),
-        )
-        shape = alt.Shape("hard:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "square"]))
-        filled = alt.condition("datum.hard === 'missed'", alt.value(1), alt.value(0.75))
-        points = data.mark_point(filled=True, size=90, stroke="#8a8f98", strokeWidth=1)
-        layers.append(
-            points.encode(
-                x=nodes_axis("nodes:Q", [float(str(v)) for line in rows for v in line[2:4]]),
+        answers = ("kept", "missed")
+        layers = [
+            vega.layer(
+                data,
+                vega.mark("point", filled=True, size=90, stroke="#8a8f98", strokeWidth=1),
+                x=nodes_axis("nodes:Q", ends),
                 y=y,
-                color=colour,
-                shape=shape,
-                opacity=filled,
+                color=vega.shown(
+                    "hard:N",
+                    scale={"domain": [*answers], "range": ["#2f6db5", "#1c1c1c"]},
+                    legend={"title": "every deadline"},
+                ),
+                shape=vega.shown("hard:N", scale={"domain": [*answers], "range": ["circle", "square"]}),
+                opacity=_chosen("datum.hard === 'missed'", 1, 0.75),
                 tooltip=TOOLTIP,
             )
-        )
+        ]
     else:
-        colour = alt.Color(
-            "class:N",
-            sort=None,
-            scale=alt.Scale(domain=CLASSES, range=COLOURS),
-            legend=alt.Legend(title="deadlines missed", symbolType="square", columns=6),
-        )
-        layers.append(
-            data.mark_bar(height=row - 6).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=TOOLTIP)
-        )
-        dark = alt.condition(
-            "datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'",
-            alt.value("#1c2128"),
-            alt.value("#ffffff"),
-        )
-        text = data.transform_calculate(middle="sqrt(datum.low * datum.high)").mark_text(
-            fontSize=10, clip=True
-        )
-        layers.append(text.encode(x=alt.X("middle:Q"), y=y, text="text:N", color=dark))
+        legend = {"title": "deadlines missed", "symbolType": "square", "columns": 6}
+        bars = {"x": nodes_axis("low:Q", ends), "x2": vega.shown("high"), "y": y, "tooltip": TOOLTIP}
+        colour = vega.kinds("class:N", CLASSES, COLOURS, legend=legend)
+        bright = "datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'"
+        layers = [
+            vega.layer(data, vega.mark("bar", height=row - 6), **bars, color=colour),
+            vega.layer(
+                data,
+                vega.mark("text", fontSize=10, clip=True),
+                vega.calculated("middle", "sqrt(datum.low * datum.high)"),
+                x=vega.shown("middle:Q"),
+                y=y,
+                text=vega.shown("text:N"),
+                color=_chosen(bright, "#1c2128", "#ffffff"),
+            ),
+        ]
     edges = _edges(plot, results)
     if edges:
-        line = alt.Chart(
-            csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges)
-        )
-        tooltip = [
-            alt.Tooltip("threads:N"),
-            alt.Tooltip("holds:Q", title="holds to", format=","),
-            alt.Tooltip("misses:Q", title="misses at", format=","),
-        ]
+        line = vega.csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges)
+        tooltip = vega.tips("threads:N", ("holds:Q", "holds to", ","), ("misses:Q", "misses at", ","))
         for style, thickness in (("paper", 6), ("ink", 3)):
-            layers.append(
-                line.mark_tick(orient="vertical", thickness=thickness, height=row - 2, style=style).encode(
-                    x=alt.X("at:Q"), y=y, tooltip=tooltip
-                )
-            )
-    return layered(layers, height=row * len(order), description=_description(plot, results))
+            tick = vega.mark("tick", orient="vertical", thickness=thickness, height=row - 2, style=style)
+            layers.append(vega.layer(line, tick, x=vega.shown("at:Q"), y=y, tooltip=tooltip))
+    return vega.layered(layers, height=row * len(order), description=_description(plot, results))
 
 
 def _description(plot: RealTimeMap, results: TireResults) -> str:
@@ -206,36 +192,15 @@ FRONTIER_NOTE = (
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
     """Hard real time: was any deadline missed? A chart a map; None if no map was measured."""
-    if not results.maps:
-        return None
-    titles = [map_title(plot) for plot in results.maps]
-    specs = [_chart(plot, results, hard=True) for plot in results.maps]
+    charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
+    title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
-    return Figure(
-        f"tire-hard{suffix}",
-        "Hard real time: was any deadline missed? (form of fig. 8 to 10)",
-        " ".join(titles),
-        specs,
-        titles,
-        notes,
-    )
+    return Figure.of(f"tire-hard{suffix}", title, charts, notes)
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     """Soft real time: how many deadlines were missed? A chart a map; None if no map was measured."""
-    if not results.maps:
-        return None
-    titles = [map_title(plot) for plot in results.maps]
-    specs = [_chart(plot, results, hard=False) for plot in results.maps]
-    notes = [
-        "Share of the deadlines that were missed; cells show their number if there is room.",
-        FRONTIER_NOTE,
-    ]
-    return Figure(
-        f"tire-soft{suffix}",
-        "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)",
-        " ".join(titles),
-        specs,
-        titles,
-        notes,
-    )
+    charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
+    title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
+    shares = "Share of the deadlines that were missed; cells show their number if there is room."
+    return Figure.of(f"tire-soft{suffix}", title, charts, [shares, FRONTIER_NOTE])

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""Figures as files: PNG, SVG and PDF, without a browser and without a network."""
+"""Figures as files: PNG, SVG, PDF and one HTML page, without a browser and without a network."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.figures.figure import VEGALITE, WIDTH, Figure, drawable
+from rtgauge.report.figures.figure import WIDTH, Figure, drawable
 from rtgauge.report.figures.theme import BACKGROUND, Theme, config
+from rtgauge.report.figures.vega import VEGALITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 FORMATS = ("png", "svg", "pdf")
+FORMS = (*FORMATS, "html")
 
 
-def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
+def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what
     a file shows.
     """
@@ -39,7 +42,7 @@ def whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     return drawable({**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18})
 
 
-def convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:
+def _convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:
     """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`.
 
     It is laid out once, as SVG, of which the others are made.
@@ -70,8 +73,39 @@ def write_figures(
         folder.mkdir(parents=True, exist_ok=True)
         with open_folder(folder, follow=False) as opened:
             for figure in figures:
-                for form, data in convert(whole(figure, subtitle), formats, theme, cpus).items():
+                for form, data in _convert(_whole(figure, subtitle), formats, theme, cpus).items():
                     file = folder / f"{figure.name}.{form}"
                     write_whole(file, data, folder=opened)
                     written.append(file)
     return written
+
+
+def figure_form(path: Path) -> str:
+    """`x.svg` -> "svg". Raises InputError for an ending that is no form of figure."""
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMS:
+        raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + one for one in FORMS)}")
+    return form
+
+
+def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
+    """Write the figure as SVG, PNG, PDF or an HTML page that needs no network.
+
+    Raises InputError where that cannot be written, MeasureError for a full disk.
+    """
+    form = figure_form(path)
+    spec = _whole(figure, subtitle)
+    if form == "html":
+        import vl_convert
+
+        look = {**config("light"), "background": BACKGROUND["light"], "padding": 16}
+        content = vl_convert.vegalite_to_html(
+            {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec,
+            vl_version=VEGALITE,
+            bundle=True,
+            config=look,
+        ).encode()
+    else:
+        content = _convert(spec, [form], "light", 1)[form]
+    with clear_errors(path, option="--figure", kind="file"):
+        write_whole(path, content)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""The words of Vega-Lite that the figures use: data as compact CSV, marks, channels, axes in us."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+VEGALITE = "6.4"
+"""The Vega-Lite that these figures are written for; vl-convert carries several."""
+SCHEMA = "https://github.io/schema/vega-lite/v6.4.1.json"
+QUOTED = re.compile(r'[,"\n\r]')
+"""What makes a text of CSV one that is quoted."""
+TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
+AGGREGATE = re.compile(r"(\w+)\((\w+)\)")
+Part = dict[str, Any]
+"""A part of a Vega-Lite description."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows as CSV inside the chart, which is a fraction of the size of JSON rows.
+
+    `columns`: name -> "number" or "string".
+    """
+
+    columns: Mapping[str, str]
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Equal data of a chart have one name."""
+        return f"data-{hashlib.md5(self.text.encode(errors='replace'), usedforsecurity=False).hexdigest()}"
+
+
+def csv(columns: Mapping[str, str], rows: Iterable[Iterable[object]]) -> Data:
+    """The rows of a chart. `columns`: name -> "number" or "string"."""
+    lines = [",".join(columns)]
+    lines += [",".join(_cell(cell) for cell in row) for row in rows]
+    return Data(columns, "\n".join(lines))
+
+
+def _cell(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.6g}"
+    if isinstance(cell, int):
+        return str(cell)
+    text = "" if cell is None else str(cell)
+    return '"' + text.replace('"', '""').replace("\n", " ") + '"' if QUOTED.search(text) else text
+
+
+def shown(what: str, **properties: object) -> Part:
+    """A field in a channel: "us:Q", "mean(us):Q", or "end" for the other end of a bar."""
+    name, _, kind = what.partition(":")
+    aggregate = AGGREGATE.fullmatch(name)
+    part: Part = {"field": name} if aggregate is None else {"aggregate": aggregate[1], "field": aggregate[2]}
+    return {**part, **({"type": TYPES[kind]} if kind else {}), **properties}
+
+
+def fixed(value: object) -> Part:
+    """A value in a channel, the same for all."""
+    return {"value": value}
+
+
+def tips(*fields: str | tuple[str, ...]) -> list[Part]:
+    """What a tooltip shows: fields, each with its title, and its format, if the field's name is not enough."""
+    parts = [(one,) if isinstance(one, str) else one for one in fields]
+    return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
+
+
+def kinds(
+    what: str, names: Iterable[str], looks: Sequence[object] | None = None, **properties: object
+) -> Part:
+    """A channel that tells names apart, in their order; its legend has no title. `looks`: of each name."""
+    scale: Part = {"domain": [*names], **({} if looks is None else {"range": [*looks]})}
+    return shown(what, **{"sort": None, "scale": scale, "legend": {"title": None}, **properties})
+
+
+def mark(kind: str, **look: object) -> Part:
+    """What a layer draws."""
+    return {"type": kind, **look}
+
+
+def where(test: str) -> Part:
+    """The rows that a layer draws."""
+    return {"filter": test}
+
+
+def calculated(name: str, expression: str) -> Part:
+    """One more field of the rows of a layer."""
+    return {"calculate": expression, "as": name}
+
+
+NUMBERED: Part = {"window": [{"op": "row_number", "as": "i"}]}
+"""The order of the rows as the field `i`."""
+
+
+def layer(data: Data, drawn: Part, *transform: Part, **encoding: object) -> Part:
+    """One layer of a chart: its data, what it draws, how the data are transformed, and its channels."""
+    made: Part = {"data": data, "mark": drawn, "encoding": encoding}
+    return {**made, "transform": [*transform]} if transform else made
+
+
+def decades(low: float, high: float) -> list[float]:
+    """The powers of ten in [low, high]."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    return [10.0**power for power in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks for a logarithmic axis of [low, high]: decades, with 2 and 5 between them if there are few
+    decades.
+    """
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
+    return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+
+
+US_LABEL = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
+    "format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
+)
+"""Axis labels in us, as ms and s where the numbers become long."""
+
+
+PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
+"""An axis of names."""
+
+
+def log_scale(low: float, high: float) -> Part:
+    """A logarithmic scale that ends there."""
+    return {"type": "log", "domain": [low, high], "nice": False}
+
+
+def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> Part:
+    """A logarithmic axis; in us if `axis` has no labels or format of its own."""
+    look = axis or {"labelExpr": US_LABEL}
+    return shown(
+        what, scale=log_scale(low, high), axis={"title": title, "values": log_ticks(low, high), **look}
+    )
+
+
+def share_axis(rarest: float, title: str) -> Part:
+    """The logarithmic axis of an exceedance curve: shares as percent, from the rarest on."""
+    labels = "format(datum.value * 100, '~g') + ' %'"
+    axis = {"title": title, "values": decades(rarest, 1), "labelExpr": labels}
+    return shown("share:Q", scale=log_scale(rarest, 1), axis=axis)
+
+
+def names_axis(what: str, order: Sequence[str], **axis: object) -> Part:
+    """A row a name, in this order."""
+    return shown(what, sort=[*order], scale={"domain": [*order]}, axis={**PLAIN_AXIS, **axis})
+
+
+def rule(
+    channel: str, at: float, *, dash: Sequence[int] = (5, 3), style: str = "alarm", clip: bool = True
+) -> Part:
+    """A dashed line across the chart at a value of the channel "x" or "y"."""
+    drawn = mark("rule", strokeDash=[*dash], strokeWidth=1.5, style=style, **({"clip": True} if clip else {}))
+    return layer(csv({"at": "number"}, [[at]]), drawn, **{channel: shown("at:Q")})
+
+
+def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
+    """A rule at the requirement's bound, with its value; nothing if there is none."""
+    if bound_us is None:
+        return []
+    label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
+    at = csv({"at": "number"}, [[bound_us]])
+    if vertical:
+        name = layer(at, mark("text", align="right", dx=2, dy=-4, **label), x=shown("at:Q"), y=fixed(0))
+        return [rule("x", bound_us), name]
+    drawn = mark("text", align="left", dx=4, dy=-3, clip=True, **label)
+    return [rule("y", bound_us), layer(at, drawn, y=shown("at:Q"), x=fixed(0))]
+
+
+def layered(
+    layers: Sequence[Part], *, height: int, description: str, meta: Mapping[str, object] | None = None
+) -> Part:
+    """The layers as one Vega-Lite description that knows the parameter `cpu`; `meta` is for the page."""
+    data = [cast("Data", one["data"]) for one in layers]
+    spec: Part = {
+        "$schema": SCHEMA,
+        "layer": [
+            {**one, "data": {"name": rows.name, "format": {"type": "csv", "parse": dict(rows.columns)}}}
+            for one, rows in zip(layers, data, strict=True)
+        ],
+        "description": description,
+        "height": height,
+        "params": [{"name": "cpu", "value": "all"}],
+        "datasets": {rows.name: rows.text for rows in data},
+    }
+    return spec if meta is None else {**spec, "usermeta": dict(meta)}
