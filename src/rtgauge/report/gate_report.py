@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
-
 from rtgauge.analysis.gate_result import percent
 from rtgauge.report.compare.page import Chapter, html
-from rtgauge.report.figures.figure import Figure, csv, layered
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.figure import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.units import format_time, plural
@@ -112,21 +111,19 @@ def _figure(result: GateResult) -> Figure:
         for pair in result.pairs
         if pair.change is not None
     ]
-    data = csv({"pair": "number", "change": "number", "order": "string"}, rows)
-    limits = csv({"limit": "number"}, [[0.0], [result.larger_than * 100]])
+    data = vega.csv({"pair": "number", "change": "number", "order": "string"}, rows)
+    limits = vega.csv({"limit": "number"}, [[0.0], [result.larger_than * 100]])
     description = f"Change of {result.quantile} of {result.series} in each pair, in percent"
-    points = (
-        alt.Chart(data)
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("pair:Q", title="pair", axis=alt.Axis(tickMinStep=1, format="d")),
-            y=alt.Y("change:Q", title="change, %"),
-            color=alt.Color("order:N", legend=alt.Legend(title=None)),
-            tooltip=["pair:Q", "change:Q", "order:N"],
-        )
+    points = vega.layer(
+        data,
+        vega.mark("point", filled=True, size=70),
+        x=vega.shown("pair:Q", title="pair", axis={"tickMinStep": 1, "format": "d"}),
+        y=vega.shown("change:Q", title="change, %"),
+        color=vega.shown("order:N", legend={"title": None}),
+        tooltip=vega.tips("pair:Q", "change:Q", "order:N"),
     )
-    rules = alt.Chart(limits).mark_rule(strokeDash=[5, 3]).encode(y="limit:Q")
-    spec = layered([rules, points], height=240, description=description)
+    rules = vega.layer(limits, vega.mark("rule", strokeDash=[5, 3]), y=vega.shown("limit:Q"))
+    spec = vega.layered([rules, points], height=240, description=description)
     return Figure(
         "pairs",
         "Each pair",

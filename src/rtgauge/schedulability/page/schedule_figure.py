@@ -67,8 +67,8 @@ def _chart(cpu: CpuResult) -> vega.Part:
         f"{task.name}: response {task.response_ns} ns of {task.deadline_ns} ns" for task in cpu.tasks
     )
     described = (
-        f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}; releases are triangles, preemptions "
-        f"dashed. {responses}"
+        f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}; releases are triangles, "
+        f"preemptions dashed. {responses}"
     )
     return vega.layered(layers, height=ROW * len(cpu.tasks), description=described)
 
@@ -76,7 +76,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
 class _Axes:
     """A row a task over time, and what is drawn on them."""
 
-    def __init__(self, cpu: CpuResult, timeline: TimelineResult):
+    def __init__(self, cpu: CpuResult, timeline: TimelineResult) -> None:
         self.divisor, self.unit = time_unit(timeline.end_ns)
         self.end = timeline.end_ns / self.divisor
         order = [task.name for task in cpu.tasks]
