@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 % envelope,
-and 95 % and 100 % on a log axis beside times that a reader knows; losses and long delays over the period
-(Adam et al. 2021, sec. 7.1 to 7.3, which have the words and no figure).
+"""How often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 %
+envelope, and 95 % and 100 % on a log axis beside times that a reader knows; losses and long delays over the
+period (Adam et al. 2021, sec. 7.1 to 7.3, which have the words and no figure).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 VEGALITE = "6.4"
 """The Vega-Lite that these figures are written for; vl-convert carries several."""
-SCHEMA = "https://github.io/schema/vega-lite/v6.4.1.json"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 QUOTED = re.compile(r'[,"\n\r]')
 """What makes a text of CSV one that is quoted."""
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
@@ -69,7 +69,7 @@ def fixed(value: object) -> Part:
 
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
-    """What a tooltip shows: fields, each with its title, and its format, if the field's name is not enough."""
+    """What a tooltip shows: fields, each with a title and a format if the name is not enough."""
     parts = [(one,) if isinstance(one, str) else one for one in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 

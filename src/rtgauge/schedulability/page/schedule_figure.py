@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and measured over
-calculated; the schedulability ratio of random sets.
+"""The figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and measured
+over calculated; the schedulability ratio of random sets.
 """
 
 from __future__ import annotations
