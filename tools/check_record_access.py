@@ -59,8 +59,7 @@ ALLOWED = {
     "record/samples.py": {"new_file"},
     # Files that the command line names.
     "report/page.py": {"read_text", "write_whole"},
-    "report/figures/save.py": {"mkdir", "write_whole"},
-    "report/figures/file.py": {"write_whole"},
+    "report/figures/files.py": {"mkdir", "write_whole"},
     "exporters/samples_export.py": {"is_dir", "exists", "whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "tire/state_file.py": {"whole_file"},
