@@ -24,14 +24,6 @@ Purpose = Literal["xenomai", "preempt-rt", "stock"]
 """The kinds of kernel that the audit knows."""
 
 
-def _pair(value: object) -> object:
-    """Facts are read as Python's values, in which JSON's array is no tuple."""
-    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
-
-
-Pair = Annotated[tuple[int, int], BeforeValidator(_pair)]
-
-
 class Part(Model):
     """Base: it writes what it was given, and keeps keys that another version of rtgauge wrote."""
 
