@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Writes the manual pages, from --help, and the shells' completions into a folder as /usr has them.
+# Arguments: the folder, and the command that calls rtgauge (words of a shell).
+set -eu
+usr=$1
+rtgauge=$2
+python=${PYTHON:-python3}
+
+mkdir -p "$usr/share/man/man1"
+manual() { # the page's name, the arguments of rtgauge, what it does
+	help2man --no-info --no-discard-stderr --section=1 --name="$3" --source=rtgauge --manual='User commands' \
+		--version-option='--version' --output="$usr/share/man/man1/$1.1" "$rtgauge $2"
+}
+manual rtgauge '' 'tells whether this Linux machine keeps its deadlines'
+$python -c '
+from rtgauge.cli.main import COMMANDS
+print(*COMMANDS)' | tr ' ' '\n' | while read -r command; do
+	manual "rtgauge-$command" "$command" "$(COLUMNS=200 $rtgauge "$command" --help | sed -n '3{s/^ *//;s/\.$//;p}')"
+done
+for shell in bash zsh fish; do
+	case $shell in
+	bash) place=share/bash-completion/completions/rtgauge ;;
+	zsh) place=share/zsh/vendor-completions/_rtgauge ;;
+	fish) place=share/fish/vendor_completions.d/rtgauge.fish ;;
+	esac
+	mkdir -p "$usr/$(dirname "$place")"
+	_RTGAUGE_COMPLETE="source_$shell" $rtgauge | sed '/./,$!d' >"$usr/$place"
+done
