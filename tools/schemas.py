@@ -21,6 +21,7 @@ from rtgauge.record.stream import LINE
 from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
 from rtgauge.schedulability.analysis.analysis_document import SetResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
+from rtgauge.store.history import StoreHistory
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
@@ -37,6 +38,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
         [SetResult, RatioResult],
     ),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
+    "history.schema.json": ("what rtgauge history --json prints", [StoreHistory]),
     "store.schema.json": (
         "what rtgauge store add, list, show, rm and rebuild print with --json",
         [StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt],

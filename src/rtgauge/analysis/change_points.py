@@ -27,6 +27,8 @@ LEAST = 5
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
 CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
 """Of series of LENGTHS; between them by the logarithms."""
+OF_PARTS = 1.55
+"""By so much the largest statistic of all parts has to exceed its critical value."""
 
 
 def critical_value(length: int) -> float:
@@ -52,23 +54,55 @@ def statistics(values: Doubles) -> Doubles:
         return np.nan_to_num(difference / np.maximum(spread, 0), nan=0.0, posinf=math.inf)
 
 
+def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
+    """Of each series the largest statistic over its parts, in critical values of their lengths, and its place.
+
+    A place is the number of values before it.
+
+    The parts keep one change from hiding another one.
+    """
+    length = values.shape[1]
+    ratios: list[Doubles] = []
+    places: list[npt.NDArray[np.int64]] = []
+    for first, end in _parts(length):
+        found = statistics(values[:, first:end])
+        ratios.append(found.max(axis=1) / critical_value(end - first))
+        places.append(found.argmax(axis=1) + first + LEAST)
+    best = np.argmax(ratios, axis=0)
+    each = np.arange(len(values))
+    return np.asarray(ratios)[best, each], np.asarray(places)[best, each]
+
+
 def change_points(values: Sequence[float]) -> list[int]:
     """The places of changes, each the number of values before it, rising.
 
     A series with a change is cut there, and each part is tested again.
     """
     series = np.asarray(values, dtype=np.float64)[None, :]
-    length = series.shape[1]
-    if length < LENGTHS[0] or not np.isfinite(series).all():
+    if series.shape[1] < LENGTHS[0] or not np.isfinite(series).all():
         return []
-    found = statistics(series)[0]
-    at = int(found.argmax()) + LEAST
     # Values that are equal but for rounding have no spread, and no change.
-    if found.max() <= critical_value(length) or np.ptp(series) < 1e-9 * np.abs(series).max():
+    if np.ptp(series) < 1e-9 * np.abs(series).max():
         return []
-    return [
-        *change_points(values[:at]), at, *(at + place for place in change_points(values[at:]))
-    ]  # fmt: skip
+    (ratio,), (place,) = largest(series)
+    if ratio <= OF_PARTS:
+        return []
+    at = int(place)
+    return [*change_points(values[:at]), at, *(at + later for later in change_points(values[at:]))]
+
+
+def _parts(length: int) -> list[tuple[int, int]]:
+    """The whole, its halves, its middle, and two thirds from either end, if they are long enough."""
+    half, quarter, third = length // 2, length // 4, length // 3
+    parts = [
+        (0, length),
+        (0, half),
+        (half, length),
+        (quarter, length - quarter),
+        (0, 2 * third),
+        (third, length),
+    ]
+    return [(first, end) for first, end in parts if end - first >= LENGTHS[0]]
 
 
 def _spread_of_sums(values: Doubles) -> Doubles:

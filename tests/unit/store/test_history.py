@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""History: figures of groups, the spread between boots, suspected changes and what changed there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from rtgauge.analysis.change_points import LENGTHS, OF_PARTS, change_points, largest
+from tests.unit.store.stored import asked, run, small
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERIES = "wakeup/latency/idle/as-is"
+NEW = {"kernel": {"release": "6.12.0", "hz": 1000}}
+
+
+def history(*words: object) -> list[dict[str, Any]]:
+    result = run("history", *words, "--json")
+    assert result.exception is None, result.exception
+    return json.loads(result.stdout)["histories"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 boots of one machine; from the 13th on another kernel, which is twice as slow."""
+    folder = tmp_path_factory.mktemp("runs")
+    for boot in range(24):
+        system = {"boot_id": f"boot-{boot}", **(NEW if boot >= 12 else {})}
+        small(
+            folder, boot + 1, cpus=(0,), system=system, marks=False, missed_under=(), sigma=0.1,
+            median_ns={"idle": (12_000 if boot >= 12 else 6_000) * (1 + 0.01 * (boot * 7 % 5))},
+        )  # fmt: skip
+    asked("add", folder, "--store", folder / "store.sqlite")
+    return folder / "store.sqlite"
+
+
+def test_a_change_is_suspected_with_what_changed_there(store: Path) -> None:
+    (found,) = history(SERIES, "--store", store, "--quantile", "p50")
+    assert [(group["group"], group["runs"]) for group in found["groups"]] == [
+        ("6.1.0-18-amd64", 12),
+        ("6.12.0", 12),
+    ]
+    (change,) = found["changes"]
+    assert change["change"] == pytest.approx(1.0, abs=0.03)
+    assert change["differs"]["kernel"] == ["6.1.0-18-amd64", "6.12.0"]
+    assert change["differs"]["setting:kernel.hz"] == ["250", "1000"]
+    assert found["boots"] == 24
+    assert 0.005 < found["spread_between_boots"] < 0.03, "without the change"
+    assert found["spread_within_boots"] is None
+    before, after = found["groups"]
+    assert before["low_ns"] < before["quantiles_ns"]["p50"] < before["high_ns"] < after["low_ns"]
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [("day", 1), ("boot", 24), ("machine", 1), ("setting:kernel.hz", 2), ("commit", 1), ("label:x", 1)],
+)
+def test_the_groups_are_what_was_asked_for(store: Path, by: str, groups: int) -> None:
+    (found,) = history(SERIES, "--store", store, "--by", by)
+    assert len(found["groups"]) == groups
+
+
+def test_the_terminal_names_the_change(store: Path) -> None:
+    text = " ".join(run("history", SERIES, "--store", store, "--quantile", "p50").stdout.split())
+    assert "suspected change +" in text
+    assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
+    few = run("history", SERIES, "--store", store, "--last", 5).stdout
+    assert "5 boots: from 20 on, rtgauge looks for changes" in few
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("nothing",), "no series"),
+        ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
+        ((SERIES, "--quantile", "p98"), "is not one of p50"),
+    ],
+)
+def test_wrong_words_are_refused(store: Path, words: tuple[str, ...], says: str) -> None:
+    assert says in str(run("history", *words, "--store", store).exception)
+
+
+# --- change points
+
+
+def drawn(kind: str, series: int, length: int = 100) -> np.ndarray:
+    generator = np.random.default_rng(11)
+    values = generator.normal(0, 1, (series, length))
+    if kind == "drift":
+        values[:, 1:] *= np.sqrt(0.75)
+        return np.asarray(lfilter([1], [1, -0.5], values, axis=1))
+    return generator.standard_t(3, values.shape) if kind == "heavy tails" else values
+
+
+@pytest.mark.parametrize("kind", ["independent", "drift", "heavy tails"])
+def test_series_without_a_change_are_hardly_ever_marked(kind: str) -> None:
+    # 1 in 500 of 2,000 is 4; more than 11 come once in a thousand times then.
+    assert (largest(drawn(kind, 2_000))[0] > OF_PARTS).sum() <= 11
+
+
+def test_a_change_is_found_near_its_place() -> None:
+    changed = drawn("independent", 100)
+    changed[:, 60:] += 2.5
+    found = [change_points(row) for row in changed]
+    assert sum(any(abs(place - 60) <= 3 for place in places) for places in found) >= 85
+
+
+@pytest.mark.parametrize("second", [1, -1, -2])
+def test_one_change_does_not_hide_another(second: int) -> None:
+    values = drawn("independent", 1, 150)[0] * 0.1
+    values[50:] += 1
+    values[100:] += second
+    assert change_points(values) == [50, 100]
+
+
+@pytest.mark.parametrize("values", [[], [1.0] * 50, list(range(LENGTHS[0] - 1)), [1.0] * 30 + [float("nan")]])
+def test_nothing_is_marked_where_nothing_can_be_told(values: list[float]) -> None:
+    assert change_points(values) == []
