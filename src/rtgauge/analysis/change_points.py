@@ -55,7 +55,7 @@ def statistics(values: Doubles) -> Doubles:
 
 
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
-    """Of each series the largest statistic over its parts, in critical values of their lengths, and its place.
+    """Of each series the largest statistic of its parts, in critical values of their lengths, and its place.
 
     A place is the number of values before it.
 
