@@ -42,7 +42,7 @@ def history(
 ) -> None:
     """Show how a series went over many records, and where it seems to have changed.
 
-    Each machine has a history of its own. A suspected change is no proof: rtgauge gate measures again.
+    Each machine has a history of its own. A suspected change proves nothing: rtgauge gate measures again.
 
     \b
     Examples:
