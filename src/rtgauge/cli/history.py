@@ -11,8 +11,7 @@ from rtgauge.cli.options import Json
 from rtgauge.cli.store import DEFAULT, Labels, Machine, StorePath, label_pairs, parameter_texts, unknown_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from rtgauge.cli.console import Console
     from rtgauge.store.history import History, SuspectedChange
 
 
