@@ -163,7 +163,7 @@ def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) 
 
 
 def _interval(side: Side) -> int | None:
-    parameters = side.steps[0].parameters | side.steps[0].key.parameters
+    parameters = side.steps[0].parameters | side.steps[0].key.parameters.values
     interval, period = parameters.get("interval_ns"), parameters.get("period_ns")
     if isinstance(interval, int) and interval > 0:
         return interval

@@ -136,9 +136,8 @@ def operation(step: Step) -> str | None:
     """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore
     (same-cpu)"; None for another probe.
     """
-    cost = probe_of(step).cost
-    with reading(step):
-        return None if cost is None else cost.operation(step.key.parameters)
+    probe = probe_of(step)
+    return None if probe.cost is None else probe.cost.operation(probe.own(step.key))
 
 
 def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
@@ -162,8 +161,7 @@ def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
     for step in record.steps:
         measured = operation(step)
         if measured is not None:
-            with reading(step):
-                line = (names[step.id], str(step.key.parameters["policy"]), step.key.load)
+            line = (names[step.id], str(step.key.parameters.get("policy")), step.key.load)
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
     systems: list[System] = []
     for (name, policy, load), operations in groups.items():
@@ -202,7 +200,7 @@ def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, An
     return {
         "record": str(record.path),
         "name": names[step.id],
-        "policy": str(step.key.parameters["policy"]),
+        "policy": str(step.key.parameters.get("policy")),
         "load": step.key.load,
         "repeat": step.key.repeat,
     }

@@ -187,7 +187,7 @@ def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def _parameters(step: Step) -> dict[str, Any]:
-    return {**step.parameters, **step.key.parameters}
+    return {**step.parameters, **step.key.parameters.values}
 
 
 def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -207,7 +207,7 @@ def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
     """The parameters of a step that tell it from others: of explaining whether it was, and then the events
     that it cost; earlier versions had no such key.
     """
-    leaves = _leaves(step.key.parameters)
+    leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
         path: value

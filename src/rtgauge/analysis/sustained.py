@@ -9,7 +9,6 @@ by fewer stimuli; that it was the master is said.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -190,13 +189,7 @@ def next_period(result: RepeatResult) -> int | None:
 def same_but_period(step: Step) -> str:
     """Equal for steps that differ only in their period and their repeat."""
     pace = probe_of(step).pace
-    parameters = {
-        key: value for key, value in step.key.parameters.items() if pace is None or key != pace.period
-    }
-    return json.dumps(
-        [step.key.probe, parameters, step.key.load, step.key.deployment, step.key.targets, step.key.tool],
-        sort_keys=True,
-    )
+    return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
 
 
 def period_series(record: Record) -> list[list[Step]]:
@@ -263,7 +256,7 @@ def curves(records: Sequence[Record]) -> list[Curve]:
         [steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])]
         for record, steps in series
     ]
-    paths = [str(steps[0].key.parameters.get("path", "")) for _, steps in series]
+    paths = [str(steps[0].key.parameters.get("path") or "") for _, steps in series]
     several = len(set(paths)) > 1
     drawn = [
         curve_of(record, steps, ", ".join([*label, *([path] if several and path else [])]))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from rtgauge.probe.descriptor import Probe
+    from rtgauge.probe.registry import AnyProbe
     from rtgauge.record.reader import Record
 
 SAMPLES = "samples"
@@ -104,7 +104,7 @@ def _option(field: FieldInfo) -> Any:
     return Annotated[kind, typer.Option(name, metavar=metavar, help=help_text)]
 
 
-def _fields(probe: Probe) -> dict[str, FieldInfo]:
+def _fields(probe: AnyProbe) -> dict[str, FieldInfo]:
     """Every parameter that has an option: the probe's own first, then the shared ones."""
     fields = probe.parameters.model_fields
     ordered = [
@@ -117,13 +117,13 @@ def _fields(probe: Probe) -> dict[str, FieldInfo]:
     return {name: fields[name] for name in dict.fromkeys(ordered) if fields[name].alias not in hidden}
 
 
-def _files(probe: Probe) -> dict[str, str]:
+def _files(probe: AnyProbe) -> dict[str, str]:
     """Options that name a file to write: name -> help."""
     own = {name: file.help for name, file in probe.files.items()}
     return ({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}) | own
 
 
-def _common(probe: Probe) -> dict[str, tuple[Any, Any]]:
+def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     """Options that do not come from the parameters: name -> (type, default)."""
     options: dict[str, tuple[Any, Any]] = {}
     if probe.takes_load:
@@ -178,12 +178,12 @@ def _example(command: str) -> str:
     return " \\\n".join(lines)
 
 
-def _help(probe: Probe) -> str:
+def _help(probe: AnyProbe) -> str:
     examples = "\n".join(_example(f"rtgauge probe {probe.name} {arguments}") for arguments in probe.examples)
     return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
 
 
-def make_command(probe: Probe) -> Callable[..., None]:
+def make_command(probe: AnyProbe) -> Callable[..., None]:
     """The function of `rtgauge probe NAME`, with the signature from which typer makes the options."""
     fields, common = _fields(probe), _common(probe)
 

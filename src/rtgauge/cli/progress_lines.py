@@ -84,7 +84,7 @@ class Display:
 
     def title(self, key: StepKey) -> str:
         """What tells the step from the others of the run."""
-        return self.labels.get(key.model_dump_json(), key.load)
+        return self.labels.get(key.id, key.load)
 
     def left_s(self, number: int) -> float:
         """About how long the steps from `number` on take, by how late the finished ones of their kind were

@@ -39,7 +39,7 @@ def _key(record: str, step: Step) -> dict[str, Any]:
         "target": ",".join(f"{role}={target}" for role, target in sorted(step.key.targets.items())),
         "repeat": step.key.repeat,
         "tool": step.tool,
-        "key_parameters": json.dumps(step.key.parameters, sort_keys=True),
+        "key_parameters": json.dumps(step.key.model_dump(mode="json")["parameters"], sort_keys=True),
         "parameters": json.dumps(step.parameters, sort_keys=True),
         "started": step.started,
         "marks": ";".join(f"{mark.severity}:{mark.name}" for mark in step.marks),

@@ -17,6 +17,7 @@ from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Run, Step, StepKey
+from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
@@ -199,7 +200,7 @@ def _step(
     thresholds = {"threshold_volts": options.threshold, "hysteresis_volts": options.hysteresis}
     key = StepKey(
         probe=probe,
-        parameters=parameters | edges,
+        parameters=OpenParameters(**parameters, **edges),
         load=UNKNOWN,
         deployment=UNKNOWN,
         targets={"self": UNKNOWN},

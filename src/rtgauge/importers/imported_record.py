@@ -15,6 +15,7 @@ from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Run, StepKey
+from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
 
@@ -62,7 +63,7 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
     interval = interval_ns if interval_ns is not None else first if intervals else None
     return StepKey(
         probe=measurement.probe,
-        parameters={"interval_ns": interval, **parameters},
+        parameters=OpenParameters(**{"interval_ns": interval, **parameters}),
         load="unknown",
         deployment="unknown",
         targets={"self": host},

@@ -19,11 +19,13 @@ from rtgauge.input_file import read_toml
 from rtgauge.load import registry as loads
 from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS, STEP_KEYS, PlanFile, plan_keys
 from rtgauge.probe import registry as probes
-from rtgauge.probe.descriptor import Probe, key_names, normalise
+from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
-from rtgauge.probe.signal_parameters import other_role
+from rtgauge.probe.registry import AnyProbe
+from rtgauge.probe.signal_parameters import SignalParameters, other_role
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import COKERNELS, StepKey
+from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.system.priorities import Controller
@@ -133,15 +135,14 @@ def _step_key(entry: dict[str, Any], place: str) -> StepKey:
     )
 
 
-def _peer(parameters: dict[str, Any]) -> dict[str, str]:
-    """The role that another machine plays, and that machine: it moves from the parameters to the step's
-    targets.
-    """
-    peer = parameters.pop("peer", None)
-    return {} if peer is None else {other_role(parameters["role"]): peer}
+def _peer(parameters: Parameters) -> dict[str, str]:
+    """The role that another machine plays, and that machine."""
+    if not isinstance(parameters, SignalParameters) or parameters.peer is None:
+        return {}
+    return {other_role(parameters.role): parameters.peer}
 
 
-def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: Probe, place: str) -> None:
+def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: AnyProbe, place: str) -> None:
     """A deployment with C-states on is measured with them: the probe does not hold them off by itself."""
     if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
         return
@@ -241,7 +242,7 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
         paired.append(step)
         checked_by = probes.get(step.probe).cross_checked_by
         if step.rt == "auto" and any(
-            checked_by(tool, {**step.parameters, "rt": rt}) for rt in ("linux", *COKERNELS)
+            checked_by(tool, step.parameters.but(rt=rt)) for rt in ("linux", *COKERNELS)
         ):
             raise InputError(
                 f"cross-check {tool}: each tool measures either Linux or a co-kernel; name one instead of "
@@ -398,7 +399,6 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     ]
     raised = [*plan.raised, *overrides.raised]
     controller = Controller(tuple(raised)) if plan.controller or overrides.controller or raised else None
-    unique = {step.model_dump_json(): step for step in ordered}
     tool = overrides.cross_check or plan.cross_check
     return Plan(
         name=plan.name,
@@ -409,7 +409,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         load_warm_up_ns=plan.load_warm_up_ns,
         controller=controller,
         targets=targets,
-        steps=_with_cross_checks(list(unique.values()), tool),
+        steps=_with_cross_checks(list(dict.fromkeys(ordered)), tool),
         written=written,
         by_boot=by_boot,
         allow_left_out=overrides.allow_left_out or plan.allow_left_out,

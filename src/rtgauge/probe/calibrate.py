@@ -7,12 +7,13 @@ Choi 2020, sec. III-C).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from rtgauge.probe import wakeup
-from rtgauge.probe.descriptor import Metric, Parameters, Probe, normalise
+from rtgauge.probe.descriptor import Metric, Probe, normalise
+from rtgauge.record.parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
 
 GRAVITY = "/proc/xenomai/clock/coreclk"
@@ -79,25 +80,25 @@ class CalibrateParameters(Parameters):
         return self
 
 
-class Calibrate(Probe):
+class Calibrate(Probe[CalibrateParameters]):
     """Resolution and reading cost of every clock; or the latency on Cobalt, before and after autotune."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
+    def arguments(self, parameters: CalibrateParameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         """The engine's command line; on Cobalt that of either measurement of the latency."""
-        if not self.changes(parameters):
-            return [self.name, f"--count={parameters['count']}"]
-        own = {name: parameters[name] for name in ("rt", "cpu", "interval_ns", "priority", "duration_ns")}
-        return wakeup.PROBE.arguments(normalise(wakeup.PROBE, {}, self.name) | own, None)
+        if parameters.rt == "linux":
+            return [self.name, f"--count={parameters.count}"]
+        own = {name: parameters.get(name) for name in ("rt", "cpu", "interval_ns", "priority", "duration_ns")}
+        return wakeup.PROBE.arguments(normalise(wakeup.PROBE, {}, self.name).but(**own), None)
 
-    def changes(self, parameters: dict[str, Any]) -> tuple[str, ...]:
+    def changes(self, parameters: CalibrateParameters) -> tuple[str, ...]:
         """The gravity, which autotune sets."""
-        return (GRAVITY,) if parameters.get("rt") == "cobalt" else ()
+        return (GRAVITY,) if parameters.rt == "cobalt" else ()
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: CalibrateParameters) -> int:
         """At most 0.2 s a clock; on Cobalt two measurements, and autotune between them."""
-        if not self.changes(parameters):
+        if parameters.rt == "linux":
             return 1_000_000_000
-        return 2 * int(parameters["duration_ns"] + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS
+        return 2 * (parameters.duration_ns + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS
 
 
 PROBE = Calibrate(

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from rtgauge.probe.descriptor import Parameters, Probe
+from rtgauge.probe.descriptor import Probe, command_line
+from rtgauge.record.parameters import Parameters
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -90,22 +92,15 @@ RTAI_LATENCY: Any = Field(
 )
 """Behind `rt`."""
 
-FIRST_CPU: Any = Field(
-    default=None,
-    alias="cpu",
-    description="the first of these CPUs is measured; a second task takes its CPU from the others",
-)
-"""For probes that measure on one CPU."""
+
+Duration = Annotated[DurationNs, between("1ns", LONGEST)]
+"""A measured time."""
+WarmUp = Annotated[DurationNs, between("0s", "1h")]
 
 
-class MachineParameters(Parameters):
-    """Where a probe measures, and how the machine is held still meanwhile."""
+class StillParameters(Parameters):
+    """How the machine is held still while a probe measures, and whether it keeps its samples."""
 
-    cpu: CpuList | None = Field(
-        default=None,
-        alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
-    )
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
@@ -117,28 +112,61 @@ class MachineParameters(Parameters):
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
 
-class CokernelParameters(MachineParameters):
+class RuntimeParameters(StillParameters):
     """The same of a probe that a co-kernel's engine has too."""
 
     rt: Runtime = RT
     rtai_latency: RtaiLatency = RTAI_LATENCY
 
 
-class MeasuringParameters(CokernelParameters):
-    """Parameters of a probe that measures the cost of something again and again."""
+class CokernelParameters(RuntimeParameters):
+    """The same of a probe that measures on CPUs."""
+
+    cpu: CpuList | None = Field(
+        default=None,
+        alias="cpu",
+        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
+    )
+
+
+class OneCpuParameters(CokernelParameters):
+    """The same of a probe that measures on one CPU."""
+
+    cpu: CpuList | None = Field(
+        default=None,
+        alias="cpu",
+        description="the first of these CPUs is measured; a second task takes its CPU from the others",
+    )
+
+
+class TimedParameters(Parameters):
+    """How long a probe measures."""
+
+    duration_ns: Duration = Field(
+        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
+    )
+    warm_up_ns: WarmUp = Field(
+        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
+    )
+
+
+class PolicyParameters(Parameters):
+    """The policy and the priority of the measured tasks."""
 
     policy: Literal["fifo", "rr", "other"] = Field(
         default="fifo", alias="policy", description="scheduling policy"
     )
     priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+
+
+class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters):
+    """Parameters of a probe that measures the cost of something again and again."""
+
+    duration_ns: Duration = Field(
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
     )
     count: int | None = Field(
         default=None, alias="count", ge=1, le=2**60, description="samples to measure, instead of a duration"
-    )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
 
     @model_validator(mode="after")
@@ -148,34 +176,43 @@ class MeasuringParameters(CokernelParameters):
         return self
 
 
+NOT_THE_ENGINES = frozenset({"samples", "rt", "rtai_latency"})
+"""Parameters that are no option of the engine."""
+LENGTHS = ("count", "cycles", "steps")
+"""How much is measured, instead of a duration."""
+
+
+def engine_options(parameters: Parameters, but: Collection[str] = ()) -> dict[str, Any]:
+    """The engine's options, which have the names of the parameters; no duration if a count is given."""
+    counted = any(parameters.get(name) is not None for name in LENGTHS)
+    left_out = {*NOT_THE_ENGINES, *but, *(("duration_ns",) if counted else ())}
+    return {name: value for name, value in parameters.values.items() if name not in left_out}
+
+
+C = TypeVar("C", bound=CokernelParameters)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuringProbe(Probe):
-    """A probe with the parameters above and more; the engine has an option of the same name for each."""
+class OptionsProbe(Probe[C]):
+    """A probe whose engine has an option of the same name for each parameter."""
+
+    def arguments(self, parameters: C, samples_dir: str | None) -> list[str]:
+        """The engine's command line."""
+        return command_line(self.name, {**engine_options(parameters), "samples_dir": samples_dir})
+
+
+M = TypeVar("M", bound=MeasuringParameters)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuringProbe(OptionsProbe[M]):
+    """One that measures for some time, or a number of samples."""
 
     alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "count"}),)
     count_lasts_ns: int = 10_000
     """About how long one sample takes, with the rests; for the time that is left only."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
-        given = {
-            name: value
-            for name, value in parameters.items()
-            if value is not None and name not in ("samples", "rt", "rtai_latency")
-        }
-        if "count" in given:
-            del given["duration_ns"]
-        if samples_dir is not None:
-            given["samples_dir"] = samples_dir
-        written = {
-            name: ("on" if value else "off") if isinstance(value, bool) else value
-            for name, value in given.items()
-        }
-        return [self.name, *(f"--{name.replace('_', '-')}={value}" for name, value in written.items())]
-
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: M) -> int:
         """Warm-up and measured phase."""
-        measured: int = (
-            parameters["count"] * self.count_lasts_ns if parameters["count"] else parameters["duration_ns"]
-        )
-        return measured + int(parameters["warm_up_ns"])
+        count_ns = (parameters.count or 0) * self.count_lasts_ns
+        return (count_ns or parameters.duration_ns) + parameters.warm_up_ns

@@ -14,10 +14,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from rtgauge.errors import RecordError
+from rtgauge.record.model import StepKey
+from rtgauge.record.parameters import Parameters
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
@@ -28,17 +31,12 @@ if TYPE_CHECKING:
 
 TRACE_INSTANCE = "rtgauge"
 """The instance of tracefs in which the kernel records for a probe; the runner has it made and removed."""
+Traced = Literal["tracepoints", "timerlat"]
+"""What records in it."""
 
 
-class Parameters(BaseModel):
-    """Parameters of a probe.
-
-    Written in the field's notation under the alias, held as numbers under the name.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
-    )
+P = TypeVar("P", bound=Parameters)
+"""A probe's own parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +89,7 @@ class Cost:
 
     name: str
     """What every operation's name begins with. The tables have the operations in the order of the probes."""
-    operation: Callable[[Mapping[str, Any]], str]
+    operation: Callable[[Any], str]
     """What a step with these parameters measured the cost of: `semaphore (same-cpu)`."""
     result: str
     """The name of the result that has the counts."""
@@ -148,7 +146,7 @@ class Motion:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Probe(ABC):
+class Probe(ABC, Generic[P]):
     """One kind of measurement.
 
     Fields without a default must be given by every probe; pyright refuses one that leaves out any.
@@ -163,7 +161,7 @@ class Probe(ABC):
     """What its command's help says: a line, an empty one, and more where it is needed."""
     examples: tuple[str, ...]
     """Options of its command that make sense together."""
-    parameters: type[Parameters]
+    parameters: type[P]
 
     method: str
     """The paragraph of the page that says how it measures."""
@@ -230,20 +228,33 @@ class Probe(ABC):
         """Whether its command takes a requirement."""
         return any(metric.bound is not None for metric in self.metrics)
 
-    def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
+    def own(self, key: StepKey) -> P:
+        """The parameters of a step as this probe's own model.
+
+        Raises RecordError if they are of a record that has others.
+        """
+        if isinstance(key.parameters, self.parameters):
+            return key.parameters
+        try:
+            return self.parameters.held(key.parameters.values)
+        except ValueError as error:
+            raise RecordError(f"{self.name}: the record's parameters cannot be used: {error}") from None
+
+    def cross_checked_by(self, tool: str, parameters: P) -> bool:
         """Whether the tool measures the same as a step with these parameters; cyclictest does in user
         space.
         """
         in_user_space_only = tool == "cyclictest" and parameters.get("space") == "kernel"
         return (
             tool in self.cross_checked
-            and parameters.get("rt", "linux") == runtime_of(tool)
+            and (parameters.get("rt") or "linux") == runtime_of(tool)
             and not in_user_space_only
         )
 
-    def interval_ns(self, parameters: Mapping[str, Any]) -> int | None:
+    def interval_ns(self, parameters: P) -> int | None:
         """Between two releases of a step with these parameters; None if nothing is released."""
-        return None if self.pace is None else parameters[self.pace.period] // self.pace.activations
+        period_ns: int | None = None if self.pace is None else parameters.get(self.pace.period)
+        return None if self.pace is None or period_ns is None else period_ns // self.pace.activations
 
     @property
     def bounds(self) -> str:
@@ -254,36 +265,36 @@ class Probe(ABC):
         """The metric of that name; None if it has no such."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
-    def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
+    def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
         """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of
         loading.
         """
         return ()
 
-    def changes(self, parameters: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002 - of those that change some
+    def changes(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - of those that change some
         """Settings of its target that a step with these parameters changes by itself: they are noted before
         it and put back after it.
         """
         return ()
 
-    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - of every probe
+    def traces(self, parameters: P) -> Traced | None:  # noqa: ARG002 - of every probe
         """What it has the kernel record in an instance of tracefs, which the runner makes and removes; None:
         nothing.
         """
         return None
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The parameters with which the engine is tried before a run, when no instance of tracefs is there
+    @abstractmethod
+    def arguments(self, parameters: P, samples_dir: str | None) -> list[str]:
+        """The engine's command line: verb and options."""
+
+    def trial_arguments(self, parameters: P) -> list[str]:
+        """The command line with which the engine is tried before a run, when no instance of tracefs is there
         yet.
         """
-        return parameters
+        return self.arguments(parameters, None)
 
     @abstractmethod
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
-        """The engine's command line: verb and options, for parameters as `normalise` gives them."""
-
-    @abstractmethod
-    def expected_ns(self, parameters: dict[str, Any]) -> int | None:
+    def expected_ns(self, parameters: P) -> int | None:
         """How long it takes with its warm-up; None if it runs until it is stopped."""
 
 
@@ -294,17 +305,27 @@ def runtime_of(tool: str) -> str:
     return {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
 
 
-def key_names(probe: Probe) -> list[str]:
+def command_line(verb: str, options: Mapping[str, Any]) -> list[str]:
+    """The engine's command line: an option for each value that is not None, a truth as on or off."""
+    written = {
+        name.replace("_", "-"): ("on" if value else "off") if isinstance(value, bool) else value
+        for name, value in options.items()
+        if value is not None
+    }
+    return [verb, *(f"--{name}={value}" for name, value in written.items())]
+
+
+def key_names(probe: Probe[Any]) -> list[str]:
     """The parameters' names as people write them (`interval`, `warm-up`)."""
     return [field.alias or name for name, field in probe.parameters.model_fields.items()]
 
 
-def normalise(probe: Probe, written: dict[str, Any], place: str) -> dict[str, Any]:
+def normalise(probe: Probe[P], written: dict[str, Any], place: str) -> P:
     """`{"interval": "1ms"}` -> every parameter with its default, in numbers.
 
     Raises InputError that names the `place`.
     """
     try:
-        return probe.parameters.model_validate(written).model_dump()
+        return probe.parameters.model_validate(written)
     except ValidationError as error:
         raise explain(error, place, key_names(probe)) from None

@@ -6,16 +6,13 @@ options for them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from rtgauge.probe.descriptor import Parameters
+from rtgauge.record.parameters import Parameters
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 EXPLAIN_INSTANCE = "rtgauge-explain"
 """The instance of tracefs in which the kernel records its events; the runner has it made and removed."""
@@ -71,18 +68,20 @@ KEYS = frozenset(field.alias or name for name, field in ExplainParameters.model_
 """The parameters as the engine does not know them, and as people write them."""
 
 
-def is_explained(parameters: Mapping[str, Any]) -> bool:
-    """Whether a step with these parameters is to be explained; steps of earlier versions have no such key."""
+def is_explained(parameters: Parameters) -> bool:
+    """Whether a step with these parameters is to be explained, of any probe."""
     return parameters.get("explain") is True
 
 
-def explain_cost_ns(duration_ns: int) -> int:
+def explain_cost_ns(parameters: ExplainParameters, duration_ns: int) -> int:
     """How long the cost of the events is measured, before a measured phase of this length."""
+    if not parameters.explain:
+        return 0
     return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
 
 
 def explain_arguments(
-    parameters: Mapping[str, Any], duration_ns: int, *, cost: bool = True, woken_by_others: bool = False
+    parameters: ExplainParameters, duration_ns: int, *, cost: bool = True, woken_by_others: bool = False
 ) -> list[str]:
     """The engine's options.
 
@@ -91,15 +90,17 @@ def explain_arguments(
     its threads are woken by more than timers of the CPU that they stay on, so that of each wake-up it has to
     be known when it came to the other CPU.
     """
-    if not is_explained(parameters):
+    if not parameters.explain:
         return []
-    events = str(parameters["explain_events"])
+    events = parameters.explain_events
     arrival = f",{ARRIVAL}" if woken_by_others and "default" in events.split(",") else ""
     options = [
         f"--explain-instance={EXPLAIN_INSTANCE}",
         f"--explain-events={events}{arrival}",
-        f"--explain-buffer-kb={parameters['explain_buffer_kb']}",
+        f"--explain-buffer-kb={parameters.explain_buffer_kb}",
     ]
-    if parameters["explain_above_ns"] is not None:
-        options.append(f"--explain-above-ns={parameters['explain_above_ns']}")
-    return [*options, f"--explain-cost-ns={explain_cost_ns(duration_ns)}"] if cost else options
+    if parameters.explain_above_ns is not None:
+        options.append(f"--explain-above-ns={parameters.explain_above_ns}")
+    if cost:
+        options.append(f"--explain-cost-ns={explain_cost_ns(parameters, duration_ns)}")
+    return options

@@ -6,21 +6,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import FIRST_CPU, CokernelParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import OneCpuParameters, OptionsProbe
 from rtgauge.probe.descriptor import Metric
-from rtgauge.validation import CpuList, DurationNs, between
+from rtgauge.validation import DurationNs, between
 
 KINDS = 6
 
 
-class InversionParameters(CokernelParameters):
+class InversionParameters(OneCpuParameters):
     """Parameters of `inversion`."""
 
-    cpu: CpuList | None = FIRST_CPU
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
         default="all", alias="lock", description="kind of lock that the low task holds"
     )
@@ -42,16 +41,13 @@ class InversionParameters(CokernelParameters):
     )
 
 
-class Inversion(MeasuringProbe):
+class Inversion(OptionsProbe[InversionParameters]):
     """Three FIFO tasks on one CPU and a lock."""
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
-        """Where every trial goes to its limit, with the rests."""
-        kinds = KINDS if parameters["lock"] == "all" else 1
-        rounds: int = (
-            parameters["trials"] * kinds * (parameters["limit_ns"] + 2 * parameters["section_ns"]) * 3 // 2
-        )
-        return rounds
+    def expected_ns(self, parameters: InversionParameters) -> int:
+        """If every trial goes to its limit, with the rests."""
+        kinds = KINDS if parameters.lock == "all" else 1
+        return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 
 
 PROBE = Inversion(
@@ -77,5 +73,4 @@ PROBE = Inversion(
     frequency=(),
     roles={},
     microbenchmark=True,
-    alternatives=(),
 )

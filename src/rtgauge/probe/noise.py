@@ -38,7 +38,7 @@ class NoiseParameters(MeasuringParameters):
         return self
 
 
-class Noise(MeasuringProbe):
+class Noise(MeasuringProbe[NoiseParameters]):
     """Gaps, a task a CPU."""
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,8 +23,6 @@ from rtgauge.probe.signal_parameters import (
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rtgauge.instrument.messages import Configuration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
@@ -70,23 +68,22 @@ class PeriodicParameters(SignalParameters):
         return self
 
 
-class Periodic(SignalProbe):
+class Periodic(SignalProbe[PeriodicParameters]):
     """A line that is toggled each half-period."""
 
-    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+    def instrument_configuration(self, parameters: PeriodicParameters) -> Configuration:
         """The distances of the edges, against a half-period."""
         from rtgauge.instrument.messages import Configuration, Mode, Pull
 
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
-    def cross_checked_by(self, tool: str, parameters: Mapping[str, Any]) -> bool:
+    def cross_checked_by(self, tool: str, parameters: PeriodicParameters) -> bool:
         """Xenomai's and RTAI's latency toggle no line."""
-        return super().cross_checked_by(tool, parameters) and parameters["path"] == NO_LINE
+        return super().cross_checked_by(tool, parameters) and parameters.path == NO_LINE
 
-    def cycle_ns(self, parameters: dict[str, Any]) -> int:
+    def cycle_ns(self, parameters: PeriodicParameters) -> int:
         """A half-period."""
-        half: int = parameters["period_ns"] // 2
-        return half
+        return parameters.period_ns // 2
 
 
 PROBE = Periodic(

@@ -6,20 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
 from rtgauge.probe.descriptor import Cost, Metric
-from rtgauge.validation import CpuList, DurationNs, between
+from rtgauge.validation import DurationNs, between
 
 
-class PreemptParameters(MeasuringParameters):
+class PreemptParameters(OneCpuParameters, MeasuringParameters):
     """Parameters of `preempt`."""
 
-    cpu: CpuList | None = FIRST_CPU
     event: Literal["timer", "wake-up"] = Field(
         default="timer",
         alias="event",
@@ -39,17 +37,17 @@ class PreemptParameters(MeasuringParameters):
         return self
 
 
-class Preempt(MeasuringProbe):
+class Preempt(MeasuringProbe[PreemptParameters]):
     """A high task, a low one, and what wakes the high one."""
 
 
-def _operation(parameters: Mapping[str, Any]) -> str:
+def _operation(parameters: PreemptParameters) -> str:
     where = (
-        f", {parameters['placement']}"
-        if parameters["event"] == "wake-up" and parameters["placement"] != "other-core"
+        f", {parameters.placement}"
+        if parameters.event == "wake-up" and parameters.placement != "other-core"
         else ""
     )
-    return f"preemption ({parameters['event']}{where})"
+    return f"preemption ({parameters.event}{where})"
 
 
 PROBE = Preempt(

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import rtgauge.probe
 from rtgauge.errors import InputError
-from rtgauge.probe.descriptor import Parameters, Probe, runtime_of
+from rtgauge.probe.descriptor import Probe, runtime_of
+from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ GROUP = "rtgauge.probes"
 """The group of entry points in which a package registers its probes."""
 
 
-class _Probes(Mapping[str, Probe]):
+AnyProbe = Probe[Any]
+"""A probe by its name: it gets the parameters of its own steps."""
+
+
+class _Probes(Mapping[str, AnyProbe]):
     """Name -> descriptor, in the order of the descriptors.
 
     A probe of this package is in the module of its name.
@@ -35,37 +40,38 @@ class _Probes(Mapping[str, Probe]):
 
     def __init__(self) -> None:
         self._modules = {module.name for module in pkgutil.iter_modules(rtgauge.probe.__path__)}
-        self._imported: dict[str, Probe] = {}
+        self._imported: dict[str, AnyProbe] = {}
 
     @cached_property
     def _registered(self) -> dict[str, EntryPoint]:
         # Read only if this package does not have the probe: it takes a look at every installed package.
         return {point.name: point for point in entry_points(group=GROUP) if point.name not in self._modules}
 
-    def _load(self, name: str) -> object:
+    def _load(self, name: str) -> AnyProbe | None:
         if name in self._modules:
-            return getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None)
+            found: AnyProbe | None = getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None)
+            return found
         point = self._registered.get(name)
         if point is None:
             return None
         try:
-            probe: object = point.load()
+            probe: Any = point.load()
         except (ImportError, AttributeError) as error:
             raise InputError(
                 f"probe {name}: the package that registers it cannot be used ({point.value}: "
                 f"{error}); update or remove that package"
             ) from None
-        if not isinstance(probe, Probe) or probe.name != name:
+        if not isinstance(probe, Probe) or cast("AnyProbe", probe).name != name:
             raise InputError(
                 f"probe {name}: {point.value} is not the descriptor of a probe of this name; update "
                 "or remove that package"
             )
-        return probe
+        return cast("AnyProbe", probe)
 
-    def __getitem__(self, name: str) -> Probe:
+    def __getitem__(self, name: str) -> AnyProbe:
         if name not in self._imported:
             probe = self._load(name)
-            if not isinstance(probe, Probe):
+            if probe is None:
                 raise KeyError(name)
             self._imported[name] = probe
         return self._imported[name]
@@ -90,30 +96,30 @@ class _Probes(Mapping[str, Probe]):
         return sum(1 for _ in self)
 
 
-PROBES: Mapping[str, Probe] = _Probes()
+PROBES: Mapping[str, AnyProbe] = _Probes()
 DEFAULT = "wakeup"
 """The probe of a plan's step that names none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Unknown(Probe):
+class _Unknown(Probe[Parameters]):
     """A probe that a newer rtgauge or another tool has: its step is shown with what every probe has."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
+    def arguments(self, parameters: Parameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         raise InputError(f"unknown probe '{self.name}'")
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int | None:  # noqa: ARG002 - the same for every probe
+    def expected_ns(self, parameters: Parameters) -> int | None:  # noqa: ARG002 - the same for every probe
         return None
 
 
-def get(name: str) -> Probe:
+def get(name: str) -> AnyProbe:
     """The probe of that name. Raises InputError with the nearest one."""
     if name not in PROBES:
         raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
     return PROBES[name]
 
 
-def probe_of(step: Step) -> Probe:
+def probe_of(step: Step) -> AnyProbe:
     """The descriptor of the probe that measured a step of any record; a bare one where this rtgauge does not
     have that probe.
     """
@@ -145,12 +151,12 @@ def requirement_metrics() -> list[str]:
     )
 
 
-def clock_probe() -> Probe:
+def clock_probe() -> AnyProbe:
     """The probe that measures the clocks; each run begins with it."""
     return next(probe for probe in PROBES.values() if probe.measures_clocks)
 
 
-def preset_of(metric: str) -> tuple[Probe, str] | None:
+def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
     """A probe that measures a metric which a requirement can bound, and the preset that has it; None if no
     preset measures it.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Traced
 from rtgauge.probe.signal_parameters import (
     DIFFERENCE,
     NO_LINE,
@@ -146,57 +146,55 @@ class ResponseParameters(SignalParameters):
             check_instrument_time("interval-max", self.interval_max_ns)
 
 
-class Response(SignalProbe):
+class Response(SignalProbe[ResponseParameters]):
     """A stimulus and its answer, again and again."""
 
-    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+    def instrument_configuration(self, parameters: ResponseParameters) -> Configuration:
         """Stimuli as a master makes them.
 
-        At a fixed interval a stimulus is missed where the next one is due: the instrument waits no longer.
+        At a fixed interval a stimulus is missed if the next one is due: the instrument waits no longer.
         """
         from rtgauge.instrument.messages import Configuration, Mode, Pull, Timing
 
-        interval: int | None = parameters["interval_ns"]
-        fixed = interval is not None
+        interval_ns, limit_ns = parameters.interval_ns, parameters.timeout_ns
+        if interval_ns is not None:
+            limit_ns = min(limit_ns, interval_ns - BEFORE_THE_NEXT_NS)
         return Configuration(
             Mode.RESPONSE,
-            timing=Timing.FIXED if fixed else Timing.RANDOM,
-            period_min_ns=interval if fixed else parameters["interval_min_ns"],
-            period_max_ns=interval if fixed else parameters["interval_max_ns"],
-            limit_ns=min(parameters["timeout_ns"], interval - BEFORE_THE_NEXT_NS)
-            if fixed
-            else parameters["timeout_ns"],
+            timing=Timing.RANDOM if interval_ns is None else Timing.FIXED,
+            period_min_ns=parameters.interval_min_ns if interval_ns is None else interval_ns,
+            period_max_ns=parameters.longest_ns,
+            limit_ns=limit_ns,
             pull=Pull.DOWN,
-            count=parameters["cycles"] or 0,
-            seed=parameters["seed"] or 0,
+            count=parameters.cycles or 0,
+            seed=parameters.seed or 0,
         )
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
-        given = dict(parameters)
-        if given["interval_ns"] is not None:
-            del given["interval_min_ns"], given["interval_max_ns"]
-        if not given.pop("trace_parts"):
-            return super().arguments(given, samples_dir)
-        return [*super().arguments(given, samples_dir), f"--trace-instance={TRACE_INSTANCE}"]
+    def options(self, parameters: ResponseParameters) -> dict[str, Any]:
+        """The engine's options: a fixed interval, or a random one."""
+        options = super().options(parameters)
+        if parameters.interval_ns is not None:
+            del options["interval_min_ns"], options["interval_max_ns"]
+        traced = TRACE_INSTANCE if options.pop("trace_parts") else None
+        return {**options, "trace_instance": traced}
 
-    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:
+    def traces(self, parameters: ResponseParameters) -> Traced | None:
         """Tracepoints, for the parts."""
-        return "tracepoints" if parameters["trace_parts"] else None
+        return "tracepoints" if parameters.trace_parts else None
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def trial_arguments(self, parameters: ResponseParameters) -> list[str]:
         """Without the parts, and not explained."""
-        return {**super().untraced(parameters), "trace_parts": False}
+        return super().trial_arguments(parameters.but(trace_parts=False))
 
-    def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def of_peer(self, parameters: ResponseParameters) -> ResponseParameters:
         """Traced is the target."""
-        return {**super().of_peer(parameters), "trace_parts": False}
+        return super().of_peer(parameters).but(trace_parts=False)
 
-    def cycle_ns(self, parameters: dict[str, Any]) -> int:
+    def cycle_ns(self, parameters: ResponseParameters) -> int:
         """The fixed interval, or the mean of those drawn and an answer."""
-        if parameters["interval_ns"] is not None:
-            return int(parameters["interval_ns"])
-        return int(parameters["interval_min_ns"] + parameters["interval_max_ns"]) // 2 + ANSWER_NS
+        if parameters.interval_ns is not None:
+            return parameters.interval_ns
+        return (parameters.interval_min_ns + parameters.interval_max_ns) // 2 + ANSWER_NS
 
 
 PROBE = Response(

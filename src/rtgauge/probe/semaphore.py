@@ -6,20 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
 from rtgauge.probe.descriptor import Cost, Metric
-from rtgauge.validation import CpuList
 
 
-class SemaphoreParameters(MeasuringParameters):
+class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
     """Parameters of `semaphore`."""
 
-    cpu: CpuList | None = FIRST_CPU
     method: Literal["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"] = Field(
         default="semaphore", alias="method", description="how a task waits for the other"
     )
@@ -28,12 +25,12 @@ class SemaphoreParameters(MeasuringParameters):
     )
 
 
-class Semaphore(MeasuringProbe):
+class Semaphore(MeasuringProbe[SemaphoreParameters]):
     """Two tasks that wake each other in turn."""
 
 
-def _operation(parameters: Mapping[str, Any]) -> str:
-    return f"{parameters['method']} ({parameters['placement']})"
+def _operation(parameters: SemaphoreParameters) -> str:
+    return f"{parameters.method} ({parameters.placement})"
 
 
 PROBE = Semaphore(

@@ -10,21 +10,25 @@ import re
 import socket
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import check_address, is_latmon
-from rtgauge.probe.common_parameters import LONGEST, SPACE, CokernelParameters, Space
-from rtgauge.probe.descriptor import Metric, Probe
-from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
-from rtgauge.probe.explain_parameters import (
-    ExplainParameters,
-    explain_arguments,
-    explain_cost_ns,
-    is_explained,
+from rtgauge.probe import registry as probes
+from rtgauge.probe.common_parameters import (
+    LONGEST,
+    SPACE,
+    CokernelParameters,
+    PolicyParameters,
+    Space,
+    TimedParameters,
+    engine_options,
 )
+from rtgauge.probe.descriptor import Metric, Probe, command_line
+from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rtgauge.instrument.messages import Configuration
+    from rtgauge.record.model import StepKey
 
 ON_COKERNELS = "loop:mqueue"
 """A path on which the tasks of user space stay with a co-kernel; Linux has it too."""
@@ -154,7 +159,7 @@ def path_in_kernel(written: Mapping[str, Any]) -> str:
     return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
 
 
-class SignalParameters(ExplainParameters, CokernelParameters):
+class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, CokernelParameters):
     """Parameters of a probe on a signal path."""
 
     measured_role: ClassVar[Role]
@@ -192,6 +197,7 @@ class SignalParameters(ExplainParameters, CokernelParameters):
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
         default=None,
         alias="peer",
+        exclude=True,  # the step's targets name it
         description="the target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
@@ -212,24 +218,12 @@ class SignalParameters(ExplainParameters, CokernelParameters):
             "what `rtgauge instrument selftest --wire` found; shown with the figures, never subtracted"
         ),
     )
-    policy: Literal["fifo", "rr", "other"] = Field(
-        default="fifo", alias="policy", description="scheduling policy of both roles"
-    )
-    priority: int = Field(
-        default=98, alias="priority", ge=1, le=99, description="real-time priority of both roles"
-    )
     cycles: int | None = Field(
         default=None,
         alias="cycles",
         ge=1,
         le=2**60,
         description="edges of the master to measure, instead of a duration",
-    )
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 2h"
-    )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
 
     @model_validator(mode="before")
@@ -364,10 +358,9 @@ class SignalParameters(ExplainParameters, CokernelParameters):
 
 
 NOT_THE_ENGINES = (
-    frozenset({"samples", "rt", "rtai_latency", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"})
-    | EXPLAIN_NAMES
+    frozenset({"path", "cycles", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
 )
-"""Parameters that the engine is not told, or not so."""
+"""Parameters that are no option of the engine, or not under this name."""
 
 
 def check_context(space: Space, context: str | None) -> None:
@@ -376,8 +369,11 @@ def check_context(space: Space, context: str | None) -> None:
         raise ValueError("context needs kernel space: add space kernel")
 
 
+S = TypeVar("S", bound=SignalParameters)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SignalProbe(Probe):
+class SignalProbe(Probe[S]):
     """A probe with the parameters above and more; the engine has an option of the same name for each but
     `cycles`, its `count`.
     """
@@ -392,102 +388,95 @@ class SignalProbe(Probe):
     alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
 
     @abstractmethod
-    def instrument_configuration(self, parameters: dict[str, Any]) -> Configuration:
+    def instrument_configuration(self, parameters: S) -> Configuration:
         """What an instrument at the line has to measure."""
 
-    def beside_instrument(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
-        """The engine's command line where an instrument plays the other role.
+    def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
+        """The engine's command line if an instrument plays the other role.
 
         A slave goes on until it is stopped, and keeps no samples.
         """
-        if parameters["role"] == "master":
+        if parameters.role == "master":
             return self.arguments(parameters, samples_dir)
-        return self.arguments({**parameters, "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}, None)
+        return self.arguments(_until_stopped(parameters), None)
 
-    def both_ends(self, parameters: dict[str, Any], samples_dir: str | None) -> dict[Role, list[str]]:
+    def both_ends(self, parameters: S, samples_dir: str | None) -> dict[Role, list[str]]:
         """The engine's command line for each role, of a step whose peer plays the other one.
 
         The master says how long it takes and keeps the samples; the slave goes on until it is stopped.
         """
-        role: Role = parameters["role"]
-        other = {
-            "role": other_role(role),
-            "path": parameters["peer_path"] or parameters["path"],
-            "cpu": parameters["peer_cpu"],
-        }
-        ends: dict[Role, dict[str, Any]] = {
-            role: parameters,
-            other_role(role): self.of_peer({**parameters, **other}),
-        }
-        ends["slave"] = {**ends["slave"], "cycles": None, "duration_ns": parse_duration_ns(LONGEST)}
+        peers = self.of_peer(
+            parameters.but(
+                role=other_role(parameters.role),
+                path=parameters.peer_path or parameters.path,
+                cpu=parameters.peer_cpu,
+            )
+        )
+        master, slave = (parameters, peers) if parameters.role == "master" else (peers, parameters)
         return {
-            name: self.arguments(end, samples_dir if name == "master" else None) for name, end in ends.items()
+            "master": self.arguments(master, samples_dir),
+            "slave": self.arguments(_until_stopped(slave), None),
         }
 
-    def of_peer(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def of_peer(self, parameters: S) -> S:
         """Without the parameters of the target alone."""
-        return {**parameters, "space": "user", "context": None}
+        return parameters.but(space="user", context=None)
 
-    def modules(self, parameters: dict[str, Any]) -> tuple[str, ...]:
-        """The wire where it is the path, and in kernel space the task, for Linux or for the co-kernel; both
+    def modules(self, parameters: S) -> tuple[str, ...]:
+        """The wire if it is the path, and in kernel space the task, for Linux or for the co-kernel; both
         need what they share.
 
         RTAI has no wire.
         """
-        runtime = parameters.get("rt", "linux")
+        runtime = parameters.rt
         suffix = "" if runtime == "linux" else f"_{runtime}"
-        wire = (f"rtgauge_wire{suffix}",) if parameters["path"] == WIRE and runtime != "rtai" else ()
-        task = (f"{self.kernel_module}{suffix}",) if parameters["space"] == "kernel" else ()
+        wire = (f"rtgauge_wire{suffix}",) if parameters.path == WIRE and runtime != "rtai" else ()
+        task = (f"{self.kernel_module}{suffix}",) if parameters.space == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+    def options(self, parameters: S) -> dict[str, Any]:
+        """The engine's options for these parameters."""
+        return {
+            **engine_options(parameters, NOT_THE_ENGINES),
+            "path": resolved(parameters.path),
+            "count": parameters.cycles,
+        }
+
+    def arguments(self, parameters: S, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {
-            name: value
-            for name, value in parameters.items()
-            if value is not None and name not in NOT_THE_ENGINES
-        }
-        given["path"] = resolved(given["path"])
-        if "cycles" in given:
-            given["count"] = given.pop("cycles")
-            del given["duration_ns"]
-        if samples_dir is not None:
-            given["samples_dir"] = samples_dir
-        written = {
-            name: ("on" if value else "off") if isinstance(value, bool) else value
-            for name, value in given.items()
-        }
-        explained = (
-            explain_arguments(parameters, self._measured_ns(parameters), woken_by_others=self.woken_by_others)
-            if is_explained(parameters)
-            else []
-        )
         return [
-            self.name,
-            *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()),
-            *explained,
+            *command_line(self.name, {**self.options(parameters), "samples_dir": samples_dir}),
+            *explain_arguments(
+                parameters, self._measured_ns(parameters), woken_by_others=self.woken_by_others
+            ),
         ]
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def trial_arguments(self, parameters: S) -> list[str]:
         """Not explained."""
-        return {**parameters, "explain": False}
+        return self.arguments(parameters.but(explain=False), None)
 
     @abstractmethod
-    def cycle_ns(self, parameters: dict[str, Any]) -> int:
+    def cycle_ns(self, parameters: S) -> int:
         """About how long a cycle takes."""
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: S) -> int:
         """Warm-up and measured phase."""
         measured_ns = self._measured_ns(parameters)
-        return (
-            measured_ns
-            + int(parameters["warm_up_ns"])
-            + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
-        )
+        return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 
-    def _measured_ns(self, parameters: dict[str, Any]) -> int:
-        return int(
-            parameters["cycles"] * self.cycle_ns(parameters)
-            if parameters["cycles"]
-            else parameters["duration_ns"]
-        )
+    def _measured_ns(self, parameters: S) -> int:
+        cycles = parameters.cycles
+        return parameters.duration_ns if cycles is None else cycles * self.cycle_ns(parameters)
+
+
+def signal_step(key: StepKey) -> tuple[SignalProbe[Any], SignalParameters]:
+    """The probe and the parameters of a step on a signal path. Raises InputError for another step."""
+    probe = probes.get(key.probe)
+    parameters = probe.own(key)
+    if not isinstance(probe, SignalProbe) or not isinstance(parameters, SignalParameters):
+        raise InputError(f"the probe {key.probe} has no signal path")
+    return probe, parameters
+
+
+def _until_stopped(parameters: S) -> S:
+    return parameters.but(cycles=None, duration_ns=parse_duration_ns(LONGEST))

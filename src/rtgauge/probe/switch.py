@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import FIRST_CPU, MeasuringParameters, MeasuringProbe
+from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
 from rtgauge.probe.descriptor import Cost, Metric
-from rtgauge.validation import CpuList
 
 
-class SwitchParameters(MeasuringParameters):
+class SwitchParameters(OneCpuParameters, MeasuringParameters):
     """Parameters of `switch`."""
 
-    cpu: CpuList | None = FIRST_CPU
     tasks: int = Field(
         default=2,
         alias="tasks",
@@ -26,12 +21,12 @@ class SwitchParameters(MeasuringParameters):
     )
 
 
-class Switch(MeasuringProbe):
+class Switch(MeasuringProbe[SwitchParameters]):
     """Tasks that yield to each other."""
 
 
-def _operation(parameters: Mapping[str, Any]) -> str:
-    return "task switch" if parameters["tasks"] == 2 else f"task switch ({parameters['tasks']} tasks)"
+def _operation(parameters: SwitchParameters) -> str:
+    return "task switch" if parameters.tasks == 2 else f"task switch ({parameters.tasks} tasks)"
 
 
 PROBE = Switch(

@@ -11,29 +11,25 @@ from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import (
     LONGEST,
-    RT,
-    RTAI_LATENCY,
     SPACE,
-    DmaLatencyUs,
-    OnOff,
-    RtaiLatency,
-    Runtime,
+    CokernelParameters,
+    Duration,
     Space,
+    WarmUp,
+    engine_options,
 )
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe
-from rtgauge.probe.explain_parameters import (
-    ExplainParameters,
-    explain_arguments,
-    explain_cost_ns,
-    is_explained,
-)
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe, Traced, command_line
+from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.units import NS_PER_UNIT, parse_duration_ns
-from rtgauge.validation import CpuList, DurationNs, between
+from rtgauge.validation import DurationNs, between
 
 LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
 """Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period).
 """
 
+OF_USER_SPACE = frozenset({"timer", "phase"})
+"""The kernel's timerlat tracer has its own."""
 MOST_WARM_UP_NS = 200_000_000
 
 
@@ -45,17 +41,10 @@ def _warm_up_ns(given: dict[str, Any]) -> int:
     return min(MOST_WARM_UP_NS, measured_ns // 10)
 
 
-class WakeupParameters(ExplainParameters):
+class WakeupParameters(ExplainParameters, CokernelParameters):
     """Parameters of `wakeup`."""
 
-    cpu: CpuList | None = Field(
-        default=None,
-        alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
-    )
     space: Space = SPACE
-    rt: Runtime = RT
-    rtai_latency: RtaiLatency = RTAI_LATENCY
     interval_ns: DurationNs = Field(
         default=1_000_000,
         alias="interval",
@@ -73,9 +62,6 @@ class WakeupParameters(ExplainParameters):
         alias="phase",
         description="phase of the first release against the tick and the other CPUs; fixed as in the papers",
     )
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
-    )
     count: int | None = Field(
         default=None,
         alias="count",
@@ -83,7 +69,10 @@ class WakeupParameters(ExplainParameters):
         le=2**60,
         description="activations to measure on each CPU, instead of a duration",
     )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
+    duration_ns: Duration = Field(
+        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
+    )
+    warm_up_ns: WarmUp = Field(
         default_factory=_warm_up_ns,
         alias="warm-up",
         description=(
@@ -96,18 +85,14 @@ class WakeupParameters(ExplainParameters):
         alias="window",
         description="length of a window of the record; comparing needs at least 20 windows",
     )
-    stop_at_ns: Annotated[DurationNs, between("1ns", LONGEST)] | None = Field(
+    stop_at_ns: Duration | None = Field(
         default=None, alias="stop-at", description="end when a latency is larger, e.g. 200us"
     )
-    dma_latency_us: DmaLatencyUs = Field(
-        default=0,
-        alias="dma-latency",
-        description="limit the C-state exit latency to this many us; off: no limit",
-    )
-    memory_lock: OnOff = Field(
-        default=True, alias="memory-lock", description="lock the memory of the measuring program"
-    )
-    samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
+
+    @property
+    def measured_ns(self) -> int:
+        """How long the measured phase takes."""
+        return self.duration_ns if self.count is None else self.count * self.interval_ns
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -142,62 +127,31 @@ class WakeupParameters(ExplainParameters):
                 raise ValueError(f"{name} is for user space: the kernel's timerlat tracer has its own")
 
 
-class Wakeup(Probe):
+class Wakeup(Probe[WakeupParameters]):
     """Scheduling latency, one measuring thread a CPU."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+    def arguments(self, parameters: WakeupParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        space = parameters.get("space", "user")  # a record begun before there was a choice goes on
-        in_kernel = space == "kernel"
-        options = {
-            "cpu": parameters["cpu"],
-            "space": space,
-            "interval-ns": parameters["interval_ns"],
-            "policy": parameters["policy"],
-            "priority": parameters["priority"],
-            "timer": None if in_kernel else parameters["timer"],
-            "phase": None if in_kernel else parameters["phase"],
-            "trace-instance": TRACE_INSTANCE if in_kernel else None,
-            "duration-ns": None if parameters["count"] else parameters["duration_ns"],
-            "count": parameters["count"],
-            "warm-up-ns": parameters["warm_up_ns"],
-            "window-ns": parameters.get("window_ns"),  # a record begun before there was one goes on without
-            "stop-at-ns": parameters["stop_at_ns"],
-            "dma-latency-us": parameters["dma_latency_us"],
-            "memory-lock": "on" if parameters["memory_lock"] else "off",
-            "samples-dir": samples_dir,
-        }
-        explained = explain_arguments(parameters, self._measured_ns(parameters))
+        in_kernel = parameters.space == "kernel"
+        options = engine_options(parameters, EXPLAIN_NAMES | OF_USER_SPACE if in_kernel else EXPLAIN_NAMES)
+        traced = {"trace_instance": TRACE_INSTANCE if in_kernel else None}
         return [
-            self.name,
-            *(f"--{name}={value}" for name, value in options.items() if value is not None),
-            *explained,
+            *command_line(self.name, {**options, **traced, "samples_dir": samples_dir}),
+            *explain_arguments(parameters, parameters.measured_ns),
         ]
 
-    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:
+    def traces(self, parameters: WakeupParameters) -> Traced | None:
         """In kernel space the kernel's timerlat tracer."""
-        return "timerlat" if parameters.get("space") == "kernel" else None
+        return "timerlat" if parameters.space == "kernel" else None
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def trial_arguments(self, parameters: WakeupParameters) -> list[str]:
         """In user space and not explained: its CPUs, policy and limits are the same."""
-        return {**parameters, "space": "user", "explain": False}
+        return self.arguments(parameters.but(space="user", explain=False), None)
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: WakeupParameters) -> int:
         """Warm-up and measured phase."""
-        measured_ns = self._measured_ns(parameters)
-        return (
-            measured_ns
-            + int(parameters["warm_up_ns"])
-            + (explain_cost_ns(measured_ns) if is_explained(parameters) else 0)
-        )
-
-    @staticmethod
-    def _measured_ns(parameters: dict[str, Any]) -> int:
-        return int(
-            parameters["count"] * parameters["interval_ns"]
-            if parameters["count"]
-            else parameters["duration_ns"]
-        )
+        measured_ns = parameters.measured_ns
+        return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 
 
 PROBE = Wakeup(

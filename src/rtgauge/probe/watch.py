@@ -5,20 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, LONGEST, DmaLatencyUs, OnOff
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe
-from rtgauge.probe.explain_parameters import (
-    ExplainParameters,
-    explain_arguments,
-    explain_cost_ns,
-    is_explained,
+from rtgauge.probe.common_parameters import (
+    DMA_LATENCY_OFF,
+    LONGEST,
+    DmaLatencyUs,
+    Duration,
+    StillParameters,
+    TimedParameters,
+    engine_options,
 )
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe, Traced, command_line
+from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.units import parse_duration_ns
-from rtgauge.validation import DurationNs, between
 
 MOST_PID = 2**22
 """PID_MAX_LIMIT of the kernel (include/linux/threads.h)."""
@@ -32,7 +35,7 @@ def named(command: Sequence[str]) -> str:
     return name.encode()[:COMM_BYTES].decode(errors="ignore") or "program"
 
 
-class WatchParameters(ExplainParameters):
+class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     """Parameters of `watch`."""
 
     pid: int | None = Field(
@@ -51,23 +54,16 @@ class WatchParameters(ExplainParameters):
             "all"
         ),
     )
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
+    duration_ns: Duration = Field(
         default=10_000_000_000,
         alias="duration",
         description="measured time, e.g. 10s, 10min; the program may end before",
-    )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
         alias="dma-latency",
         description="limit the C-state exit latency to this many us; off: no limit",
     )
-    memory_lock: OnOff = Field(
-        default=True, alias="memory-lock", description="lock the memory of the program that watches"
-    )
-    samples: bool = Field(default=False, alias="samples", description="keep every raw value")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -85,43 +81,33 @@ class WatchParameters(ExplainParameters):
         return self
 
 
-class Watch(Probe):
+class Watch(Probe[WatchParameters]):
     """What the threads of a program do, as the kernel sees it."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+    def arguments(self, parameters: WatchParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        options = {
-            "pid": parameters["pid"],
-            "program": parameters["program"],
-            "threads": parameters["threads"],
-            "trace-instance": TRACE_INSTANCE if parameters.get("traced", True) else None,
-            "duration-ns": parameters["duration_ns"],
-            "warm-up-ns": parameters["warm_up_ns"],
-            "dma-latency-us": parameters["dma_latency_us"],
-            "memory-lock": "on" if parameters["memory_lock"] else "off",
-            "samples-dir": samples_dir,
-        }
-        explained = explain_arguments(parameters, parameters["duration_ns"], woken_by_others=True)
         return [
-            self.name,
-            *(f"--{name}={value}" for name, value in options.items() if value is not None),
-            *explained,
+            *self._options(parameters, {"trace_instance": TRACE_INSTANCE, "samples_dir": samples_dir}),
+            *explain_arguments(parameters, parameters.duration_ns, woken_by_others=True),
         ]
 
-    def traces(self, parameters: dict[str, Any]) -> Literal["tracepoints", "timerlat"] | None:  # noqa: ARG002 - always the same
+    def _options(self, parameters: WatchParameters, more: dict[str, Any]) -> list[str]:
+        return command_line(self.name, engine_options(parameters, EXPLAIN_NAMES) | more)
+
+    def traces(self, parameters: WatchParameters) -> Traced | None:  # noqa: ARG002 - always the same
         """Tracepoints."""
         return "tracepoints"
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def trial_arguments(self, parameters: WatchParameters) -> list[str]:
         """The engine finds the program and its threads, and records nothing."""
-        return {**parameters, "explain": False, "traced": False}
+        return self._options(parameters, {})
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int | None:
+    def expected_ns(self, parameters: WatchParameters) -> int | None:
         """Warm-up and measured phase; None if only the program's end ends it."""
-        if parameters["duration_ns"] == parse_duration_ns(LONGEST):
+        if parameters.duration_ns == parse_duration_ns(LONGEST):
             return None
-        cost_ns = explain_cost_ns(parameters["duration_ns"]) if is_explained(parameters) else 0
-        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"]) + cost_ns
+        cost_ns = explain_cost_ns(parameters, parameters.duration_ns)
+        return parameters.duration_ns + parameters.warm_up_ns + cost_ns
 
 
 PROBE = Watch(

@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
 from rtgauge.record.open_values import check_clock, check_parameters
+from rtgauge.record.parameters import OpenParameters, Parameters
 from rtgauge.record.strict_model import Model
 
 SCHEMA_VERSION = 1
@@ -225,26 +235,8 @@ class Result(Model):
     values: dict[str, bool | int | float | str | None]
 
 
-def _space_and_context(parameters: object) -> object:
-    """Earlier records have an imported step's space under `context`: user, kernel (a thread) or irq (the
-    timer's handler).
-    """
-    if not isinstance(parameters, dict):
-        return parameters  # pydantic says what is wrong with it
-    known = cast("dict[str, Any]", parameters)
-    if "space" in known:
-        return known
-    found = {"user": ("user", None), "kernel": ("kernel", "thread"), "irq": ("kernel", "irq")}.get(
-        str(known.get("context"))
-    )
-    if found is None:
-        return known
-    space, context = found
-    rest = {name: value for name, value in known.items() if name != "context"}
-    return {**rest, "space": space} | ({} if context is None else {"context": context})
-
-
-Parameters = Annotated[dict[str, Any], BeforeValidator(_space_and_context), AfterValidator(check_parameters)]
+OpenValues = Annotated[dict[str, Any], AfterValidator(check_parameters)]
+"""Parameters as an engine or another tool says them."""
 Clock = Annotated[dict[str, Any], AfterValidator(check_clock)]
 
 
@@ -255,11 +247,30 @@ class Peer(NamedTuple):
     target: str
 
 
+def _parameters(value: object, info: ValidationInfo) -> object:
+    """A probe's own model as it is; what a file holds is checked by the names that every reader knows."""
+    if not isinstance(value, dict):
+        return value
+    return OpenParameters(**check_parameters(cast("dict[str, Any]", value), info))
+
+
+StepParameters = Annotated[
+    SerializeAsAny[Parameters],
+    BeforeValidator(_parameters),
+    WithJsonSchema({"additionalProperties": True, "type": "object"}),
+]
+
+
 class StepKey(Model):
-    """The identity of a step; it does not depend on the rest of the plan."""
+    """The identity of a step; it does not depend on the rest of the plan.
+
+    Keys are equal if their ids are.
+    """
+
+    model_config = ConfigDict(frozen=True)
 
     probe: str
-    parameters: Parameters
+    parameters: StepParameters
     load: str
     deployment: str
     targets: dict[str, str] = Field(
@@ -275,16 +286,43 @@ class StepKey(Model):
     )
 
     @property
+    def id(self) -> str:
+        """All that the key says, as text: JSON with sorted names."""
+        return self.id_without()
+
+    def id_without(self, *names: str) -> str:
+        """The id without these fields and parameters: the same for steps that differ in nothing else."""
+        fields = self.model_dump(mode="json", exclude=set(names))
+        parameters = fields.get("parameters", {})
+        fields["parameters"] = {name: parameters[name] for name in parameters if name not in names}
+        return json.dumps(fields, sort_keys=True)
+
+    @property
+    def without_load(self) -> str:
+        """The same for steps that are armed alike, whatever their load and deployment."""
+        return self.id_without("load", "deployment", "targets", "repeat")
+
+    def with_parameters(self, **values: Any) -> StepKey:
+        """The same step with these values of its parameters."""
+        return self.model_copy(update={"parameters": self.parameters.but(**values)})
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both name the same step, wherever each was read."""
+        return isinstance(other, StepKey) and self.id == other.id
+
+    def __hash__(self) -> int:
+        """The hash of the id."""
+        return hash(self.id)
+
+    @property
     def space(self) -> str:
-        """Where the measured task ran: user, or kernel; user in records of before there was a choice."""
-        return str(self.parameters.get("space", "user"))
+        """Where the measured task ran: user, or kernel."""
+        return str(self.parameters.get("space") or "user")
 
     @property
     def rt(self) -> str:
-        """What the measured threads ran on: linux, or a co-kernel such as cobalt; linux in records of before
-        there was a choice.
-        """
-        return str(self.parameters.get("rt", "linux"))
+        """What the measured threads ran on: linux, or a co-kernel such as cobalt."""
+        return str(self.parameters.get("rt") or "linux")
 
     @property
     def peer(self) -> Peer | None:
@@ -297,9 +335,7 @@ class PeerReport(Model):
 
     target: str
     role: str = Field(description="that it played: master or slave")
-    parameters: Annotated[dict[str, Any], AfterValidator(check_parameters)] = Field(
-        description="as its engine understood them"
-    )
+    parameters: OpenValues = Field(description="as its engine understood them")
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="the series of the step that it measured")
@@ -426,7 +462,7 @@ class Step(Model):
     start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")
     end_ns: int | None
     end_reason: str
-    parameters: Parameters = Field(description="every parameter as the engine understood it")
+    parameters: OpenValues = Field(description="every parameter as the engine understood it")
     cpus: list[int]
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: Clock = Field(default_factory=dict)

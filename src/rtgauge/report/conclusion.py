@@ -276,4 +276,4 @@ def cross_check_lines(view: RecordView) -> list[str]:
 
 
 def _without_tool(step: Step) -> str:
-    return step.key.model_copy(update={"tool": "rtgauge"}).model_dump_json()
+    return step.key.id_without("tool")

@@ -131,7 +131,7 @@ def response_grid(records: Sequence[Record]) -> Table | None:
             continue
         host, kernel, rt = _system(record, step)
         other = _other_tool(record, step.key.load)
-        path = str(step.key.parameters.get("path", NONE))
+        path = str(step.key.parameters.get("path") or NONE)
         figures = [us(total.min_ns), us(total.mean_ns), us(total.max_ns), us(total.std_ns), _variance(total)]
         cyclictest = NONE if other is None else f"{us(other.min_ns)}/{us(other.max_ns)}"
         samples = [whole(total.count), whole(total.missed)]
@@ -173,7 +173,7 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
             for name, words in PARTS.items():
                 segment = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
                 if segment is not None and segment.count:
-                    where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path', '')}"
+                    where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path') or ''}"
                     rows.append(
                         [
                             words,

@@ -75,12 +75,12 @@ def choose(
     Raises InputError or MeasureError for what is wrong with the plan as a whole.
     """
     choice = Choice(dict(contexts))
-    known = {key.model_dump_json() for key in planned}
+    known = set(planned)
     possible: dict[str, list[StepKey]] = {}
     for name, context in contexts.items():
         chosen, marks = _on_chosen_runtime(steps_on(name, steps), context)
         choice.marks += marks
-        new = [key for key in chosen if key.model_dump_json() not in known]
+        new = [key for key in chosen if key not in known]
         possible[name], missing = _possible_steps(new, context)
         _leave_out(choice, missing, context)
     choice.tried = any(possible.values())
@@ -133,10 +133,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
         return list(steps), []
     runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
     detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
-    chosen = [
-        key.model_copy(update={"parameters": {**key.parameters, "rt": runtime}}) if key.rt == AUTO else key
-        for key in steps
-    ]
+    chosen = [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
     return chosen, [MarkKind.RUNTIME_CHOSEN.mark(detail)]
 
 
@@ -199,7 +196,7 @@ def _accepted_steps(
         except MeasureError as error:
             raise _naming_target(error, name) from None
     for key in steps:
-        kind = _kind(key)
+        kind = key.without_load
         if kind in refused:
             continue
         measurer = measurer_of(key)
@@ -221,18 +218,13 @@ def _accepted_steps(
             )
         except RtgaugeError as error:
             raise _naming_target(error, name) from None
-    accepted = [key for key in steps if refused.get(_kind(key)) is None]
+    accepted = [key for key in steps if refused.get(key.without_load) is None]
     if not_on_cokernel is not None and not accepted:
         raise _naming_target(not_on_cokernel, name) from None
     left_out = {
         (missing.what, missing.reason): missing for missing in refused.values() if missing is not None
     }
     return accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0
-
-
-def _kind(key: StepKey) -> str:
-    """What is the same of steps that are armed alike."""
-    return f"{key.tool} {key.probe} {key.parameters}"
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
@@ -255,7 +247,7 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
     is not started yet.
     """
     kinds = {
-        f"{key.probe} {key.parameters}": key
+        key.without_load: key
         for key in steps_on(target.name, steps)
         if key.tool == "rtgauge" and key.rt == "linux"
     }
@@ -264,7 +256,8 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
         if probe.measures_clocks or key.peer is not None:
             continue
         later = program_comes or key.load != "idle"
-        arguments = probe.arguments(probe.untraced(key.parameters) if later else key.parameters, None)
+        parameters = probe.own(key)
+        arguments = probe.trial_arguments(parameters) if later else probe.arguments(parameters, None)
         result = StreamResult()
         for text in target.try_engine(*arguments, "--check").splitlines():
             result.take(parse_line(text))
@@ -282,10 +275,11 @@ def check_watching(key: StepKey, context: TargetContext) -> None:
 
     Raises InputError, MeasureError.
     """
-    parameters = key.parameters | {"pid": context.target.controllers[-1], "program": None, "threads": None}
+    guard = key.with_parameters(pid=context.target.controllers[-1], program=None, threads=None)
+    probe = probes.get(key.probe)
     try:
         with in_deployment(key, context) as (own, _):
-            one_engine.arm(own, parameters)
+            one_engine.arm(own, probe.arguments(probe.own(guard), None))
     except Refused as error:
         missing = as_left_out(key.deployment, error)
         raise MeasureError(f"{missing.reason}; {missing.remedy}") from None

@@ -297,7 +297,8 @@ class StepInProgress:
     @property
     def expected_ns(self) -> int | None:
         """How long the engine measures, with its warm-up; None: until it is stopped."""
-        return probes.get(self.key.probe).expected_ns(self.key.parameters)
+        probe = probes.get(self.key.probe)
+        return probe.expected_ns(probe.own(self.key))
 
     def state(self, program: Guarded, files: str | None) -> StepState | None:
         """For another process, once the engine runs; None where it ends with this one.
@@ -309,7 +310,7 @@ class StepInProgress:
         load = self.load.state() if self.load is not None else None
         name = files.rpartition("/")[2] if files is not None else None
         return StepState(
-            key=self.key.model_dump_json(),
+            key=self.key.id,
             started=self.started,
             before=dict(self.files_before),
             program=program.kept,

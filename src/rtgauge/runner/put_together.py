@@ -30,7 +30,7 @@ from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 
 if TYPE_CHECKING:
-    from rtgauge.probe.descriptor import Probe
+    from rtgauge.probe.registry import AnyProbe
     from rtgauge.record.facts import Facts
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
@@ -161,7 +161,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         end_ns=largest(windows.end_ns[measuring]),
         end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
         parameters=hello.parameters
-        | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if name in key.parameters},
+        | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if key.parameters.get(name)},
         cpus=hello.cpus,
         cpus_not_measured=hello.cpus_not_measured,
         clock=hello.clock | ({"busy_loop": hello.busy_loop} if hello.busy_loop else {}),
@@ -223,7 +223,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     return []
 
 
-def _nothing_marks(step: Step, probe: Probe) -> list[Mark]:
+def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
     """A step without one value measured nothing, though nothing went wrong."""
     if (
         probe.when_nothing is None
@@ -326,10 +326,10 @@ def highest(step: Step) -> list[SeriesSummary]:
     """The series whose latencies nothing but the kernel can hold up: of a task set, those of the highest
     priority on each CPU; else all.
     """
-    priorities = (
-        {task["name"]: (task["cpu"], task["priority"]) for task in step.key.parameters.get("tasks", [])}
+    priorities: dict[str, tuple[int, int]] = (
+        {task.name: (task.cpu, task.priority) for task in probes.probe_of(step).own(step.key).tasks}
         if step.tasks
-        else {}
+        else dict[str, tuple[int, int]]()
     )
     if not priorities:
         return step.series

@@ -115,10 +115,7 @@ def start_run(
             for key in steps:
                 check_watching(key, context)
             number = new.stack.enter_context(program())
-            steps = [
-                key.model_copy(update={"parameters": key.parameters | {"pid": number, "program": None}})
-                for key in steps
-            ]
+            steps = [key.with_parameters(pid=number, program=None) for key in steps]
         writer = new.record(contexts[plan.targets[0]].facts.host or UNKNOWN)
         run = new_run(plan, options, writer.id)
         run.planned, run.left_out = steps, choice.left_out

@@ -186,7 +186,8 @@ def needs_of(key: StepKey) -> Needs:
     rtai = key.rt == "rtai"
     if key.tool != "rtgauge":
         return Needs(rtai=rtai)
-    probe, parameters = probes.get(key.probe), key.parameters
+    probe = probes.get(key.probe)
+    parameters = probe.own(key)
     return Needs(
         probe.modules(parameters),
         rtai,
@@ -215,7 +216,7 @@ def insert_rtai(
 
     Raises NoModules.
     """
-    calibration = calibration_for(key.parameters, facts)
+    calibration = calibration_for(key.parameters.get("rtai_latency"), facts)
     files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
     if files:
         say(
@@ -334,7 +335,7 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
             _note(needs.changes, applied, context.target)
         if needs.explained:
             step = replace(step, not_explained=prepare_explain(applied, context.target))
-        if controller is not None and str(key.parameters.get("path", "")).startswith("gpio:"):
+        if controller is not None and str(key.parameters.get("path")).startswith("gpio:"):
             step = replace(step, at_armed=lambda: _raise_lines(context.target, applied))
         yield step, applied
     except ConnectionBroken:

@@ -88,7 +88,7 @@ class StepRun:
         # What is picked up may have begun as long ago as it takes.
         self._began_s = time.monotonic() - self._expected_s
         state = self._on.interrupted_step
-        if state is not None and state["key"] == self._key.model_dump_json():
+        if state is not None and state["key"] == self._key.id:
             self._pick_up(state)
             return
         started, files_before = now_utc(), dict(self._on.target.read(CHANGE_PATHS))
@@ -125,7 +125,8 @@ class StepRun:
 
     @property
     def _expected_s(self) -> float:
-        return (probes.get(self._key.probe).expected_ns(self._key.parameters) or 0) / NS_PER_S
+        probe = probes.get(self._key.probe)
+        return (probe.expected_ns(probe.own(self._key)) or 0) / NS_PER_S
 
     def _start_load(self) -> RunningLoad:
         """The load of the step, warm. Raises LoadFailed, Abandoned."""

@@ -120,7 +120,7 @@ def _measure(
     """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
     shared = next(iter(contexts.values())).run
     progress, interrupt = shared.progress, shared.interrupt
-    ids = dict(zip((key.model_dump_json() for key in run.planned), step_ids(run.planned), strict=True))
+    ids = dict(zip((key.id for key in run.planned), step_ids(run.planned), strict=True))
     steps = list(finished)
     before: dict[str, StepKey] = {}
     for number, key in enumerate(remaining):
@@ -134,7 +134,7 @@ def _measure(
         for name in key.targets.values():
             contexts[name].deployments.check()
         progress.step_begins(number, key)
-        step_id = ids[key.model_dump_json()]
+        step_id = ids[key.id]
         folder = writer.step_folder(step_id)
         try:
             step, windows = measure_step(step_id, key, context, folder)

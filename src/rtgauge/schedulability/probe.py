@@ -6,35 +6,26 @@ and 8).
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import (
-    LONGEST,
-    RT,
-    RTAI_LATENCY,
-    DmaLatencyUs,
     OnOff,
-    RtaiLatency,
-    Runtime,
+    RuntimeParameters,
+    TimedParameters,
+    engine_options,
 )
-from rtgauge.probe.descriptor import Metric, Probe
-from rtgauge.probe.explain_parameters import (
-    ExplainParameters,
-    explain_arguments,
-    explain_cost_ns,
-    is_explained,
-)
+from rtgauge.probe.descriptor import Metric, Probe, command_line
+from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
+from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
 from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
 from rtgauge.units import MAX_CPU, format_duration
-from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +64,7 @@ def _checked(written: Any) -> Any:
             for task in cast("list[Any]", tasks)
         ]
     task_set = check_task_set(content, what, "task set")
-    return {**given, "name": task_set.name, "task": [asdict(task) for task in task_set.tasks]}
+    return {**given, "name": task_set.name, "task": task_set.tasks}
 
 
 def _before(written: Any) -> Any:
@@ -88,32 +79,20 @@ def _tasks_schema() -> TypeAdapter[tuple[Task, ...]]:
     return TypeAdapter(tuple[Task, ...])
 
 
-def task_set_of(parameters: Mapping[str, Any]) -> TaskSet:
-    """The task set in a step's normalised parameters.
-
-    Raises KeyError or ValueError if they are not a task set's.
-    """
-    tasks = _tasks_schema().validate_python(parameters["tasks"])
-    for task in tasks:
-        times = (
-            task.period_ns,
-            task.execution_ns,
-            task.deadline_ns,
-            task.blocking_ns,
-            task.jitter_ns,
-            task.offset_ns,
-        )
-        if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
-            raise ValueError(f"task {task.name} has a time that no task can have")
-    return TaskSet(
-        str(parameters["name"]),
-        tasks,
-        rate_monotonic=False,
-        jitter_given=frozenset(task.name for task in tasks),
+def _check_times(task: Task) -> None:
+    times = (
+        task.period_ns,
+        task.execution_ns,
+        task.deadline_ns,
+        task.blocking_ns,
+        task.jitter_ns,
+        task.offset_ns,
     )
+    if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
+        raise ValueError(f"task {task.name} has a time that no task can have")
 
 
-class TasksetParameters(ExplainParameters):
+class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     """Parameters of `taskset`."""
 
     file: str | None = Field(
@@ -122,7 +101,7 @@ class TasksetParameters(ExplainParameters):
         description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched",
     )
     name: str = Field(default="", alias="name", description="of the set")
-    tasks: list[dict[str, Any]] = Field(alias="task", description="the tasks, instead of a file")
+    tasks: tuple[Task, ...] = Field(alias="task", description="the tasks, instead of a file")
     cpu: int | None = Field(
         default=None,
         alias="cpu",
@@ -146,29 +125,33 @@ class TasksetParameters(ExplainParameters):
     force: bool = Field(
         default=False, alias="force", description="run a set that overloads its CPU, for at most 10 s"
     )
-    duration_ns: Annotated[DurationNs, between("1ns", LONGEST)] = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 10s, 10min"
-    )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=500_000_000, alias="warm-up", description="time at the beginning that is counted separately"
-    )
-    dma_latency_us: DmaLatencyUs = Field(
-        default=0,
-        alias="dma-latency",
-        description="limit the C-state exit latency to this many us; off: no limit",
-    )
-    memory_lock: OnOff = Field(
-        default=True, alias="memory-lock", description="lock the memory of the measuring program"
-    )
-    samples: bool = Field(default=False, alias="samples", description="keep every raw value")
-    rt: Runtime = RT
-    rtai_latency: RtaiLatency = RTAI_LATENCY
+
+    @classmethod
+    def held(cls, values: Mapping[str, Any]) -> Self:
+        """The parameters that a record holds, with its tasks.
+
+        Raises ValueError for times that no task has.
+        """
+        tasks = _tasks_schema().validate_python(values.get("tasks"))
+        for task in tasks:
+            _check_times(task)
+        return super().held({**values, "tasks": tasks})
+
+    @property
+    def task_set(self) -> TaskSet:
+        """The tasks as a set."""
+        return TaskSet(
+            self.name,
+            self.tasks,
+            rate_monotonic=False,
+            jitter_given=frozenset(task.name for task in self.tasks),
+        )
 
     _read = model_validator(mode="before")(_before)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        task_set = task_set_of({"name": self.name, "tasks": self.tasks})
+        task_set = self.task_set
         if len(task_set.tasks) > MOST_TASKS:
             raise ValueError(f"{len(task_set.tasks)} tasks are too many to run; the most is {MOST_TASKS}")
         for task in task_set.tasks:
@@ -223,51 +206,37 @@ def timeline_ns(task_set: TaskSet) -> int:
     return min(int(DRAWN / density), LONGEST_NS)
 
 
-class Taskset(Probe):
+class Taskset(Probe[TasksetParameters]):
     """Period, response, jitter, release latency, deadline misses and preemptions of every task."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+    def arguments(self, parameters: TasksetParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        task_set = task_set_of(parameters)
         lines = [
             f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}"
-            for t in task_set.tasks
+            for t in parameters.tasks
         ]
         options = {
+            **engine_options(parameters, {"file", "name", "cpu", "force", *EXPLAIN_NAMES}),
             "tasks": "\n".join(lines),
-            "policy": parameters["policy"],
-            "execution": parameters["execution"],
-            "pin": "on" if parameters["pin"] else "off",
-            "timeline-ns": timeline_ns(task_set),
-            "duration-ns": parameters["duration_ns"],
-            "warm-up-ns": parameters["warm_up_ns"],
-            "dma-latency-us": parameters["dma_latency_us"],
-            "memory-lock": "on" if parameters["memory_lock"] else "off",
-            "samples-dir": samples_dir,
+            "timeline_ns": timeline_ns(parameters.task_set),
+            "samples_dir": samples_dir,
         }
-        force = ["--force"] if parameters["force"] else []
-        explained = explain_arguments(
-            parameters, parameters["duration_ns"], cost=not parameters["force"], woken_by_others=True
-        )
         return [
-            self.name,
-            *(f"--{name}={value}" for name, value in options.items() if value is not None),
-            *force,
-            *explained,
+            *command_line(self.name, options),
+            *(["--force"] if parameters.force else []),
+            *explain_arguments(
+                parameters, parameters.duration_ns, cost=not parameters.force, woken_by_others=True
+            ),
         ]
 
-    def untraced(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def trial_arguments(self, parameters: TasksetParameters) -> list[str]:
         """Not explained."""
-        return {**parameters, "explain": False}
+        return self.arguments(parameters.but(explain=False), None)
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: TasksetParameters) -> int:
         """Warm-up and measured phase."""
-        cost_ns = (
-            explain_cost_ns(parameters["duration_ns"])
-            if is_explained(parameters) and not parameters["force"]
-            else 0
-        )
-        return int(parameters["duration_ns"]) + int(parameters["warm_up_ns"]) + cost_ns
+        cost_ns = 0 if parameters.force else explain_cost_ns(parameters, parameters.duration_ns)
+        return parameters.duration_ns + parameters.warm_up_ns + cost_ns
 
 
 PROBE = Taskset(

@@ -194,7 +194,7 @@ def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
     key = step.key
     parameters = {
         name: value
-        for name, value in key.parameters.items()
+        for name, value in key.parameters.values.items()
         if value is not None and name not in NOT_OF_THE_SERIES
     }
     labels = {} if whole else dict(summary.labels)

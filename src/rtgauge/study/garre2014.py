@@ -70,20 +70,20 @@ class Garre2014:
         round.
         """
         aims = aims_of_study(self.name, overrides)
-        planned = {key.model_dump_json() for key in record.run.planned}
+        planned = set(record.run.planned)
         keys: list[StepKey] = []
         for target in record.run.targets:
             threads = self._several_threads(record, target, overrides, aims)
-            if threads and not any(key.model_dump_json() in planned for key in threads):
+            if threads and not any(key in planned for key in threads):
                 keys += threads
                 continue
             maps = self._maps(record, target, overrides, aims)
-            if not any(key.model_dump_json() in planned for key in maps):
+            if not any(key in planned for key in maps):
                 keys += maps
             keys += search_keys(
                 self.name, record, target, overrides, aims, searched_policies(self.name, aims)
             )
-        return list({key.model_dump_json(): key for key in keys}.values())
+        return list(dict.fromkeys(keys))
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
         """How many rounds the searches take depends on what they find."""

@@ -95,14 +95,8 @@ def next_keys(record: Record) -> list[StepKey]:
         for repeat in sorted({step.key.repeat for step in steps}):
             period = _of_repeat(record, steps, repeat)
             if period is not None:
-                wanted.append(
-                    key.model_copy(
-                        update={
-                            "parameters": {**key.parameters, pace.period: period * pace.activations},
-                            "repeat": repeat,
-                        }
-                    )
-                )
+                changed = key.with_parameters(**{pace.period: period * pace.activations})
+                wanted.append(changed.model_copy(update={"repeat": repeat}))
     return wanted
 
 
@@ -114,8 +108,8 @@ def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
     pace = _pace(probe)
     grid = {parse_duration_ns(period) * pace.activations for period in GRID}
     searched = [key for key in planned if key.probe == probe]
-    first = [key for key in searched if key.parameters[pace.period] == min(grid)]
-    halved = sum(key.parameters[pace.period] not in grid for key in searched)
+    first = [key for key in searched if key.parameters.get(pace.period) == min(grid)]
+    halved = sum(key.parameters.get(pace.period) not in grid for key in searched)
     rounds = math.ceil(math.log2(math.log(WIDEST) / math.log(RESOLUTION)))
     return first[:1] * max(0, rounds * len(first) - halved)
 

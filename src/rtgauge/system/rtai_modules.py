@@ -102,12 +102,11 @@ def _parameters(lead: TimerLead | None) -> str:
     return f"kernel_latency={kernel_ns} user_latency={user_ns}"
 
 
-def calibration_for(parameters: Mapping[str, Any], facts: Facts) -> TimerLead | None:
-    """What a step's parameters say, else what RTAI found when it was first loaded for this run (from its
-    facts), else None.
+def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
+    """What a step's parameter `rtai_latency` says, else what RTAI found when it was first loaded for this
+    run (from its facts), else None.
     """
-    given = parameters.get("rtai_latency")
-    if isinstance(given, str):
+    if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)
     found = facts.kernel.extension.calibration

@@ -10,8 +10,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rtgauge.probe.common_parameters import CokernelParameters, MeasuringProbe, OnOff
-from rtgauge.probe.descriptor import Bound, KeptFile, Metric, Motion, Search
+from rtgauge.probe.common_parameters import (
+    CokernelParameters,
+    Duration,
+    OnOff,
+    PolicyParameters,
+    TimedParameters,
+    engine_options,
+)
+from rtgauge.probe.descriptor import Bound, KeptFile, Metric, Motion, Probe, Search, command_line
 from rtgauge.tire.motion import frame_message
 from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.validation import DurationNs, between
@@ -89,7 +96,7 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 """One that is more than 0."""
 
 
-class TireParameters(CokernelParameters):
+class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     """Parameters of `tire`."""
 
     solver: Literal["serial", "halo", "semaphore"] = Field(
@@ -108,18 +115,12 @@ class TireParameters(CokernelParameters):
         alias="period",
         description="real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible",
     )
-    policy: Literal["fifo", "rr", "other"] = Field(
-        default="fifo", alias="policy", description="scheduling policy"
-    )
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Annotated[DurationNs, between("1ns", "3650d")] = Field(
+    duration_ns: Duration = Field(
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min"
     )
     steps: int | None = Field(
         default=None, alias="steps", ge=1, le=2**60, description="steps to measure, instead of a duration"
-    )
-    warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
     )
     without: Literal["none", "springs", "integration"] = Field(
         default="none", alias="without", description="the part that a step leaves out, to find its cost"
@@ -219,47 +220,31 @@ def most_damping(nodes: int, mass_kg: float) -> float:
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 
 
-class Tire(MeasuringProbe):
+class Tire(Probe[TireParameters]):
     """Point masses, springs and threads."""
 
-    def arguments(self, parameters: dict[str, Any], samples_dir: str | None) -> list[str]:
+    def arguments(self, parameters: TireParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
-        given = {
-            name: value
-            for name, value in parameters.items()
-            if name not in {"samples", "state", "free_running", "rt", "rtai_latency", *QUANTITIES}
+        options = engine_options(parameters, {"state", "free_running", *QUANTITIES})
+        options |= {
+            option: _billionths(quantity)
+            for name, option in QUANTITIES.items()
+            if (quantity := parameters.get(name)) is not None
         }
-        given |= {
-            QUANTITIES[name]: _billionths(parameters[name])
-            for name in QUANTITIES
-            if parameters[name] is not None
-        }
-        if given["steps"] is not None:
-            del given["duration_ns"]
-        if samples_dir is not None and parameters["samples"]:
-            given["samples_dir"] = samples_dir
-        if samples_dir is not None and parameters["state"]:
-            given["state"] = str(PurePosixPath(samples_dir) / STATE_FILE)
-        written = {
-            name: ("on" if value else "off") if isinstance(value, bool) else value
-            for name, value in given.items()
-            if value is not None
-        }
-        flags = ["--free-running"] if parameters["free_running"] else []
-        return [
-            self.name,
-            *(f"--{name.replace('_', '-')}={value}" for name, value in written.items()),
-            *flags,
-        ]
+        if samples_dir is not None and parameters.samples:
+            options["samples_dir"] = samples_dir
+        if samples_dir is not None and parameters.state:
+            options["state"] = str(PurePosixPath(samples_dir) / STATE_FILE)
+        return [*command_line(self.name, options), *(["--free-running"] if parameters.free_running else [])]
 
-    def expected_ns(self, parameters: dict[str, Any]) -> int:
+    def expected_ns(self, parameters: TireParameters) -> int:
         """Warm-up and measured phase; of a number of steps that have no period, by a guess of what a node
         takes.
         """
-        measured: int = parameters["duration_ns"]
-        if parameters["steps"]:
-            measured = parameters["steps"] * (parameters["period_ns"] or parameters["nodes"] * NODE_STEP_NS)
-        return measured + int(parameters["warm_up_ns"])
+        measured_ns = parameters.duration_ns
+        if parameters.steps is not None:
+            measured_ns = parameters.steps * (parameters.period_ns or parameters.nodes * NODE_STEP_NS)
+        return measured_ns + parameters.warm_up_ns
 
 
 PROBE = Tire(

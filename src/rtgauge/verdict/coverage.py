@@ -27,7 +27,7 @@ An offline CPU, or one that was not named, is not a gap.
 
 def condition_of(key: StepKey) -> str:
     """What is the same for all repeats of a step."""
-    return key.model_copy(update={"repeat": 0}).model_dump_json()
+    return key.id_without("repeat")
 
 
 def noun_of(keys: Sequence[StepKey]) -> str:
@@ -35,8 +35,8 @@ def noun_of(keys: Sequence[StepKey]) -> str:
     "step".
     """
     conditions = list({condition_of(key): key for key in keys}.values())
-    for noun, same in (("load", {"load": ""}), ("deployment", {"deployment": ""})):
-        if len({condition_of(key.model_copy(update=same)) for key in conditions}) == 1:
+    for noun in ("load", "deployment"):
+        if len({key.id_without("repeat", noun) for key in conditions}) == 1:
             return noun
     return "step"
 

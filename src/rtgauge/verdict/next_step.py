@@ -272,7 +272,7 @@ def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Fa
         isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys
     ):  # the engine's word for `off`
         return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"
-    if _is_one_event(step) and "explain" in keys and not is_explained(step.parameters):
+    if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
         command = _without_flag(done)
         return (
             "see what the largest one was, and on which CPU: "

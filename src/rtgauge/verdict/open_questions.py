@@ -160,7 +160,7 @@ def questions(
             )
         )
     if metric != "latency" and all(
-        str(step.key.parameters.get("path", "loop")).startswith("loop") for step in steps
+        str(step.key.parameters.get("path") or "loop").startswith("loop") for step in steps
     ):
         questions.append(
             OpenQuestion(

@@ -41,7 +41,8 @@ LONGEST_S = 900.0
 
 def calibrates(key: StepKey) -> bool:
     """Whether the step is one of these."""
-    return cobalt.CLOCK in probes.get(key.probe).changes(key.parameters)
+    probe = probes.get(key.probe)
+    return cobalt.CLOCK in probe.changes(probe.own(key))
 
 
 def find_autotune(target: Target) -> str:
@@ -133,7 +134,7 @@ def measure(step: StepInProgress) -> Measured:
 
     def measure_latency(role: str) -> None:
         log, table = STREAMS[len(ends)]
-        program = start_engine(context, probe.arguments(key.parameters, None))
+        program = start_engine(context, probe.arguments(probe.own(key), None))
         first = sum(len(stream.result.series) for stream, _ in ends.values())
 
         def armed(stream: EngineStream) -> None:
@@ -152,7 +153,7 @@ def measure(step: StepInProgress) -> Measured:
     took_ns = _autotune(context, step.load, folder / PRINTED)
     gravity[after] = _gravity(target)
     measure_latency(after)
-    kept = bool(key.parameters["keep"]) and not context.interrupt.requested
+    kept = bool(key.parameters.get("keep")) and not context.interrupt.requested
     if kept:
         target.agent("set", "--keep", "--", cobalt.CLOCK)
     result = StreamResult()

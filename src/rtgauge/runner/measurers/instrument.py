@@ -7,11 +7,10 @@ Each measures by its own clock, and no time of one is subtracted from a time of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rtgauge.instrument.address import is_latmon, latmon_address
-from rtgauge.probe import registry as probes
-from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.files import whole_file
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, StepKey
@@ -53,9 +52,8 @@ def try_arm(context: StepContext) -> None:
         latmon_address(address)  # a latmon serves one connection, and begins to measure with it
     else:
         Session.open(address).close()
-    arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(
-        {**key.parameters, "trace_parts": False} if "trace_parts" in key.parameters else key.parameters, None
-    )
+    probe, parameters = signal_step(key)
+    arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
     arm_and_stop(context.target.engine(*arguments, group=context.group), context.target, key.probe)
 
 
@@ -73,14 +71,15 @@ def measure(step: StepInProgress) -> Measured:
     from rtgauge.runner.measurers.instrument_serial import LOOPBACK_COUNT, measure_with_session
 
     key, context = step.key, step.context
-    address, role = str(instrument_of(key)), key.parameters["role"]
+    probe, parameters = signal_step(key)
+    address, role = str(parameters.instrument), parameters.role
     files = step_files(key, context.target, step.folder)
     context.progress.phase("the instrument is prepared")
     session = None if is_latmon(address) else Session.open(address)
     try:
         # Before there is an engine: the edges of this are on the line, too.
         loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
-        arguments = cast("SignalProbe", probes.get(key.probe)).beside_instrument(key.parameters, files)
+        arguments = probe.beside_instrument(parameters, files)
         program = context.target.engine(*arguments, group=context.group)
         engine = BackgroundEngine(program, context.target, role, EngineStream(step.folder / STREAM))
         try:

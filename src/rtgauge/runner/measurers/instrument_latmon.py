@@ -28,8 +28,7 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
 
     Raises MeasureError where no latmon answers, or it is lost before it has said anything.
     """
-    parameters = step.key.parameters
-    interval_ns = int(parameters["interval_ns"])
+    parameters, interval_ns = step.parameters, int(step.key.parameters.get("interval_ns"))
     step.begin()
     start_ns = step.context.target.monotonic_ns()
     bulks: list[Bulk] = []
@@ -48,8 +47,8 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
                 over = step.over((time.monotonic() - began_s) * 1e9)
                 if (
                     over is None
-                    and parameters["cycles"]
-                    and sum(each.samples for each in bulks) >= parameters["cycles"]
+                    and parameters.cycles is not None
+                    and sum(each.samples for each in bulks) >= parameters.cycles
                 ):
                     over = "count"
                 if over is not None:
@@ -78,7 +77,7 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
         resolution_ns=CELL_NS,
         configuration={"period_ns": interval_ns, "cells": MAX_CELLS},
         series=[step.series],
-        wire_offset_ns=parameters.get("wire_offset_ns"),
+        wire_offset_ns=parameters.wire_offset_ns,
         counters={
             "answers": sum(bulk.samples for bulk in bulks),
             "missed": sum(bulk.overruns for bulk in bulks),

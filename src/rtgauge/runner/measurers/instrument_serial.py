@@ -9,7 +9,6 @@ import secrets
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import cast
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from rtgauge.instrument.edges import DistanceFollower, ResponseFollower, Times
 from rtgauge.instrument.messages import Configuration, Events, Histogram, Mode, State
 from rtgauge.instrument.self_test import Loopback
 from rtgauge.instrument.session import Session
-from rtgauge.probe import registry as probes
-from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, StepKey
 from rtgauge.record.samples import SamplesFile, SamplesHeader
@@ -174,26 +172,26 @@ def measure_with_session(
 
     Raises MeasureError where the instrument refuses, or is lost before anything was measured.
     """
-    parameters = step.key.parameters
-    configuration = cast("SignalProbe", probes.get(step.key.probe)).instrument_configuration(parameters)
+    probe, parameters = signal_step(step.key)
+    configuration = probe.instrument_configuration(parameters)
     if parameters.get("seed") is None:
         configuration = replace(configuration, seed=secrets.randbelow(2**32))
     with ExitStack() as stack:
         samples = None
-        if parameters["samples"] and step.makes_stimuli:
+        if parameters.samples and step.makes_stimuli:
             samples = stack.enter_context(SamplesFile(step.folder / f"samples-{step.series}.i64"))
         recorder = _Recorder(step, session, configuration, samples)
         reason, state, histogram, lost = _run(recorder, session, step, configuration)
         if samples is not None:
-            start_ns = recorder.measured_from_ns - int(parameters["warm_up_ns"])
-            lasts_ns = 0 if parameters["cycles"] else int(parameters["duration_ns"])
+            start_ns = recorder.measured_from_ns - parameters.warm_up_ns
+            lasts_ns = 0 if parameters.cycles else parameters.duration_ns
             samples.finish(
                 SamplesHeader(
                     step.series,
                     None,
                     0,
                     max(0, start_ns),
-                    int(parameters["warm_up_ns"]),
+                    parameters.warm_up_ns,
                     duration_ns=lasts_ns,
                 )
             )
@@ -209,7 +207,7 @@ def measure_with_session(
         configuration=_written(configuration),
         series=[step.series],
         loopback_ns=loopback.offset_ns,
-        wire_offset_ns=parameters.get("wire_offset_ns"),
+        wire_offset_ns=parameters.wire_offset_ns,
         counters={} if state is None else _counters(state),
         exact=exact,
         drift=None if drift is None else ClockDriftReport(**asdict(drift)),
@@ -226,8 +224,8 @@ def _warm_up_stimuli(key: StepKey) -> int:
 
     An even one: the line is then low, and giving it up is no edge.
     """
-    cycle_ns = cast("SignalProbe", probes.get(key.probe)).cycle_ns(key.parameters)
-    return 2 * max(1, round(int(key.parameters["warm_up_ns"]) / cycle_ns / 2))
+    probe, parameters = signal_step(key)
+    return 2 * max(1, round(parameters.warm_up_ns / probe.cycle_ns(parameters) / 2))
 
 
 def _run(
@@ -236,7 +234,7 @@ def _run(
     """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was
     lost).
     """
-    warm_up_ns = int(step.key.parameters["warm_up_ns"])
+    warm_up_ns = step.parameters.warm_up_ns
     first: Phase = "warm-up" if warm_up_ns else "measure"
     if step.makes_stimuli:
         step.begin()

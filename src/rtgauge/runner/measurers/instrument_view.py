@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
-from rtgauge.probe import registry as probes
-from rtgauge.probe.signal_parameters import SignalProbe
+from rtgauge.probe.signal_parameters import SignalParameters, signal_step
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import InstrumentReport, Mark, Outlier, StepKey
 from rtgauge.record.stream import SeriesLine, Summary
@@ -58,6 +57,11 @@ class InstrumentStep:
         return self.begun.key
 
     @property
+    def parameters(self) -> SignalParameters:
+        """The step's parameters."""
+        return signal_step(self.key)[1]
+
+    @property
     def context(self) -> StepContext:
         """What is set for the step."""
         return self.begun.context
@@ -72,7 +76,7 @@ class InstrumentStep:
         """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and
         ends by itself.
         """
-        return self.key.parameters["role"] == "slave"
+        return self.parameters.role == "slave"
 
     def over(self, elapsed_ns: float) -> str | None:
         """Why the measuring is over, so long after it began; None: it is not.
@@ -86,14 +90,14 @@ class InstrumentStep:
         if self.engine.ended.is_set():
             end = self.engine.stream.result.end
             return "died" if end is None or self.makes_stimuli else end.reason
-        parameters = self.key.parameters
-        if self.makes_stimuli and not parameters["cycles"] and elapsed_ns >= parameters["duration_ns"]:
+        parameters = self.parameters
+        if self.makes_stimuli and parameters.cycles is None and elapsed_ns >= parameters.duration_ns:
             return "duration"
         return None
 
     def series_line(self) -> SeriesLine:
         """Of the instrument's series."""
-        metric = cast("SignalProbe", probes.get(self.key.probe)).instrument_metric
+        metric = signal_step(self.key)[0].instrument_metric
         return SeriesLine(
             type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"}
         )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
@@ -28,13 +27,15 @@ def try_arm(context: StepContext) -> None:
     key = context.key
     probe = probes.get(key.probe)
     # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
-    parameters = probe.untraced(key.parameters) if key.rt == "linux" else key.parameters
-    arm(context, parameters)
+    parameters = probe.own(key)
+    arm(
+        context,
+        probe.trial_arguments(parameters) if key.rt == "linux" else probe.arguments(parameters, None),
+    )
 
 
-def arm(context: StepContext, parameters: dict[str, Any]) -> None:
-    """Arm the probe with these parameters and stop it again. Raises as `try_arm`."""
-    arguments = probes.get(context.key.probe).arguments(parameters, None)
+def arm(context: StepContext, arguments: list[str]) -> None:
+    """Arm the engine with these arguments and stop it again. Raises as `try_arm`."""
     arm_and_stop(start_engine(context, arguments), context.target, context.key.probe)
 
 
@@ -42,9 +43,8 @@ def measure(step: StepInProgress) -> Measured:
     """Measure with the engine, which may measure already. Raises InputError or MeasureError."""
     context = step.context
     files = step_files(step.key, context.target, step.folder)
-    program = step.picked_up or start_engine(
-        context, probes.get(step.key.probe).arguments(step.key.parameters, files)
-    )
+    probe = probes.get(step.key.probe)
+    program = step.picked_up or start_engine(context, probe.arguments(probe.own(step.key), files))
 
     def begin(armed: EngineStream) -> None:
         expected_ns = step.expected_ns

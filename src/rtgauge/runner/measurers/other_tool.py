@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe import registry as probes
+from rtgauge.probe import wakeup
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, Step, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
@@ -101,7 +102,7 @@ def _xenomais(tool: str, target: Target) -> str | None:
 
 
 def _cpus(context: StepContext) -> list[int]:
-    cpus = context.key.parameters["cpu"]
+    cpus: str | None = context.key.parameters.get("cpu")
     if cpus is None and context.isolated:
         return context.isolated
     target = context.target
@@ -110,49 +111,46 @@ def _cpus(context: StepContext) -> list[int]:
 
 def _seconds(key: StepKey) -> int:
     """The measured time in whole seconds, rounded up: no tool takes less."""
-    p = key.parameters
-    interval_ns, count = _interval_ns(key), p.get("cycles") or p.get("count")
-    length_ns: int = count * interval_ns if count and interval_ns is not None else p["duration_ns"]
+    interval_ns = _interval_ns(key)
+    count: int | None = key.parameters.get("cycles") or key.parameters.get("count")
+    length_ns: int = (
+        count * interval_ns if count and interval_ns is not None else key.parameters.get("duration_ns")
+    )
     return max(1, -(-length_ns // NS_PER_S))
 
 
 def _interval_ns(key: StepKey) -> int | None:
-    return probes.get(key.probe).interval_ns(key.parameters)
+    probe = probes.get(key.probe)
+    return probe.interval_ns(probe.own(key))
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
     """cyclictest with the step's settings. Raises InputError for what it does not have."""
-    p = key.parameters
-    if p["interval_ns"] % NS_PER_UNIT["us"]:
+    p = wakeup.PROBE.own(key)
+    if p.interval_ns % NS_PER_UNIT["us"]:
         raise InputError("--cross-check cyclictest: its interval must be in whole us")
-    policy = (
-        ["-p", str(p["priority"]), "--policy", p["policy"]]
-        if p["policy"] != "other"
-        else ["--policy", "other"]
-    )
-    loops = p["count"] or max(1, p["duration_ns"] // p["interval_ns"])
-    latency = [f"--latency={p['dma_latency_us']}"] if p["dma_latency_us"] >= 0 else ["--laptop"]
+    policy = ["-p", str(p.priority), "--policy", p.policy] if p.policy != "other" else ["--policy", "other"]
+    loops = p.count or max(1, p.duration_ns // p.interval_ns)
+    latency = [f"--latency={p.dma_latency_us}"] if p.dma_latency_us >= 0 else ["--laptop"]
     return [
         "cyclictest", "-t", str(len(cpus)), "-a", format_cpu_list(cpus), "-i",
-        str(p["interval_ns"] // NS_PER_UNIT["us"]), "-d", "0", "-l", str(loops),
-        *policy, *(["-m"] if p["memory_lock"] else []), *latency, "-q", "-h", str(HISTOGRAM_US),
+        str(p.interval_ns // NS_PER_UNIT["us"]), "-d", "0", "-l", str(loops),
+        *policy, *(["-m"] if p.memory_lock else []), *latency, "-q", "-h", str(HISTOGRAM_US),
         f"--json={result}",
     ]  # fmt: skip
 
 
 def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     """rtla timerlat hist with the step's settings."""
-    p = key.parameters
-    policy = {"fifo": f"f:{p['priority']}", "rr": f"r:{p['priority']}", "other": "o:0"}[p["policy"]]
+    p = wakeup.PROBE.own(key)
+    policy = {"fifo": f"f:{p.priority}", "rr": f"r:{p.priority}", "other": "o:0"}[p.policy]
     # By default it leaves C-states on, which cyclictest and the engine keep off.
-    latency = (
-        ["--dma-latency", str(p["dma_latency_us"])] if 0 <= p["dma_latency_us"] <= RTLA_LATENCY_US else []
-    )
+    latency = ["--dma-latency", str(p.dma_latency_us)] if 0 <= p.dma_latency_us <= RTLA_LATENCY_US else []
     # A step in user space has no latency of an interrupt to compare it with.
     contexts = ["--no-irq"] if key.space == "user" else []
     return [
         "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p",
-        str(max(1, p["interval_ns"] // NS_PER_UNIT["us"])), "-P", policy,
+        str(max(1, p.interval_ns // NS_PER_UNIT["us"])), "-P", policy,
         "-d", f"{_seconds(key)}s", "-b", "1", "-E", str(HISTOGRAM_US), *contexts, *latency,
     ]  # fmt: skip
 
@@ -167,12 +165,12 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     _check_one_cpu(key, cpus)
     if interval_ns % NS_PER_UNIT["us"]:
         raise InputError(f"--cross-check {LATENCY}: its period must be in whole us")
-    if p["policy"] != "fifo":
-        raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p['policy']}")
+    if p.get("policy") != "fifo":
+        raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p.get('policy')}")
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
         program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P",
-        str(p["priority"]), "-c", str(cpus[0]),
+        str(p.get("priority")), "-c", str(cpus[0]),
         "-h", "-H", str(HISTOGRAM_US), "-B", str(NS_PER_UNIT["us"]),
     ]  # fmt: skip
 
@@ -214,7 +212,7 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
     return (
         xenomai_argv(program, key, cpus)
         if key.tool == LATENCY
-        else switchtest_argv(program, key, cpus[:1] if key.parameters["cpu"] is None else cpus)
+        else switchtest_argv(program, key, cpus[:1] if key.parameters.get("cpu") is None else cpus)
     )
 
 

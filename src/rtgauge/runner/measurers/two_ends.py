@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError, RtgaugeError
-from rtgauge.probe import registry as probes
-from rtgauge.probe.signal_parameters import Role, SignalProbe, other_role
+from rtgauge.probe.signal_parameters import Role, other_role, signal_step
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, PeerReport, StepKey
 from rtgauge.record.stream import StreamResult
@@ -54,8 +53,8 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
     `samples_dir`: on the master's target.
     """
     key = context.key
-    probe = cast("SignalProbe", probes.get(key.probe))
-    arguments = probe.both_ends(key.parameters, samples_dir)
+    probe, parameters = signal_step(key)
+    arguments = probe.both_ends(parameters, samples_dir)
     both: dict[Role, End] = {}
     for role in ("slave", "master"):
         target = _target_of(role, context)
@@ -135,7 +134,7 @@ def measure(step: StepInProgress) -> Measured:
 
 
 def _peer_role(key: StepKey) -> Role:
-    return other_role(key.parameters["role"])
+    return other_role(signal_step(key)[1].role)
 
 
 def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
@@ -143,7 +142,8 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     where = _target_of("slave", context).name
     if died:
         return f"the slave on {where} ended before it had answered: {slave.why()}"
-    own, peers = key.parameters["path"], key.parameters["peer_path"] or key.parameters["path"]
+    parameters = signal_step(key)[1]
+    own, peers = parameters.path, parameters.peer_path or parameters.path
     path = own if own == peers else f"{own} (on the peer: {peers})"
     answers = sum(
         int(line.values.get("answers") or 0) for line in slave.stream.result.results if line.name == "signal"

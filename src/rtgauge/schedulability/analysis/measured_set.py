@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.record.reader import reading
 from rtgauge.schedulability.analysis.analyse import analyse, timeline_result
 from rtgauge.schedulability.analysis.analysis_document import ActivationResult, Segment, TimelineResult
 from rtgauge.schedulability.analysis.timeline import preemptions, timeline
-from rtgauge.schedulability.probe import task_set_of, timeline_ns
+from rtgauge.schedulability.probe import PROBE, timeline_ns
 
 if TYPE_CHECKING:
     from rtgauge.record.model import SeriesSummary, Step, TaskCounts
@@ -47,9 +46,7 @@ def measured_set(step: Step) -> MeasuredSet:
 
     Raises RecordError if its parameters are not a task set's.
     """
-    with reading(step):
-        task_set = task_set_of(step.key.parameters)
-    result = analyse(task_set)
+    result = analyse(PROBE.own(step.key).task_set)
     calculated = {task.name: task for cpu in result.cpus for task in cpu.tasks}
     tasks = [
         MeasuredTask(
@@ -69,11 +66,12 @@ def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
     shown: a task counts as running.
     """
-    tasks = {task.name: task for task in task_set_of(measured.step.key.parameters).on(cpu)}
+    task_set = PROBE.own(measured.step.key).task_set
+    tasks = {task.name: task for task in task_set.on(cpu)}
     of_cpu = [segment for segment in measured.step.segments if segment.task in tasks]
     if not of_cpu:
         return None
-    end_ns = timeline_ns(task_set_of(measured.step.key.parameters))
+    end_ns = timeline_ns(task_set)
     segments: list[Segment] = []
     last_of: dict[str, Segment] = {}
     for written in of_cpu:
@@ -117,7 +115,7 @@ def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | Non
     """The calculated schedule of one CPU, as long as the measured one; None if it is too long to
     simulate.
     """
-    task_set = task_set_of(measured.step.key.parameters)
+    task_set = PROBE.own(measured.step.key).task_set
     try:
         schedule = timeline(task_set.on(cpu), hyperperiods=2)
     except InputError:

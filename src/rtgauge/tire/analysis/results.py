@@ -94,7 +94,7 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
             and step.total is not None
             and step.total.mean_ns is not None
         ):
-            means.setdefault(str(step.key.parameters["policy"]), []).append(step.total.mean_ns)
+            means.setdefault(str(step.key.parameters.get("policy")), []).append(step.total.mean_ns)
     return {policy: mean_of(values) for policy, values in means.items()}
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
+from rtgauge.tire.probe import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Result, Severity, Step
 
-PROBE = "tire"
 STOPPED_EARLY = ("stopped", "died")
 """Such a step ran for less time than planned; it is measured again when its record is continued."""
 SHORTEST_RUN_NS = 1_000_000
@@ -110,11 +110,11 @@ class PacedRun:
 
 def is_tire(step: Step) -> bool:
     """Whether a step is one of this probe."""
-    return step.key.probe == PROBE
+    return step.key.probe == PROBE.name
 
 
 def _result(step: Step) -> Result | None:
-    return next((result for result in step.results if result.name == PROBE), None)
+    return next((result for result in step.results if result.name == PROBE.name), None)
 
 
 def _number(step: Step, result: Result, name: str) -> int:
@@ -134,14 +134,14 @@ def _optional(result: Result, name: str) -> int | None:
 
 
 def _configuration(step: Step, result: Result) -> Configuration:
-    parameters: dict[str, Any] = step.key.parameters
+    parameters = PROBE.own(step.key)
     return Configuration(
-        solver=str(result.labels.get("solver", parameters.get("solver"))),
+        solver=str(result.labels.get("solver", parameters.solver)),
         nodes=_number(step, result, "nodes"),
         threads=_number(step, result, "threads"),
-        policy=str(parameters.get("policy")),
-        without=str(parameters.get("without", WHOLE)),
-        free_running=bool(parameters.get("free_running", False)),
+        policy=parameters.policy,
+        without=parameters.without,
+        free_running=parameters.free_running,
     )
 
 
@@ -223,7 +223,7 @@ def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[Paced
         runs.append(
             PacedRun(
                 configuration=_configuration(step, result),
-                period_ns=int(step.key.parameters["period_ns"]),
+                period_ns=PROBE.own(step.key).period_ns,
                 repeat=step.key.repeat,
                 deadlines=deadlines,
                 missed=_number(step, result, "deadline_missed"),

@@ -64,8 +64,7 @@ class Drop:
 
 def _family(step: Step) -> str:
     """Equal for the pictures of one fall: every parameter but the number of steps."""
-    same = {key: value for key, value in step.key.parameters.items() if key != "steps"}
-    return f"{sorted(same.items(), key=lambda item: item[0])}"
+    return step.key.id_without("repeat", "steps")
 
 
 def drop_of(record: Record) -> Drop | None:

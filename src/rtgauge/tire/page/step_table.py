@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
+from rtgauge.tire.probe import PROBE as TIRE
 from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Step
 
-PROBE = "tire"
+PROBE = TIRE.name
 
 
 def tire_values(step: Step) -> dict[str, Any] | None:
@@ -36,13 +37,12 @@ def _rate(per_s: float) -> str:
 
 
 def _configuration(step: Step, values: dict[str, Any]) -> str:
-    parameters = step.key.parameters
+    parameters = TIRE.own(step.key)
     threads = f"{values['threads']} thread{'s' if values['threads'] > 1 else ''}"
-    free = ", free-running" if parameters["free_running"] else ""
-    without = f", without {parameters['without']}" if parameters["without"] != "none" else ""
+    free = ", free-running" if parameters.free_running else ""
+    without = f", without {parameters.without}" if parameters.without != "none" else ""
     return (
-        f"{parameters['solver']}{free}{without}, {whole(values['nodes'])} nodes, {threads}, "
-        f"{parameters['policy']}"
+        f"{parameters.solver}{free}{without}, {whole(values['nodes'])} nodes, {threads}, {parameters.policy}"
     )
 
 
@@ -62,7 +62,7 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
     wall = format_time(values["wall_ns"])
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
-        rows.append(["period", format_duration(step.key.parameters["period_ns"])])
+        rows.append(["period", format_duration(TIRE.own(step.key).period_ns)])
         missed_text = f"{whole(missed)} of {whole(activations)}" + (
             f" ({_share(missed, activations)})" if missed else ""
         )
@@ -74,7 +74,7 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
                 "computing",
                 (
                     f"{wall}, "
-                    f"{_share(values['wall_ns'], activations * step.key.parameters['period_ns'])} of "
+                    f"{_share(values['wall_ns'], activations * TIRE.own(step.key).period_ns)} of "
                     "the time"
                 ),
             ]
