@@ -97,21 +97,18 @@ class Condition:
         return worst_severity(step.worst for step in self.steps)
 
 
-def _identity(key: StepKey) -> tuple[str, ...]:
-    return (*_coarse(key), json.dumps(key.parameters, sort_keys=True))
-
-
-def _coarse(key: StepKey) -> tuple[str, ...]:
+def _coarse(key: StepKey) -> str:
     """All that a label names before the parameters."""
-    return (key.load, key.deployment, key.tool, key.probe, json.dumps(key.targets, sort_keys=True))
+    return key.id_without("repeat", "parameters")
 
 
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
-    names = sorted({name for key in keys for name in key.parameters} - {"space", "rt"})
+    values = [key.parameters.values for key in keys]
+    names = sorted({name for own in values for name in own} - {"space", "rt"})
     return [
         name
         for name in names
-        if len({json.dumps(key.parameters.get(name), sort_keys=True) for key in keys if _has(key, name)}) > 1
+        if len({repr(own.get(name)) for own in values if name != "context" or own.get(name) is not None}) > 1
     ]
 
 
@@ -141,12 +138,12 @@ class _Differences:
     targets: bool
     spaces: bool
     runtimes: bool
-    parameters: dict[tuple[str, ...], list[str]]
+    parameters: dict[str, list[str]]
     """Of the conditions that are alike in all that a label names before the parameters."""
 
 
 def _differences(keys: Sequence[StepKey]) -> _Differences:
-    alike: dict[tuple[str, ...], list[StepKey]] = {}
+    alike: dict[str, list[StepKey]] = {}
     for key in keys:
         alike.setdefault(_coarse(key), []).append(key)
     return _Differences(
@@ -171,11 +168,9 @@ def _label(key: StepKey, differences: _Differences, machines: dict[str, str]) ->
         parts.append(COKERNELS.get(key.rt, "Linux"))
     if differences.targets:
         parts.append(" ".join(machines[target] for target in key.targets.values()))
+    values = key.parameters.values
     names = [name for name in differences.parameters[_coarse(key)] if _has(key, name)]
-    different = [
-        quantity(name, key.parameters[name]) if name in key.parameters else (name, "not set")
-        for name in names
-    ]
+    different = [quantity(name, values[name]) if name in values else (name, "not set") for name in names]
     parts += [f"{name[:1].lower()}{name[1:]} {shown}" for name, shown in different]
     if key.tool != "rtgauge":
         parts.append(key.tool)
@@ -190,9 +185,9 @@ def _order(condition: Condition) -> tuple[bool, str, bool]:
 
 
 def _conditions(record: Record) -> list[Condition]:
-    groups: dict[tuple[str, ...], list[Step]] = {}
+    groups: dict[str, list[Step]] = {}
     for step in record.steps:
-        groups.setdefault(_identity(step.key), []).append(step)
+        groups.setdefault(step.key.id_without("repeat"), []).append(step)
     keys = [steps[0].key for steps in groups.values()]
     machines, differences = _machines(record, keys), _differences(keys)
     labelled = [
@@ -205,15 +200,15 @@ def _conditions(record: Record) -> list[Condition]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """Step key as JSON -> what tells the planned step from the others: the probe, the load, and what else
+    """Id of a step's key -> what tells the planned step from the others: the probe, the load, and what else
     differs, with the repeat where there is one.
     """
-    conditions_of = {_identity(key): key for key in keys}
+    conditions_of = {key.id_without("repeat"): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
     repeated = any(key.repeat > 1 for key in keys)
     return {
-        key.model_dump_json(): f"{key.probe} "
+        key.id: f"{key.probe} "
         f"{_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}"
         for key in keys
     }

@@ -104,7 +104,7 @@ def choose(
 
 
 def _of_any_runtime(key: StepKey) -> str:
-    return key.model_copy(update={"parameters": {**key.parameters, "rt": AUTO}}).model_dump_json()
+    return key.id_without("rt")
 
 
 def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetContext) -> None:

@@ -262,7 +262,8 @@ def with_measuring_module(context: StepContext) -> Generator[None]:
     Raises NoModules.
     """
     key = context.key
-    interval_ns = probes.get(key.probe).interval_ns(key.parameters)
+    probe = probes.get(key.probe)
+    interval_ns = probe.interval_ns(probe.own(key))
     names = measuring_module(key.tool, interval_ns, in_kernel=key.space == "kernel")
     if not names:
         yield

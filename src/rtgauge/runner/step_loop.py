@@ -271,7 +271,8 @@ def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emu
     and has
     the host's clock, so that a load slows it down.
     """
-    measured = (probes.get(key.probe).expected_ns(key.parameters) or 0) / NS_PER_S
+    probe = probes.get(key.probe)
+    measured = (probe.expected_ns(probe.own(key)) or 0) / NS_PER_S
     deploying = 0.0 if key.deployment == AS_IS else DEPLOYMENT_S
     loading = 0.0
     if key.load != "idle":
@@ -302,5 +303,5 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
     """The steps that are planned and not done."""
-    done = {step.key.model_dump_json() for step in finished}
-    return [key for key in run.planned if key.model_dump_json() not in done]
+    done = {step.key for step in finished}
+    return [key for key in run.planned if key not in done]
