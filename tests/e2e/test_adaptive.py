@@ -42,12 +42,12 @@ class Halving:
         return steps(8000)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        last_us = min(step.key.parameters["interval_ns"] for step in record.steps) // 1000
+        last_us = min(step.key.parameters.get("interval_ns") for step in record.steps) // 1000
         return steps(last_us // 2).steps if last_us > 1000 else []
 
 
 def intervals_us(record: Record) -> list[int]:
-    return [step.key.parameters["interval_ns"] // 1000 for step in record.steps]
+    return [step.key.parameters.get("interval_ns") // 1000 for step in record.steps]
 
 
 def test_it_grows_until_nothing_is_asked(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_what_the_command_line_says_is_over_the_plan(tmp_path: Path) -> None:
         "'5s'\n[[step]]\ncount = 100\n[[step]]\nload = 'cpu'\n"
     )
     made = load_plan(str(plan), Overrides())
-    assert [(key.load, key.parameters["count"], key.repeat) for key in sorted(made.steps, key=lambda key: (key.repeat, key.load))] == [
+    assert [(key.load, key.parameters.get("count"), key.repeat) for key in sorted(made.steps, key=lambda key: (key.repeat, key.load))] == [
         ("cpu", None, 1), ("idle", 100, 1), ("cpu", None, 2), ("idle", 100, 2),
     ]  # fmt: skip
     over = load_plan(
@@ -101,7 +101,7 @@ def test_what_the_command_line_says_is_over_the_plan(tmp_path: Path) -> None:
         Overrides({"duration": "2s", "cpu": 0}, loads=["memory"], repeats=1, seed=9, require="latency<=2ms"),
     )
     (key,) = over.steps
-    assert (key.load, key.parameters["duration_ns"], key.parameters["count"], key.parameters["cpu"]) == (
+    assert (key.load, key.parameters.get("duration_ns"), key.parameters.get("count"), key.parameters.get("cpu")) == (
         "memory",
         2 * 10**9,
         None,
@@ -123,7 +123,7 @@ def test_the_order_follows_from_the_seed() -> None:
     written = {"matrix": {"interval": ["1ms", "2ms", "3ms", "4ms", "5ms"]}, "repeats": 5}
     orders = [
         [
-            (key.repeat, key.parameters["interval_ns"])
+            (key.repeat, key.parameters.get("interval_ns"))
             for key in make_plan(written, "p", Overrides(seed=seed)).steps
         ]
         for seed in (1, 1, 2)

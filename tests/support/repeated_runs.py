@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from rtgauge.analysis.sides import Side
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import Run, Step, StepKey
+from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import NO_WINDOWS, Bins, Windows, merge
 
@@ -37,7 +38,7 @@ RECORD = Record(
     [], {},
 )  # fmt: skip
 STEP = Step.model_construct(
-    id="01-wakeup-idle", key=StepKey.model_construct(parameters={}), parameters={}, marks=[]
+    id="01-wakeup-idle", key=StepKey.model_construct(parameters=OpenParameters()), parameters={}, marks=[]
 )
 
 

@@ -41,16 +41,16 @@ def tire_step(
     """A step with this result and without windows."""
     parameters = normalise(probes.get("tire"), written, "test")
     base = {
-        "mode": "real-time" if parameters["period_ns"] else "real-fast",
-        "nodes": parameters["nodes"],
-        "threads": WORDS.get(parameters["threads"]) or int(parameters["threads"]),
+        "mode": "real-time" if parameters.period_ns else "real-fast",
+        "nodes": parameters.nodes,
+        "threads": WORDS.get(parameters.threads) or int(parameters.threads),
         "cpu_ns": 1,
         "node_steps_per_s": 1.0,
         "voluntary_switches": 0,
         "involuntary_switches": 0,
         "barrier_ns": None,
         "block": 1,
-        "step_bytes": 200 * parameters["nodes"],
+        "step_bytes": 200 * parameters.nodes,
         "rest_ns": 0,
         "activations": None,
         "deadline_missed": None,
@@ -75,13 +75,13 @@ def tire_step(
         start_ns=0,
         end_ns=10**9,
         end_reason="duration",
-        parameters=parameters,
+        parameters=parameters.values,
         cpus=[0, 1],
         load=LoadReport(name=load),
         series=[],
         total=None,
         outliers=[],
-        results=[Result(name="tire", labels={"solver": parameters["solver"]}, values={**base, **values})],
+        results=[Result(name="tire", labels={"solver": parameters.solver}, values={**base, **values})],
         marks=list(marks),
     )
 

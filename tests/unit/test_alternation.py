@@ -63,12 +63,12 @@ def test_further_pairs_are_those_that_a_longer_plan_would_have_had() -> None:
 def test_a_side_is_a_target_a_deployment_parameters_or_all_of_them() -> None:
     mixed = plan("lab:stock M interval=500us", "lab:rt policy=rr")
     first, second = (next(key for key in mixed.steps if key.repeat == number) for number in (1, 2))
-    assert (first.targets, first.deployment, first.parameters["interval_ns"]) == (
+    assert (first.targets, first.deployment, first.parameters.get("interval_ns")) == (
         {"self": "lab:stock"},
         "M",
         500_000,
     )
-    assert (second.targets, second.deployment, second.parameters["policy"]) == (
+    assert (second.targets, second.deployment, second.parameters.get("policy")) == (
         {"self": "lab:rt"},
         "as-is",
         "rr",

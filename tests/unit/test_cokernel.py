@@ -58,7 +58,7 @@ def test_the_engine_is_not_told_what_it_runs_on(name: str):
     if "path" in probe.parameters.model_fields:
         written = {**written, "path": "loop:mqueue"}
     on_linux, on_cobalt = normalise(probe, written, "x"), normalise(probe, {**written, "rt": "cobalt"}, "x")
-    assert (on_linux["rt"], on_cobalt["rt"]) == ("linux", "cobalt")
+    assert (on_linux.rt, on_cobalt.rt) == ("linux", "cobalt")
     assert probe.arguments(on_linux, None) == probe.arguments(on_cobalt, None)
 
 
@@ -70,10 +70,10 @@ def test_other_probes_do_not_take_it(name: str):
 
 @pytest.mark.parametrize("name", ["periodic", "response"])
 def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
-    assert normalise(PROBES[name], {"rt": "cobalt"}, "x")["path"] == "loop:mqueue"
-    assert normalise(PROBES[name], {}, "x")["path"] == "loop:eventfd"
+    assert normalise(PROBES[name], {"rt": "cobalt"}, "x").path == "loop:mqueue"
+    assert normalise(PROBES[name], {}, "x").path == "loop:eventfd"
     assert (
-        normalise(PROBES[name], {"rt": "cobalt", "path": "loop:pipe"}, "x")["path"] == "loop:pipe"
+        normalise(PROBES[name], {"rt": "cobalt", "path": "loop:pipe"}, "x").path == "loop:pipe"
     )  # which its engine refuses
 
 

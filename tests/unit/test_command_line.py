@@ -104,7 +104,7 @@ def test_run_takes_what_is_changed_most_often_without_set(monkeypatch: pytest.Mo
     (plan,) = stop.value.args
     assert plan.steps
     for key in plan.steps:
-        given = {name: key.parameters[name] for name in ("cpu", "interval_ns", "policy", "priority")}
+        given = {name: key.parameters.get(name) for name in ("cpu", "interval_ns", "policy", "priority")}
         assert given == {"cpu": "0", "interval_ns": 250_000, "policy": "rr", "priority": 7}
 
 
@@ -117,7 +117,7 @@ def test_watch_starts_its_program_no_sooner_than_it_measures(
     with pytest.raises(WouldMeasure) as stop:
         main()
     (step,) = stop.value.args[0].steps
-    assert (step.parameters["program"], step.parameters["pid"]) == ("touch", None)
+    assert (step.parameters.get("program"), step.parameters.get("pid")) == ("touch", None)
     assert not there.exists()
 
 
@@ -136,7 +136,7 @@ def test_watch_refuses_wrong_input_before_it_starts_its_program(
 
 def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
     steps = load_plan("quick", Overrides()).steps
-    intervals = {key.parameters["interval_ns"] for key in steps}
+    intervals = {key.parameters.get("interval_ns") for key in steps}
     assert len(intervals) == 1
     (interval_ns,) = intervals
     phases = {step * interval_ns % 1_000_000 for step in range(1_000)}
@@ -147,4 +147,4 @@ def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
 
 def test_two_quick_runs_have_enough_windows_to_be_compared():
     for key in load_plan("quick", Overrides()).steps:
-        assert key.parameters["duration_ns"] // key.parameters["window_ns"] >= LEAST_WINDOWS
+        assert key.parameters.get("duration_ns") // key.parameters.get("window_ns") >= LEAST_WINDOWS

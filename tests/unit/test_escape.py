@@ -77,7 +77,7 @@ def path(tmp_path: Path) -> Path:
     one, windows = step([1_000, 2_000, 3_000] * 10, load=HOSTILE)
     one.marks[:] = []
     one.tool = one.end_reason = HOSTILE
-    one.key.targets = {"self": HOSTILE}
+    one.key = one.key.model_copy(update={"targets": {"self": HOSTILE}})
     one.parameters |= {HOSTILE: HOSTILE}
     writer.commit_step(one, windows)
     facts = Facts.model_validate({"host": HOSTILE, "kernel": {"release": HOSTILE}, HOSTILE: [HOSTILE]})

@@ -339,12 +339,12 @@ def test_a_mutated_record(
 @pytest.mark.parametrize(
     ("probe", "parameters", "results"),
     [
-        ("switch", {"policy": "fifo"}, []),
-        ("preempt", {"policy": "fifo", "placement": "same-core"}, []),
-        ("switch", {"tasks": 2}, []),
+        ("switch", {"tasks": "two"}, []),
+        ("preempt", {"event": "none"}, []),
+        ("switch", {"tasks": 2, "unknown": 1}, []),
         ("inversion", {}, [{"name": "inversion", "labels": {}, "values": {}}]),
         ("inversion", {}, [{"name": "inversion", "labels": {"lock": "mutex"}, "values": {"trials": "many"}}]),
-        ("noise", {"policy": "fifo"}, [{"name": "noise", "labels": {"cpu": 0}, "values": {}}]),
+        ("noise", {}, [{"name": "noise", "labels": {"cpu": 0}, "values": {}}]),
     ],
 )
 def test_a_step_without_what_its_probe_writes(
@@ -370,5 +370,9 @@ def test_a_step_without_what_its_probe_writes(
         main()
     errors = capfd.readouterr().err
     assert end.value.code == 2
-    assert errors.startswith("rtgauge: step 01-wakeup-idle has ")
+    assert errors.startswith(
+        f"rtgauge: {probe}: the record's parameters cannot be used: "
+        if parameters
+        else "rtgauge: step 01-wakeup-idle has "
+    )
     assert errors.count("\n") == 1

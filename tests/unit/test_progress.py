@@ -27,9 +27,8 @@ def a_clock(monkeypatch):
 
 
 def key(load="idle", repeat=1, **parameters):
-    return step([5])[0].key.model_copy(
-        update={"load": load, "repeat": repeat, "parameters": {"interval_ns": 1_000_000, **parameters}}
-    )
+    known = step([5])[0].key.with_parameters(**{"interval_ns": 1_000_000, **parameters})
+    return known.model_copy(update={"load": load, "repeat": repeat})
 
 
 def measure(display, clock, keys, expected_s, took_s):

@@ -33,12 +33,12 @@ WRONG = [
 def test_a_path_stays_as_it_is_written(path: str) -> None:
     assert check_path(path) == path
     parameters = normalise(PROBES["response"], {"path": path}, "x")
-    assert parameters["path"] == path
+    assert parameters.path == path
 
 
 @pytest.mark.parametrize("path", GOOD_ON_COBALT)
 def test_lines_of_rtdm_are_of_cobalt(path: str) -> None:
-    assert normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")["path"] == path
+    assert normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x").path == path
     assert (
         PROBES["response"].modules(normalise(PROBES["response"], {"path": path, "rt": "cobalt"}, "x")) == ()
     )
@@ -176,7 +176,7 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
         {"instrument": "serial:", "path": "gpio:x:1,2", "interval": "10ms", "cycles": 7},
         "x",
     )
-    assert response["role"] == "slave"
+    assert response.role == "slave"
     probe = PROBES["response"]
     assert isinstance(probe, SignalProbe)
     words = probe.beside_instrument(response, "/s")
@@ -186,7 +186,7 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
     assert configuration.limit_ns < configuration.period_min_ns  # the firmware wants it so
     configuration.encode(125_000_000)
     assert (
-        normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x")["role"]
+        normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x").role
         == "master"
     )
 
@@ -243,8 +243,8 @@ def test_the_line_and_the_modules_follow_from_the_space(
 ) -> None:
     probe = PROBES[name]
     parameters = normalise(probe, written, "x")
-    assert (parameters["path"], parameters["role"], probe.modules(parameters)) == (path, role, modules)
-    assert (parameters["context"] is not None) == (parameters["space"] == "kernel")
+    assert (parameters.path, parameters.role, probe.modules(parameters)) == (path, role, modules)
+    assert (parameters.context is not None) == (parameters.space == "kernel")
 
 
 def test_the_peer_of_a_task_in_the_kernel_is_in_user_space() -> None:
@@ -258,7 +258,7 @@ def test_the_peer_of_a_task_in_the_kernel_is_in_user_space() -> None:
 
 def test_in_the_kernel_a_task_of_rtai_is_what_toggles():
     parameters = normalise(PROBES["periodic"], {"rt": "rtai", "space": "kernel", "path": "none"}, "x")
-    assert parameters["context"] == "thread"
+    assert parameters.context == "thread"
     assert PROBES["periodic"].modules(parameters) == ("rtgauge_core", "rtgauge_periodic_rtai")
     over_wire = normalise(PROBES["response"], {"path": "wire", "rt": "rtai"}, "x")
     assert PROBES["response"].modules(over_wire) == (), "RTAI has no wire: the engine says what it lacks"

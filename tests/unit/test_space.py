@@ -49,7 +49,7 @@ def both(tmp_path: Path) -> Record:
 
 def test_user_space_is_the_default():
     for name in ("wakeup", "periodic", "response"):
-        assert normalise(PROBES[name], {}, "x")["space"] == "user"
+        assert normalise(PROBES[name], {}, "x").space == "user"
 
 
 def test_a_condition_names_its_space_where_there_are_two(both: Record, tmp_path: Path):
@@ -213,7 +213,7 @@ def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Rec
 def test_without_a_line_the_module_makes_stimuli_itself(rt: str):
     written = {"space": "kernel", "path": "none", "context": "thread", "rt": rt}
     parameters = normalise(PROBES["response"], written, "x")
-    assert (parameters["role"], parameters["interval_min_ns"]) == ("slave", 10_000)
+    assert (parameters.role, parameters.interval_min_ns) == ("slave", 10_000)
     assert PROBES["response"].modules(parameters) == (
         "rtgauge_core",
         "rtgauge_response" if rt == "linux" else "rtgauge_response_cobalt",
@@ -224,7 +224,7 @@ def test_without_a_line_the_module_makes_stimuli_itself(rt: str):
 def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
     probe = PROBES[name]
     parameters = normalise(probe, {"space": "kernel", "rt": "cobalt"}, "x")
-    assert (parameters["path"], parameters["role"]) == ("wire", "both")
+    assert (parameters.path, parameters.role) == ("wire", "both")
     assert probe.modules(parameters) == ("rtgauge_core", "rtgauge_wire_cobalt", f"rtgauge_{name}_cobalt")
     assert probe.modules(normalise(probe, {"path": "wire", "rt": "cobalt"}, "x")) == (
         "rtgauge_core",
@@ -236,7 +236,7 @@ def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
 
 @pytest.mark.parametrize("rt", ["rtai", "auto"])
 def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
-    assert normalise(PROBES["periodic"], {"space": "kernel", "rt": rt}, "x")["path"] == "none"
+    assert normalise(PROBES["periodic"], {"space": "kernel", "rt": rt}, "x").path == "none"
     with pytest.raises(InputError, match="has no"):
         normalise(PROBES["periodic"], {"space": "kernel", "rt": rt, "path": "gpio:gpiochip0:1"}, "x")
 

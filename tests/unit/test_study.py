@@ -19,6 +19,7 @@ from rtgauge.analysis.deployment_choice import Choice, ComparedDeployments, choo
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.plan.study_state import newest_record, study_of
+from rtgauge.probe.wakeup import PROBE as WAKEUP
 from rtgauge.record.model import Distribution, Run
 from rtgauge.record.reader import Record
 from rtgauge.study import delgado2020
@@ -123,15 +124,15 @@ def test_the_first_part_is_every_deployment_idle_with_the_papers_settings() -> N
     plan = idle_plan(Overrides(seed=1))
     assert {key.deployment for key in plan.steps} == set(NAMED)
     for key in plan.steps:
-        p = key.parameters
-        assert (key.load, p["interval_ns"], p["priority"], p["phase"], p["duration_ns"]) == (
+        p = WAKEUP.own(key)
+        assert (key.load, p.interval_ns, p.priority, p.phase, p.duration_ns) == (
             "idle",
             100_000,
             99,
             "fixed",
             600 * 10**9,
         )
-        assert p["dma_latency_us"] == (-1 if key.deployment == "CHM" else 0)
+        assert p.dma_latency_us == (-1 if key.deployment == "CHM" else 0)
     assert [key.deployment for key in plan.steps] != [
         key.deployment for key in idle_plan(Overrides(seed=2)).steps
     ]
@@ -143,7 +144,7 @@ def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
     )
     first = idle_plan(overrides)
     assert len(first.steps) == 4
-    assert {(key.deployment, key.load, key.parameters["duration_ns"]) for key in first.steps} == {
+    assert {(key.deployment, key.load, key.parameters.get("duration_ns")) for key in first.steps} == {
         ("M", "idle", 2 * 10**9),
         ("Single", "idle", 2 * 10**9),
     }
@@ -186,7 +187,7 @@ def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(
     assert resumed == study
     for which in (study, resumed):
         steps = which(Record(tmp_path, a_run(plan.written, plan.steps), [], {}))
-        assert [(key.deployment, key.load, key.parameters["duration_ns"]) for key in steps] == [
+        assert [(key.deployment, key.load, key.parameters.get("duration_ns")) for key in steps] == [
             ("M", "cpu", 2 * 10**9)
         ]
 
@@ -239,7 +240,7 @@ def test_a_damaged_record_of_a_study_is_one_error(kept: object) -> None:
 
 def test_jo2022_is_a_preset() -> None:
     plan = load_plan("jo2022", Overrides(seed=1))
-    assert {(key.load, key.deployment, key.parameters["duration_ns"]) for key in plan.steps} == {
+    assert {(key.load, key.deployment, key.parameters.get("duration_ns")) for key in plan.steps} == {
         ("idle", "MI", 100 * 10**9),
         ("papers", "MI", 100 * 10**9),
     }
@@ -265,11 +266,9 @@ def test_the_time_of_a_study_has_its_last_part() -> None:
 def test_the_time_of_a_search_gets_shorter_with_its_rounds() -> None:
     study = adaptive_study("sustained", Overrides(repeats=2))
     first = study.plan().steps
-    at_first, shortest = study.later_s(first), min(first, key=lambda key: key.parameters["interval_ns"])
+    at_first, shortest = study.later_s(first), min(first, key=lambda key: key.parameters.get("interval_ns"))
     halved = [
-        shortest.model_copy(
-            update={"parameters": {**shortest.parameters, "interval_ns": 70_000}, "repeat": repeat}
-        )
+        shortest.with_parameters(interval_ns=70_000).model_copy(update={"repeat": repeat})
         for repeat in (1, 2)
     ]
     after_a_round = study.later_s([*first, *halved])

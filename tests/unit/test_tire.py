@@ -140,7 +140,7 @@ def test_a_plan_and_a_matrix_take_it() -> None:
     }
     plan = make_plan({"name": "x", "matrix": matrix}, "plan x", Overrides())
     assert len(plan.steps) == 8
-    assert {step.parameters["threads"] for step in plan.steps} == {"one", "twice"}
+    assert {step.parameters.get("threads") for step in plan.steps} == {"one", "twice"}
 
 
 def state_bytes(nodes: np.ndarray, steps: int = 3) -> bytes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def drawn(**written: object) -> Drawn:
-    return Drawn([Series([20_000] * 2_000)], parameters=normalise(PROBES["wakeup"], written, "x"))
+    return Drawn([Series([20_000] * 2_000)], parameters=normalise(PROBES["wakeup"], written, "x").values)
 
 
 def test_what_is_not_explained_is_the_same_as_in_earlier_versions(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_json_knows_cpus_time_and_interval(tmp_path):
     # Cycles less the sum of the bins: 1000 - 852 and 1000 - 935.
     windows = record.windows(step)
     assert (windows.count - windows.bins.sums).tolist() == [148, 65]
-    assert (step.tool, step.key.parameters) == (
+    assert (step.tool, step.key.parameters.values) == (
         "cyclictest 2.40",
         {"interval_ns": 1_000_000, "priority": 80, "policy": "fifo", "dma_latency_us": 0},
     )
@@ -137,7 +137,7 @@ def test_without_a_histogram_only_the_extremes_are_known(tmp_path):
 def test_the_last_of_repeated_screens_counts(tmp_path):
     record = imported(DATA / "screen.txt", tmp_path)
     assert [s.count for s in record.steps[0].series] == [150, 150]
-    assert record.steps[0].key.parameters == {"interval_ns": 1_000_000, "priority": 80, "dma_latency_us": 0}
+    assert record.steps[0].key.parameters.values == {"interval_ns": 1_000_000, "priority": 80, "dma_latency_us": 0}
 
 
 def test_missed_activations_follow_from_the_interval(tmp_path):
@@ -431,7 +431,7 @@ def test_cyclicdeadline_is_not_cyclictest(tmp_path):
     document.write_text(json.dumps(file_of([{5: 10, 9: 3}]) | {"cmdline:": "cyclicdeadline -D 10s -i 1000"}))
     for record in (imported(screen, tmp_path), imported(document, tmp_path)):
         step = record.steps[0]
-        assert (step.key.tool, step.key.parameters["policy"]) == ("cyclicdeadline", "deadline")
+        assert (step.key.tool, step.key.parameters.get("policy")) == ("cyclicdeadline", "deadline")
         assert "no-real-time-priority" not in marks(record)
 
 
@@ -461,4 +461,4 @@ def test_a_command_line_that_is_not_escaped_is_read(tmp_path):
             '"cyclictest -p80 -i1000 -h 100000"', '"cyclictest -p80 -i1000 -h 100000 --histfile="C:\\a b""'
         )
     )
-    assert imported(source, tmp_path).steps[0].key.parameters["interval_ns"] == 1_000_000
+    assert imported(source, tmp_path).steps[0].key.parameters.get("interval_ns") == 1_000_000

@@ -22,7 +22,6 @@ from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_LINE_BYTES
 from rtgauge.importers.imported_record import import_file
 from rtgauge.importers.registry import BY_NAME, importer_of
-from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.tables import figures_grid
 from rtgauge.report.page import html
@@ -180,7 +179,7 @@ def test_xenomai_has_a_window_a_second(tmp_path):
     )
     assert windows.sum_ns.tolist() == [21_000_000, 25_000_000, 20_000_000]
     assert {"overruns", "early", "no-histogram"} <= marks(record)
-    assert step.key.parameters == {
+    assert step.key.parameters.values == {
         "interval_ns": 100_000,
         "priority": 99,
         "space": "kernel",
@@ -215,7 +214,7 @@ def test_latmus(tmp_path):
         410_500,
     )
     assert {"last-bin-clipped", "overruns"} <= marks(record)
-    assert record.steps[0].key.parameters == {
+    assert record.steps[0].key.parameters.values == {
         "interval_ns": 1_000_000,
         "priority": 98,
         "space": "user",
@@ -238,7 +237,7 @@ def test_stress_ng(tmp_path):
     # stress-ng divides by n, a sample's deviation by n - 1.
     assert series.std_ns == pytest.approx(2290.10)
     assert record.steps[0].results[0].values["p99.00_ns"] == 9_000
-    assert record.steps[0].key.parameters["policy"] == "fifo"
+    assert record.steps[0].key.parameters.get("policy") == "fifo"
 
 
 def test_lava_has_results_and_a_wrong_word_is_seen(tmp_path):
@@ -354,25 +353,6 @@ def test_the_space_of_another_tool_is_that_of_rtgauge(tmp_path):
         "kernel space",
     ]
     assert [side.traits["parameters"] for side in sides_of(records[:2])] == ["default parameters"] * 2
-
-
-@pytest.mark.parametrize(
-    ("context", "space"),
-    [
-        ("user", {"space": "user"}),
-        ("kernel", {"space": "kernel", "context": "thread"}),
-        ("irq", {"space": "kernel", "context": "irq"}),
-    ],
-)
-def test_an_earlier_record_had_the_space_under_context(context, space, tmp_path):
-    record = imported("xenomai-gnuplot.txt", tmp_path)
-    document = record.steps[0].model_dump(mode="json")
-    for parameters in (document["key"]["parameters"], document["parameters"]):
-        del parameters["space"]
-        parameters["context"] = context
-    step = Step.model_validate(document)
-    for parameters in (step.key.parameters, step.parameters):
-        assert space == {name: parameters[name] for name in ("space", "context") if name in parameters}
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):

@@ -275,7 +275,7 @@ def test_a_log_of_lava_tells_the_samples(tmp_path):
     assert [(series.count, series.min_ns, series.mean_ns, series.max_ns) for series in step.series] == [
         (60_000, 3_000, 6_000, 54_000)
     ] * 2
-    assert (step.key.parameters, "samples-unknown" in marks(step)) == (
+    assert (step.key.parameters.values, "samples-unknown" in marks(step)) == (
         {"interval_ns": 1_000_000, "priority": 98},
         False,
     )

@@ -67,7 +67,7 @@ def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
 
 def test_conditions_are_told_apart_by_what_differs(record: Record):
     steps = record.steps
-    shorter = steps[1].key.model_copy(update={"parameters": {"interval_ns": 100_000}})
+    shorter = steps[1].key.with_parameters(interval_ns=100_000)
     foreign = steps[1].model_copy(
         update={"id": "x", "key": shorter.model_copy(update={"tool": "cyclictest"})}
     )

@@ -45,7 +45,7 @@ def on_cobalt(record: Record, counts: list[int | None]) -> Record:
     steps = [
         step.model_copy(
             update={
-                "key": step.key.model_copy(update={"parameters": {**step.key.parameters, "rt": "cobalt"}}),
+                "key": step.key.with_parameters(rt="cobalt"),
                 "results": [result],
             }
         )

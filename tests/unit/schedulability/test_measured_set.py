@@ -23,7 +23,7 @@ from rtgauge.schedulability.analysis.measured_parameters import execution_from_r
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_table, task_table
 from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
-from rtgauge.schedulability.probe import task_set_of
+from rtgauge.schedulability.probe import PROBE as TASKSET
 from tests.unit.records import run, step
 from tests.unit.windows import row, windows_of
 
@@ -280,15 +280,15 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
 def test_execution_times_from_a_record(tmp_path):
     made = a_step()[0]
     found, notes = execution_from_record(
-        task_set_of(made.key.parameters), Record(tmp_path, run(), [made], {})
+        TASKSET.own(made.key).task_set, Record(tmp_path, run(), [made], {})
     )
     assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]
     with pytest.raises(InputError, match="no task, not of 'high'"):
-        execution_from_record(task_set_of(made.key.parameters), Record(tmp_path, run(), [invalid], {}))
-    other = replace(task_set_of(made.key.parameters).tasks[0], name="third")
+        execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [invalid], {}))
+    other = replace(TASKSET.own(made.key).task_set.tasks[0], name="third")
     with pytest.raises(InputError, match="high, <low>, not of 'third'"):
         execution_from_record(
-            replace(task_set_of(made.key.parameters), tasks=(other,)), Record(tmp_path, run(), [made], {})
+            replace(TASKSET.own(made.key).task_set, tasks=(other,)), Record(tmp_path, run(), [made], {})
         )

@@ -94,13 +94,13 @@ def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:
 def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
     switch = PROBES["switch"]
     given = normalise(switch, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
-    assert given["rtai_latency"] == "2000ns,500ns"
-    assert normalise(switch, {"rt": "rtai", "rtai-latency": given["rtai_latency"]}, "x") == given
+    assert given.rtai_latency == "2000ns,500ns"
+    assert normalise(switch, {"rt": "rtai", "rtai-latency": given.rtai_latency}, "x") == given
     calibration = RtaiCalibration(user_latency_ns=7, kernel_latency_ns=8)
     facts = Facts(kernel=Kernel(extension=RealTimeCore(calibration=calibration)))
-    assert calibration_for(given, facts) == (2000, 500)
-    assert calibration_for(normalise(switch, {"rt": "rtai"}, "x"), facts) == (7, 8)
-    assert calibration_for({}, Facts(kernel=Kernel(extension=RealTimeCore(name="none")))) is None
+    assert calibration_for(given.rtai_latency, facts) == (2000, 500)
+    assert calibration_for(None, facts) == (7, 8)
+    assert calibration_for(None, Facts(kernel=Kernel(extension=RealTimeCore(name="none")))) is None
     assert not any("latency=" in word for word in switch.arguments(given, None) if "dma" not in word)
 
 

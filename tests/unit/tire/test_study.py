@@ -38,12 +38,12 @@ def test_it_is_known_by_name() -> None:
 def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
     plan = STUDY.begin(asked())
     tire = [key.parameters for key in plan.steps if key.probe == "tire"]
-    assert {p["threads"] for p in tire} == {"1", "cores", "hardware-threads", "twice"}
-    assert {p["solver"] for p in tire} == {"serial", "semaphore", "halo"}
-    assert {p["policy"] for p in tire} == {"fifo", "other"}
-    assert {p["without"] for p in tire} == {"none", "springs", "integration"}
+    assert {p.threads for p in tire} == {"1", "cores", "hardware-threads", "twice"}
+    assert {p.solver for p in tire} == {"serial", "semaphore", "halo"}
+    assert {p.policy for p in tire} == {"fifo", "other"}
+    assert {p.without for p in tire} == {"none", "springs", "integration"}
     assert {key.probe for key in plan.steps} == {"tire", "switch"}
-    assert sum(p["state"] for p in tire) > 20
+    assert sum(p.state for p in tire) > 20
     assert len({key.model_dump_json() for key in plan.steps}) == len(plan.steps)
 
 
@@ -55,7 +55,7 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
         (STUDY, {"duration": "500ms", "policy": "other"}),
     ):
         begun = study.begin(asked(**words))
-        longest = max(probes.get(key.probe).expected_ns(key.parameters) or 0 for key in begun.steps)
+        longest = max(probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0 for key in begun.steps)
         record = Record.open(write_study(tmp_path / str(words), Machine(), study=None, searched=False))
         record.run.planned[:] = begun.steps
         seen = 0
@@ -63,7 +63,7 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
             more = study.next_steps(record, asked(**words))
             record.run.planned.extend(more)
             seen += len(more)
-            assert all((probes.get(key.probe).expected_ns(key.parameters) or 0) <= longest for key in more)
+            assert all((probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0) <= longest for key in more)
         assert seen > 10
 
 
@@ -81,12 +81,12 @@ def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(t
         record, "local", asked(repeats=2), aims_of_study(GARRE2014, asked(repeats=2))
     )
     more = STUDY.next_steps(record, asked(repeats=2))
-    paced = [key.parameters for key in more if key.parameters["period_ns"] == 10_000_000]
+    paced = [key.parameters for key in more if key.parameters.get("period_ns") == 10_000_000]
     for solver, threads in (("semaphore", 1), ("semaphore", 4), ("halo", 2)):
         sizes = [
-            p["nodes"]
+            p.nodes
             for p in paced
-            if (p["solver"], p["threads"], p["policy"]) == (solver, str(threads), "fifo")
+            if (p.solver, p.threads, p.policy) == (solver, str(threads), "fifo")
         ]
         steps = [machine.step_ns(solver, nodes, threads) / 10e6 for nodes in sizes]
         assert min(steps) < 0.95
@@ -141,7 +141,7 @@ def test_a_search_finds_nodes_by_itself() -> None:
 def test_parameters_of_the_probe_go_to_every_step() -> None:
     aims = aims_of(asked(cpu="0", height=1), Aims(), "a test")
     keys = plan_of("a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims).steps
-    assert (keys[0].parameters["cpu"], keys[0].parameters["height_m"]) == ("0", 1.0)
+    assert (keys[0].parameters.get("cpu"), keys[0].parameters.get("height_m")) == ("0", 1.0)
 
 
 def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
