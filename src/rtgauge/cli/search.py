@@ -15,7 +15,7 @@ from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
-from rtgauge.probe.descriptor import Probe
+from rtgauge.probe.registry import AnyProbe
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
@@ -37,7 +37,7 @@ class SearchDocument(BaseModel):
 
 
 def run_search(
-    probe: Probe,
+    probe: AnyProbe,
     parameters: dict[str, Any],
     *,
     load: str,

@@ -7,7 +7,7 @@ Loading them is the runner's.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
 
