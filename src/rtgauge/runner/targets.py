@@ -15,6 +15,7 @@ from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
 from rtgauge.lab.boot_error import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
+from rtgauge.probe.descriptor import normalise
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Run, StepKey
@@ -228,7 +229,9 @@ def _audited_facts(target: Target) -> Facts:
 def _calibrate(target: Target, readings: int) -> list[Calibration]:
     """Resolution and reading cost of every clock of the target."""
     result = StreamResult()
-    program = target.engine(*probes.clock_probe().arguments({"count": readings}, None))
+    probe = probes.clock_probe()
+    parameters = normalise(probe, {"count": readings}, probe.name)
+    program = target.engine(*probe.arguments(parameters, None))
     for text in program.lines(SILENCE_S):
         result.take(parse_line(text))
     program.wait(LAST_WORDS_S)
