@@ -101,7 +101,12 @@ def test_what_the_command_line_says_is_over_the_plan(tmp_path: Path) -> None:
         Overrides({"duration": "2s", "cpu": 0}, loads=["memory"], repeats=1, seed=9, require="latency<=2ms"),
     )
     (key,) = over.steps
-    assert (key.load, key.parameters.get("duration_ns"), key.parameters.get("count"), key.parameters.get("cpu")) == (
+    assert (
+        key.load,
+        key.parameters.get("duration_ns"),
+        key.parameters.get("count"),
+        key.parameters.get("cpu"),
+    ) == (
         "memory",
         2 * 10**9,
         None,

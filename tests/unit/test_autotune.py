@@ -269,5 +269,7 @@ def test_what_is_not_of_this_calibration_is_refused(written: dict[str, object], 
 
 
 def test_the_setting_that_is_put_back_is_the_one_that_is_read():
-    assert PROBES["calibrate"].changes(normalise(PROBES["calibrate"], {"rt": "cobalt"}, "x")) == (cobalt.CLOCK,)
+    assert PROBES["calibrate"].changes(normalise(PROBES["calibrate"], {"rt": "cobalt"}, "x")) == (
+        cobalt.CLOCK,
+    )
     assert PROBES["calibrate"].changes(normalise(PROBES["calibrate"], {}, "x")) == ()

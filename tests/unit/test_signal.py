@@ -186,8 +186,7 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
     assert configuration.limit_ns < configuration.period_min_ns  # the firmware wants it so
     configuration.encode(125_000_000)
     assert (
-        normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x").role
-        == "master"
+        normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x").role == "master"
     )
 
 

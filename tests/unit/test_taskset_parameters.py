@@ -33,9 +33,10 @@ def refusal(**written):
 def test_what_is_left_out_is_filled_in():
     found = parameters(name="pair")
     assert found.name == "pair"
-    assert [
-        (task.name, task.priority, task.deadline_ns, task.cpu) for task in found.tasks
-    ] == [("a", 99, 10 * MS, 0), ("b", 98, 20 * MS, 0)]
+    assert [(task.name, task.priority, task.deadline_ns, task.cpu) for task in found.tasks] == [
+        ("a", 99, 10 * MS, 0),
+        ("b", 98, 20 * MS, 0),
+    ]
     assert (
         found.policy,
         found.execution,

@@ -266,9 +266,9 @@ def test_adam2021_has_the_paper_s_settings_and_a_search():
     assert (periodic.parameters.get("period_ns"), periodic.parameters.get("timer")) == (30_000_000, "timerfd")
     assert {step.tool for step in plan.steps} == {"rtgauge", "cyclictest"}
     assert {step.load for step in plan.steps} == set(adam2021.LOADS)
-    assert len({step.parameters.get("interval_ns") for step in plan.steps if step.probe == "response"}) == len(
-        GRID
-    )
+    assert len(
+        {step.parameters.get("interval_ns") for step in plan.steps if step.probe == "response"}
+    ) == len(GRID)
     longer = adam2021.STUDY.begin(Overrides(parameters={"cycles": 1_000_000, "timer": "nanosleep"}))
     assert {step.parameters.get("cycles") for step in longer.steps if step.probe == "response"} == {1_000_000}
     with pytest.raises(InputError, match="interval"):

@@ -137,7 +137,11 @@ def test_without_a_histogram_only_the_extremes_are_known(tmp_path):
 def test_the_last_of_repeated_screens_counts(tmp_path):
     record = imported(DATA / "screen.txt", tmp_path)
     assert [s.count for s in record.steps[0].series] == [150, 150]
-    assert record.steps[0].key.parameters.values == {"interval_ns": 1_000_000, "priority": 80, "dma_latency_us": 0}
+    assert record.steps[0].key.parameters.values == {
+        "interval_ns": 1_000_000,
+        "priority": 80,
+        "dma_latency_us": 0,
+    }
 
 
 def test_missed_activations_follow_from_the_interval(tmp_path):

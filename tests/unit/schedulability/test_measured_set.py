@@ -279,9 +279,7 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
 
 def test_execution_times_from_a_record(tmp_path):
     made = a_step()[0]
-    found, notes = execution_from_record(
-        TASKSET.own(made.key).task_set, Record(tmp_path, run(), [made], {})
-    )
+    found, notes = execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [made], {}))
     assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]

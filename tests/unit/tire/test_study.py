@@ -55,7 +55,9 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
         (STUDY, {"duration": "500ms", "policy": "other"}),
     ):
         begun = study.begin(asked(**words))
-        longest = max(probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0 for key in begun.steps)
+        longest = max(
+            probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0 for key in begun.steps
+        )
         record = Record.open(write_study(tmp_path / str(words), Machine(), study=None, searched=False))
         record.run.planned[:] = begun.steps
         seen = 0
@@ -63,7 +65,10 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
             more = study.next_steps(record, asked(**words))
             record.run.planned.extend(more)
             seen += len(more)
-            assert all((probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0) <= longest for key in more)
+            assert all(
+                (probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0) <= longest
+                for key in more
+            )
         assert seen > 10
 
 
@@ -83,11 +88,7 @@ def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(t
     more = STUDY.next_steps(record, asked(repeats=2))
     paced = [key.parameters for key in more if key.parameters.get("period_ns") == 10_000_000]
     for solver, threads in (("semaphore", 1), ("semaphore", 4), ("halo", 2)):
-        sizes = [
-            p.nodes
-            for p in paced
-            if (p.solver, p.threads, p.policy) == (solver, str(threads), "fifo")
-        ]
+        sizes = [p.nodes for p in paced if (p.solver, p.threads, p.policy) == (solver, str(threads), "fifo")]
         steps = [machine.step_ns(solver, nodes, threads) / 10e6 for nodes in sizes]
         assert min(steps) < 0.95
         assert any(0.85 < step < 0.95 for step in steps), "the start of the search"
