@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
 	@echo 'make wheel  the package for every Linux, with the engines of all architectures, in dist/'
+	@echo 'make deb    Debian packages for one release, SUITE=bookworm or trixie, in dist/'
 	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
 	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
@@ -86,15 +87,20 @@ test-measure: $(VENV)/.tools $(VENV)/.installed
 test-alone: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest tests/engine tests/e2e $(AGAIN) -m alone
 
-# The engines of other architectures, to be part of the package from the next install on.
-ENGINES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf x86_64)
+ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf x86_64)
 
-engines: $(VENV)/.ready
-	@for architecture in $(ENGINES); do \
+# The engines of other architectures, in build-*/.
+cross: $(VENV)/.ready
+	@for architecture in $(ARCHITECTURES); do \
 		echo "--- engine for $$architecture"; \
 		[ -f build-$$architecture/build.ninja ] || $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
 			--cross-file engine/cross/$$architecture.ini >/dev/null || exit 1; \
 		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
+	done
+
+# ... and as part of the package from the next install on.
+engines: cross
+	@for architecture in $(ARCHITECTURES); do \
 		install -D build-$$architecture/engine/rtgauge-engine src/rtgauge/bin/rtgauge-engine-$$architecture || exit 1; \
 	done
 
@@ -104,10 +110,16 @@ $(VENV)/.release: $(VENV)/.ready tools/locks/release.txt
 	@touch $@
 
 # One wheel with the engines of all architectures, and the source distribution, in dist/.
-wheel: $(VENV)/.release engines
+wheel: $(VENV)/.release cross
 	@echo '--- wheel and source distribution'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/wheel.py dist
 	@ls -l dist
+
+# The Debian packages for one release, built in a clean root of it: make deb SUITE=trixie
+SUITE ?= trixie
+deb: wheel
+	@sh tools/packages.sh lab
+	@$(PART) 'Debian packages for $(SUITE)' sh tools/deb.sh $(SUITE) dist
 
 FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,10 +43,14 @@ def tag(wheel: Path, dist: Path) -> None:
         for program in programs.glob("rtgauge-engine-*"):
             if program.name.removeprefix("rtgauge-engine-") not in ENGINES:
                 program.unlink()
-        (programs / "rtgauge-engine").rename(programs / f"rtgauge-engine-{platform.machine()}")
-        missing = [name for name in ENGINES if not (programs / f"rtgauge-engine-{name}").is_file()]
-        if missing:
-            sys.exit(f"no engine for {', '.join(missing)}: make engines")
+        own = {"armv7l": "armhf", "armv8l": "armhf"}.get(platform.machine(), platform.machine())
+        (programs / "rtgauge-engine").rename(programs / f"rtgauge-engine-{own}")
+        for architecture in ENGINES:
+            if architecture != own:
+                built = ROOT / f"build-{architecture}" / "engine" / "rtgauge-engine"
+                if not built.is_file():
+                    sys.exit(f"no engine for {architecture}: make cross")
+                shutil.copy(built, programs / f"rtgauge-engine-{architecture}")
         (about,) = content.glob("*.dist-info/WHEEL")
         kept = [line for line in about.read_text().splitlines() if line and not line.startswith("Tag:")]
         about.write_text("\n".join([*kept, *(f"Tag: py3-none-{name}" for name in PLATFORMS)]) + "\n")
