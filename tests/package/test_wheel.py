@@ -98,7 +98,7 @@ def test_its_version_names_the_commit_and_the_engine(wheel: Path, installed: dic
 
 def test_it_measures(installed: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "rtgauge", "probe", "calibrate", "--json"],
+        [sys.executable, "-m", "rtgauge", "probe", "calibrate", "--json", "--wait", "10min"],
         env=installed,
         cwd=tmp_path,
         capture_output=True,
