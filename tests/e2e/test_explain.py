@@ -200,3 +200,10 @@ def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:
     done = invoke("watch", *words)
     assert done.returncode in (2, 3)
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--pid", 4194303), ("--program", "no-such-thing")])
+def test_probe_watch_looks_for_the_program_that_was_given(words: tuple[object, ...]) -> None:
+    done = invoke("probe", "watch", *words)
+    assert done.returncode == 2
+    assert "no program" in done.stderr

@@ -221,7 +221,7 @@ def make_command(probe: AnyProbe) -> Callable[..., None]:
             files=files,
             require=given.get("require"),
             as_json=given["json"],
-            required=values if probe.argument is not None else None,
+            required=values if probe.argument is not None or probe.needs_parameters else None,
             save=given["out"] if given["save"] else None,
             wait=given["wait"],
             live_at=where_live(live=given["live"], live_at=given["live_at"]),

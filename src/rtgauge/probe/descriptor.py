@@ -209,6 +209,8 @@ class Probe(ABC, Generic[P]):
     argument: str | None = None
     """The parameter that its command takes without a name in front of it, and must have."""
     argument_metavar: str | None = None
+    needs_parameters: bool = False
+    """If a step without parameters is invalid, even if its command needs no argument."""
     files: Mapping[str, KeptFile] = field(default_factory=dict[str, KeptFile])
     """Parameters that keep a file, and are a file's name on the command line; `samples` is one for all."""
     motion: Motion | None = None

@@ -124,6 +124,7 @@ when another one takes its CPU and when it sleeps again.""",
         '--pid 1234 --require "latency<=100us"',
     ),
     parameters=WatchParameters,
+    needs_parameters=True,
     method=(
         "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
         "begins when the thread is woken (its release) "
