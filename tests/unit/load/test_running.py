@@ -73,11 +73,21 @@ def needs(*programs: str) -> None:
         pytest.skip(f"{' and '.join(missing)} not installed")
 
 
-def run(load: Load, log: Path, target: LocalTarget | None = None, *, seconds: float = 1.0) -> LoadReport:
+def cpu_ticks(program: str) -> int:
+    """The CPU time of the processes of that name (USER_HZ)."""
+    found = parse_all(read_local([STAT_GLOB])).values()
+    return sum(process.ticks for process in found if process.name.startswith(program))
+
+
+def run(
+    load: Load, log: Path, target: LocalTarget | None = None, *, seconds: float = 1.0, busy: str | None = None
+) -> LoadReport:
+    """Run a load for so long, and until the program `busy` has had the CPU for some ticks."""
     with RunningLoad.start(target or LocalTarget(SMALL), load, log, expected_s=5) as running:
         running.wait_warm(0.3)
+        enough = 0 if busy is None else cpu_ticks(busy) + 10
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline or (busy is not None and cpu_ticks(busy) < enough):
             assert running.check() == []
             time.sleep(0.1)
         return running.stop()
@@ -96,7 +106,7 @@ def test_idle_starts_nothing(log: Path) -> None:
 
 def test_cpu(log: Path) -> None:
     needs("stress-ng")
-    (part,) = run(registry.get("cpu"), log).parts
+    (part,) = run(registry.get("cpu"), log, busy="stress-ng").parts
     assert part.ended_early is None
     assert part.version is not None
     assert part.reached["cpu_s"] > 0
