@@ -14,7 +14,7 @@
 
 static const struct option_entry table[] = {
 	HARNESS_OPTION_CPU,
-	HARNESS_OPTIONS_MEASURING("readings in the measured phase, in place of a duration"),
+	HARNESS_OPTIONS_MEASURING("readings in the measured phase, instead of a duration"),
 };
 
 static struct burst_task *task;
@@ -31,7 +31,7 @@ static void work(struct burst_task *t)
 	}
 }
 
-static bool take(struct json *j)
+static bool drain(struct json *j)
 {
 	for (size_t i = 1; i < task->count; i++) {
 		if (!burst_feed(series, task->times[i - 1], task->times[i] - task->times[i - 1], j))
@@ -40,7 +40,7 @@ static bool take(struct json *j)
 	return true;
 }
 
-static int make(struct burst *burst)
+static int prepare_probe(struct burst *burst)
 {
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
@@ -66,11 +66,11 @@ static struct burst burst = {
 			.series = &series,
 			.series_count = 1,
 		},
-	.make = make,
+	.prepare = prepare_probe,
 	.tasks = &task,
 	.work_ns = NS_PER_S / 50,
-	.rest_ns = NS_PER_S / 50,
-	.take = take,
+	.pause_ns = NS_PER_S / 50,
+	.drain = drain,
 };
 
 static int verb_toy(int argc, char **argv)
