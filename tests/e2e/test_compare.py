@@ -53,7 +53,7 @@ def replace_windows(record: Path, number: int, rows: list[dict]) -> None:
     def count(step) -> None:
         for series in step["series"]:
             own = windows.chosen(windows.series == series["series"])
-            series.update(count=int(own["count"].sum()), missed=int(own["missed"].sum()))
+            series.update(count=int(own.count.sum()), missed=int(own.missed.sum()))
 
     change_step(record, count, number)
 
