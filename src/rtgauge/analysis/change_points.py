@@ -81,7 +81,7 @@ def change_points(values: Sequence[float]) -> list[int]:
     series = np.asarray(values, dtype=np.float64)[None, :]
     if series.shape[1] < LENGTHS[0] or not np.isfinite(series).all():
         return []
-    # Values that are equal but for rounding have no spread, and no change.
+    # Values that differ only by rounding have no spread and no change.
     if np.ptp(series) < 1e-9 * np.abs(series).max():
         return []
     (ratio,), (place,) = largest(series)

@@ -156,7 +156,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
-    """The tool's own if its values are finer, or more, than those of its histogram."""
+    """The tool's own figures if they are finer than its histogram or count more values."""
     own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None

@@ -159,7 +159,7 @@ class Extremes(NamedTuple):
 def with_unfinished_second(
     low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
 ) -> Extremes:
-    """The extremes of a histogram (beginning of a cell in ns -> samples) whose tool tells those of whole
+    """The extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for whole
     seconds only.
 
     The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is

@@ -115,7 +115,7 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Changes]:
-    """The changes, block by block; those that set the first level of a signal are none. Raises InputError."""
+    """The changes, block by block. Setting the first level of a signal is no change. Raises InputError."""
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):

@@ -267,13 +267,13 @@ class Probe(ABC, Generic[P]):
         """The metric of that name; None if it has no such."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
-    def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - of those that need some
+    def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - some probes need it
         """The kernel modules (kmod/) that a step with these parameters needs on its target, in the order of
         loading.
         """
         return ()
 
-    def changes(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - of those that change some
+    def changes(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - some probes need it
         """Settings of its target that a step with these parameters changes by itself: they are noted before
         it and put back after it.
         """

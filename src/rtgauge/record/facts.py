@@ -330,7 +330,7 @@ class Scheduling(Part):
 
 
 class InterruptLine(Part):
-    """An interrupt: its devices, the CPUs that may handle it and those that do."""
+    """An interrupt: its devices, the CPUs that may handle it, and the CPUs that do."""
 
     devices: str | None = None
     allowed: str | None = None
@@ -350,7 +350,7 @@ class Interrupts(Part):
     workqueue_cpus: str | None = None
     watchdog_cpus: str | None = None
     lines: dict[str, InterruptLine] | None = Field(default=None, description="of each IRQ")
-    on_isolated: list[str] | None = Field(default=None, description="those that an isolated CPU handles")
+    on_isolated: list[str] | None = Field(default=None, description="interrupts that an isolated CPU handles")
 
 
 class RealTimeThread(Part):

@@ -72,7 +72,7 @@ class Culprit:
 class Part:
     """The time that one culprit took of one latency.
 
-    `spans`: (start, end, CPU) of each piece of it; `where`: functions, where the trace names them.
+    `spans`: (start, end, CPU) of each piece; `where`: functions, if the trace names them.
     """
 
     culprit: Culprit
