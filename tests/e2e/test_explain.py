@@ -18,7 +18,7 @@ import pytest
 
 from tests.e2e.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
-from tests.e2e.test_signal import instances
+from tests.e2e.test_signal import instances, wait_until_removed
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 HOG = """
@@ -76,7 +76,7 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
         "present",
         "restored",
     )
-    assert "rtgauge-explain" not in instances()
+    wait_until_removed("rtgauge-explain")
     assert "the-hog" in (record / "report.html").read_text()
 
 
@@ -86,7 +86,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
         wait_until(lambda: "rtgauge-explain" in instances(), "the instance")
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE_S)
-        wait_until(lambda: "rtgauge-explain" not in instances(), "the guard to remove it")
+        wait_until_removed("rtgauge-explain")
     finally:
         process.kill()
         process.wait()
@@ -166,7 +166,7 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
         )
     assert "fifo 30" in done.stdout
     assert "the-hog" in done.stdout
-    assert not {"rtgauge", "rtgauge-explain"} & set(instances())
+    wait_until_removed("rtgauge", "rtgauge-explain")
     (record,) = tmp_path.iterdir()
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert [series["metric"] for series in step["series"]] == ["latency", "response", "execution", "period"]
