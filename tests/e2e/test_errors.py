@@ -54,6 +54,12 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup extra", "unexpected extra argument"),
         ("rnu", "Did you mean 'run'?"),
         ("run --bogus", "(see rtgauge run --help)"),
+        (
+            "run quick --require latency<=1ms --require p99<=1ms",
+            "--require was given 2 times; give it once (see rtgauge run --help)",
+        ),
+        ("probe wakeup --duration 1s --duration 2s", "--duration was given 2 times"),
+        ("store list --store a --store b", "--store was given 2 times"),
         ("run quikc", "did you mean 'quick'?"),
         ("run missing.toml", "there is no plan file missing.toml"),
         ("run --set interval", "write KEY=VALUE"),

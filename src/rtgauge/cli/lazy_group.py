@@ -6,6 +6,7 @@ others.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from typing import Any
 
 import typer
@@ -39,4 +40,31 @@ class LazyGroup(TyperGroup):
             alone = typer.Typer(rich_markup_mode=None, add_completion=False)
             self.add(cmd_name, alone)
             self.commands[cmd_name] = typer.main.get_group(alone).commands[cmd_name]
+            _refuse_repeats(self.commands[cmd_name])
         return self.commands[cmd_name]
+
+
+def _refuse_repeats(command: Any) -> None:
+    """Make an option with one value an error if it is given twice: the last one would win without a word, and
+    of two requirements one would never be checked.
+    """
+    for inner in getattr(command, "commands", {}).values():
+        _refuse_repeats(inner)
+    make_parser = command.make_parser
+
+    def make_strict_parser(ctx: Any) -> Any:
+        parser = make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            values, rest, order = parse(args=args)
+            for option, times in Counter(order).items():
+                single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+                if single and times > 1:
+                    ctx.fail(f"{max(option.opts, key=len)} was given {times} times; give it once")
+            return values, rest, order
+
+        parser.parse_args = parse_args
+        return parser
+
+    command.make_parser = make_strict_parser
