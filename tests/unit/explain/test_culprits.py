@@ -107,6 +107,34 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     ) == (rule is None)
 
 
+def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
+    story = (
+        Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(5, 1, HIGHER, MEASURED, state=1)
+    )
+    by_name = {ranked.culprit.name: ranked for ranked in ranked_culprits([explained(story, 5)])}
+    own = mend_of(by_name["local timer"], Facts())
+    assert own is not None
+    assert (own.rule, "no setting removes it" in own.what) == (None, True)
+
+
+def test_a_timer_of_somebody_else_is_the_tick() -> None:
+    story = (
+        Story()
+        .switch(-500, 1, MEASURED, HIGHER, state=1)
+        .timer(0, 1)
+        .at(50, 1, "local_timer_entry", vector=236)
+        .at(250, 1, "local_timer_exit", vector=236)
+        .switch(300, 1, HIGHER, MEASURED, state=1)
+    )
+    found = explained(story, 300)
+    (part,) = [part for part in found.parts if part.culprit.name == "local timer"]
+    tick = replace(part, spans=[span for span in part.spans if span[1] - span[0] > 100_000])
+    (ranked,) = ranked_culprits([replace(found, parts=[tick])])
+    mend = mend_of(ranked, Facts())
+    assert mend is not None
+    assert mend.rule == "nohz-full"
+
+
 def by_itself(own: float, hog: float) -> Explanation:
     story = (
         Story()

@@ -153,6 +153,9 @@ MAPPING = (
     "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "
     "or in another process"
 )
+OWN_TIMER = "no setting removes it: this interrupt is the timer that wakes the thread"
+TIMERS = frozenset({"local timer", "arch_timer"})
+"""The interrupts of a CPU's own timer on x86 and on arm64, as the kernel calls them."""
 OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
@@ -171,6 +174,8 @@ def _of_program(ranked: RankedCulprit) -> str | None:
     culprit = ranked.culprit
     if culprit.kind is Kind.KERNEL_LOCK:
         return MAPPING if culprit.name == MEMORY_LOCK else None
+    if culprit.name in TIMERS and _wakes(ranked):
+        return OWN_TIMER
     if culprit.kind is Kind.BLOCKED and culprit.name:
         return f"call {culprit.name} in another thread"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
@@ -183,6 +188,17 @@ def _of_program(ranked: RankedCulprit) -> str | None:
             "real-time priority (chrt -f)"
         )
     return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
+
+
+def _wakes(ranked: RankedCulprit) -> bool:
+    """Whether the thread was woken within the culprit's longest time."""
+    spans = [
+        span for part in ranked.worst.parts if general(part.culprit) == ranked.culprit for span in part.spans
+    ]
+    wakers = [piece.woken_by for piece in ranked.worst.path.pieces if piece.woken_by is not None]
+    return any(
+        cpu == waker.cpu and start <= waker.time_ns <= end for start, end, cpu in spans for waker in wakers
+    )
 
 
 def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
