@@ -58,7 +58,8 @@ def _refuse_repeats(command: Any) -> None:
 
         def parse_args(args: list[str]) -> Any:
             values, rest, order = parse(args=args)
-            for option, times in Counter(order).items():
+            times_given: Counter[Any] = Counter(order)
+            for option, times in times_given.items():
                 single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
                 if single and times > 1:
                     ctx.fail(f"{max(option.opts, key=len)} was given {times} times; give it once")
