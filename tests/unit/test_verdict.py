@@ -190,6 +190,21 @@ def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing
     assert verdict(HARD, [50_000] * ENOUGH, marks=other).word == VerdictWord.MARGINAL
 
 
+def test_a_doubt_on_a_series_of_another_metric_leaves_this_one():
+    """Responses of a watched program are complete although its latencies are not."""
+    missing = mark("switches-missing", Severity.DOUBTFUL, "of 3 of 10,000").model_copy(update={"series": 7})
+    measured, windows = step([50_000] * ENOUGH, marks=[missing])
+    latency = measured.series[0]
+    response = latency.model_copy(update={"metric": "response", "series": 7})
+    measured = measured.model_copy(update={"series": [latency, response]})
+    assert judge(parse_requirement(HARD), measured, windows, Facts()).word == VerdictWord.HOLDS
+    missing = missing.model_copy(update={"series": latency.series})
+    measured = measured.model_copy(update={"marks": [missing]})
+    result = judge(parse_requirement(HARD), measured, windows, Facts())
+    assert result.word == VerdictWord.MARGINAL
+    assert "switches-missing" in result.reason
+
+
 def test_an_emulated_machine_cannot_tell():
     result = verdict(HARD, [50_000] * ENOUGH, facts={"machine": {"virtual": True, "emulated": True}})
     assert result.word == VerdictWord.CANNOT_TELL

@@ -532,6 +532,17 @@ class Step(Model):
         """The severity of the severest mark, or None."""
         return worst_severity(mark.severity for mark in self.marks)
 
+    def doubts_on(self, metric: str) -> list[Mark]:
+        """The doubtful marks that concern the figures of this metric: all but those on a series of another
+        one, such as the missing latencies of a program whose responses are complete.
+        """
+        others = {summary.series for summary in self.series if summary.metric != metric}
+        return [
+            mark
+            for mark in self.marks
+            if mark.severity is Severity.DOUBTFUL and (mark.series is None or mark.series not in others)
+        ]
+
 
 class VerdictWord(StrEnum):
     """The four answers."""

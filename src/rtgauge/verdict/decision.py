@@ -356,9 +356,8 @@ def judge_metric(
     `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond
     it.
     A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful
-    mark
-    leaves at best marginal, and is named; `activations-untold` of such a series: cannot tell, unless it
-    fails.
+    mark leaves at best marginal, and is named, unless it concerns a series of another metric;
+    `activations-untold` of such a series: cannot tell, unless it fails.
     Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
     said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and
     Pearson, one-sided, at the
@@ -434,7 +433,7 @@ def judge_metric(
             "measure on the real machine, or in a virtual machine with hardware support (KVM)",
         )
     verdict = _for_every(case) if requirement.allowed == 0 else _for_a_share(case)
-    doubts = [mark for mark in step.marks if mark.severity == Severity.DOUBTFUL]
+    doubts = step.doubts_on(requirement.metric)
     if doubts:
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word

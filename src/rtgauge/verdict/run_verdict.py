@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe.registry import PROBES, preset_of
-from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.units import format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
@@ -95,17 +95,11 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
-def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
+def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
     """What has to be known with the answer."""
     evidence = verdict.evidence
     remarks: list[str] = []
-    doubts = [
-        mark.name
-        for step in steps
-        if step.id == verdict.step
-        for mark in step.marks
-        if mark.severity is Severity.DOUBTFUL
-    ]
+    doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
     if doubts:
         remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
@@ -142,7 +136,9 @@ def _sentence(
         }
         parts += [f"{count} more {_OTHERS[word]}" for word, count in others.items() if count]
     remarks = (
-        [] if decisive.word == VerdictWord.CANNOT_TELL else _remarks(decisive, [step for step, _ in each])
+        []
+        if decisive.word == VerdictWord.CANNOT_TELL
+        else _remarks(decisive, requirement.metric, [step for step, _ in each])
     )
     return "; ".join([*parts, *remarks])
 
