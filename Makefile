@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware guests headers help install lint run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -18,6 +18,8 @@ help:
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
 	@echo 'make wheel  the package for every Linux, with the engines of all architectures, in dist/'
 	@echo 'make deb    Debian packages for one release, SUITE=bookworm or trixie, in dist/'
+	@echo 'make release  all of these, SBOMs and checksums, in dist/; installs them in clean roots'
+	@echo 'make test-packages  installs the packages in dist/ in clean roots'
 	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
 	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
@@ -120,6 +122,21 @@ SUITE ?= trixie
 deb: wheel
 	@sh tools/packages.sh lab
 	@$(PART) 'Debian packages for $(SUITE)' sh tools/deb.sh $(SUITE) dist
+
+# Removes dist/ first, so that it holds one release.
+SUITES ?= bookworm trixie noble
+release: export RTGAUGE_SUITES = $(SUITES)
+release:
+	@sh tools/packages.sh lab
+	@rm -rf dist
+	@$(MAKE) --no-print-directory wheel $(VENV)/.tools
+	@$(PART) release sh tools/release.sh $(SUITES)
+
+# What is in dist/, in clean roots: needs root, a network, and minutes, so it is not part of `make test`.
+test-packages: export RTGAUGE_SUITES = $(SUITES)
+test-packages: $(VENV)/.tools
+	@sh tools/packages.sh lab
+	@$(PART) 'packages in clean roots' $(BIN)/pytest tests/roots
 
 FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
 
