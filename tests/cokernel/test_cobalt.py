@@ -75,7 +75,7 @@ def test_auto_is_cobalt_here_and_the_record_says_so(xenomai: str):
     (step,) = document["steps"]
     assert step["key"]["parameters"]["rt"] == step["parameters"]["rt"] == "cobalt"
     (mark,) = [mark for mark in document["run"]["marks"] if mark["name"] == "runtime-chosen"]
-    assert "measured on Cobalt, since its kernel has Xenomai Cobalt" in mark["detail"]
+    assert "measured on Cobalt, because its kernel has Xenomai Cobalt" in mark["detail"]
 
 
 @pytest.mark.parametrize("context", ["irq", "thread"])
