@@ -17,7 +17,8 @@ OWN_SHIM = "worker_from_disk.js"
 def on_config(config: Any) -> Any:
     """Fills the section, so that a new probe needs no line in mkdocs.yml."""
     pages = sorted((Path(config["docs_dir"]) / "probes").glob("*.md"))
-    for section in config["nav"]:
+    reference = next(section["Reference"] for section in config["nav"] if "Reference" in section)
+    for section in reference:
         if "Probes" in section:
             section["Probes"] = [{page.stem: f"probes/{page.name}"} for page in pages]
     return config
