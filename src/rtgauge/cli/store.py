@@ -34,8 +34,11 @@ Examples:
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 LAST = 50
 
-StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The store, an SQLite file.")]
-DEFAULT = Path("rtgauge-runs/store.sqlite")
+StorePath = Annotated[
+    str,
+    typer.Option("--store", metavar="STORE", help="An SQLite file, or postgresql://USER@HOST/DATABASE."),
+]
+DEFAULT = "rtgauge-runs/store.sqlite"
 Machine = Annotated[
     str | None,
     typer.Option(
@@ -506,7 +509,7 @@ def rebuild(
     from rtgauge.store.document import Added, StoreRebuilt
     from rtgauge.units import plural
 
-    result = adding.rebuild(store, folders or [store.parent], drop_missing=drop_missing, progress=_progress())
+    result = adding.rebuild(store, folders or (), drop_missing=drop_missing, progress=_progress())
     document = StoreRebuilt(
         store=str(store),
         read=result.read,
@@ -515,7 +518,7 @@ def rebuild(
         ],
         missing=result.missing,
         dropped=drop_missing,
-        put_aside=None if result.aside is None else str(result.aside),
+        put_aside=result.aside,
     )
     if json:
         _print_json(document)

@@ -13,8 +13,10 @@ from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
 from rtgauge.record.reader import RUN, Record, opened_folder, read_model
 from rtgauge.record.record_folder import damaged
-from rtgauge.store.database import DamagedError
+from rtgauge.store import postgresql
+from rtgauge.store.database import BUSY_S, DamagedError, clear_problems, place_of
 from rtgauge.store.digest import checksum_of, digest_of
+from rtgauge.store.postgresql import Server
 from rtgauge.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.record.record_folder import RecordFolder
+    from rtgauge.store.database import Place
 
 
 @dataclass(frozen=True)
@@ -97,31 +100,37 @@ class Rebuilt:
     read: int = 0
     failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
     missing: list[str] = field(default_factory=list[str])
-    aside: Path | None = None
+    aside: str | None = None
 
 
 def rebuild(
-    path: Path,
-    folders: Sequence[Path],
+    path: str | Path,
+    folders: Sequence[Path] = (),
     *,
     drop_missing: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Rebuilt:
-    """Make the store `path` anew from the records that it knows and every record in `folders`.
+    """Make the store `path` anew from the records that it knows and every record in `folders`; without
+    any, in the folder of the store.
 
     Each record is replaced by itself, so that other writers go on, and what a kill leaves is whole. A damaged
     store is put aside. Of a record whose folder is gone the store keeps what it has, but with `drop_missing`.
     """
-    rebuilt = Rebuilt()
+    rebuilt, place = Rebuilt(), place_of(path)
+    if not folders and not isinstance(place, Server):
+        folders = [place.parent]
     try:
         _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
     except DamagedError:
-        rebuilt = Rebuilt(aside=_put_aside(path))
+        rebuilt = Rebuilt(aside=_put_aside(place))
         _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
     return rebuilt
 
 
-def _put_aside(path: Path) -> Path:
+def _put_aside(path: Place) -> str:
+    if isinstance(path, Server):
+        with clear_problems(path):
+            return postgresql.put_aside(path, BUSY_S)
     number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.damaged-{n}").exists())
     aside = path.with_name(f"{path.name}.damaged-{number}")
     with clear_errors(path, option="--store", kind="file"):
@@ -129,11 +138,11 @@ def _put_aside(path: Path) -> Path:
             own = path.with_name(f"{path.name}{end}")
             if own.exists():
                 own.rename(aside.with_name(f"{aside.name}{end}"))
-    return aside
+    return str(aside)
 
 
 def _rebuild(
-    path: Path,
+    path: str | Path,
     folders: Sequence[Path],
     rebuilt: Rebuilt,
     *,
@@ -141,8 +150,8 @@ def _rebuild(
     progress: Callable[[int, int], None],
 ) -> None:
     store = Store.open(path, make=True)
-    known = {name: store.place_of(place) for name, place in store.paths().items()}
-    found = [place for place in known.values() if (place / RUN).exists()]
+    known = store.paths()
+    found = [place for path in known.values() if store.is_there(path) and (place := store.place_of(path))]
     found += [record for folder in folders for record in folders_of(folder)]
     every = list({place.resolve(): place for place in found}.values())
     seen: set[str] = set()
@@ -156,7 +165,7 @@ def _rebuild(
         except RtgaugeError as error:
             rebuilt.failed.append((place, str(error)))
     rebuilt.missing = sorted(
-        name for name, place in known.items() if name not in seen and not (place / RUN).exists()
+        name for name, path in known.items() if name not in seen and store.is_there(path) is False
     )
     if drop_missing:
         store.remove(rebuilt.missing)

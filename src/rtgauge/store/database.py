@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Opens the store's database, makes it if it is not there, and says in one line what is wrong with it.
 
-SQLite in WAL mode: readers never wait, a writer waits for the one before, and a transaction is whole or
-absent, also after kill -9 and a power cut.
+PostgreSQL is in `postgresql`. SQLite is in WAL mode: readers never wait, a writer waits for the one before,
+and a transaction is whole or absent, also after kill -9 and a power cut.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import sqlite3
 import stat
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
@@ -18,17 +19,32 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.store import postgresql
+from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
 BUSY_S = 120.0
 """How long a writer waits for the others."""
 TRIES = 100
 """WAL mode is asked for so often while another process opens the store: SQLite does not wait here."""
 MODES = {"read": "ro", "write": "rw", "make": "rwc"}
+
+
+Place = Path | Server
+"""Where a store is."""
+
+
+def place_of(store: str | Path) -> Place:
+    """The file, or the database of a server, that --store names. Raises InputError."""
+    text = str(store)
+    if text.startswith(postgresql.SCHEMES):
+        return postgresql.server_of(text)
+    if "://" in text:
+        raise InputError("--store: write the name of a file, or postgresql://USER@HOST/DATABASE")
+    return Path(store)
 
 
 def _kind(path: Path) -> int | None:
@@ -40,8 +56,6 @@ def _kind(path: Path) -> int | None:
 
 def _check_place(path: Path, *, make: bool) -> None:
     """Refuse what cannot be a store before SQLite opens it. Raises InputError."""
-    if "://" in str(path) or str(path).startswith("postgresql:"):
-        raise InputError(f"--store {path}: only a file can be a store so far, e.g. rtgauge-runs/store.sqlite")
     try:
         kind = _kind(path)
     except OSError as error:
@@ -84,8 +98,10 @@ def _engine(path: Path, mode: str) -> Engine:
     return engine
 
 
-def problem(path: Path, error: Exception) -> RtgaugeError:
+def problem(path: Place, error: Exception) -> RtgaugeError:
     """The error of one line for what the database said."""
+    if isinstance(path, Server) and (known := postgresql.problem(path, error)):
+        return known
     original: Any = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(original, "sqlite_errorname", ""))
     if name.startswith("SQLITE_FULL"):
@@ -112,7 +128,7 @@ class DamagedError(InputError):
 
 
 @contextmanager
-def clear_problems(path: Path) -> Generator[None]:
+def clear_problems(path: Place) -> Generator[None]:
     """Turn what the database says into one line.
 
     Raises DamagedError for a damaged database, InputError if the wrong file is named, else MeasureError.
@@ -140,7 +156,7 @@ def _into_wal_mode(path: Path) -> None:
         connection.close()
 
 
-def _check_tables(connection: Connection, path: Path) -> bool:
+def _check_tables(connection: Connection, path: Place) -> bool:
     """Whether the store has its tables. Raises InputError for another program's database or a newer store."""
     tables = set(inspect(connection).get_table_names())
     if not tables:
@@ -166,11 +182,13 @@ def _check_tables(connection: Connection, path: Path) -> bool:
     return True
 
 
-def open_database(path: Path, *, make: bool = False, write: bool = False) -> Engine:
+def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
     """The database of the store `path`, checked; `make`: with new tables if there is none.
 
     Raises InputError, DamagedError or MeasureError.
     """
+    if isinstance(path, Server):
+        return _open_server(path, make=make, write=write)
     _check_place(path, make=make)
     if (make or write) and not _can_write(path):
         raise InputError(f"{path} is read-only: name another --store, or change its permissions")
@@ -186,6 +204,21 @@ def open_database(path: Path, *, make: bool = False, write: bool = False) -> Eng
             if not _check_tables(connection, path):
                 if not make:
                     raise InputError(f"the store {path} is empty: rtgauge store add RECORD fills it")
-                METADATA.create_all(connection)
-                connection.execute(insert(STORE).values(schema_version=SCHEMA_VERSION))
+                _make_tables(connection)
         return engine
+
+
+def _make_tables(connection: Connection) -> None:
+    METADATA.create_all(connection)
+    connection.execute(insert(STORE).values(schema_version=SCHEMA_VERSION))
+
+
+def _open_server(server: Server, *, make: bool, write: bool) -> Engine:
+    engine = postgresql.engine_of(server, write=make or write, busy_s=BUSY_S)
+    with clear_problems(server), engine.begin() as connection:
+        if not _check_tables(connection, server):
+            if not make:
+                raise InputError(f"{server} has no store: rtgauge store add RECORD makes one")
+            postgresql.make_schema(connection)
+            _make_tables(connection)
+    return engine

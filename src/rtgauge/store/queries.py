@@ -95,8 +95,8 @@ def _rows(store: Store, connection: Connection, rows: Sequence[Any], *, every: b
     return [
         RecordRow(
             record=row["name"],
-            path=str(store.place_of(row["path"])),
-            missing=not (store.place_of(row["path"]) / "run.json").exists(),
+            path=str(store.place_of(row["path"]) or row["path"]),
+            missing=store.is_there(row["path"]) is False,
             **{name: row[name] for name in ("sha256", "created", "state", "plan", "commit", "requirement")},
             labels=dict(labels.get(row["id"], [])),
             verdict=next((word for (word,) in verdicts.get(row["id"], [])), None),

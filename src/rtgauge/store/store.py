@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from sqlalchemy import Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
 from rtgauge.record.finder import RECORDS
-from rtgauge.store.database import clear_problems, open_database
+from rtgauge.store.database import Place, clear_problems, open_database, place_of
+from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
@@ -38,19 +40,33 @@ class Outcome(StrEnum):
 class Store:
     """A store that is open. Every method raises the errors of `database.open_database`."""
 
-    def __init__(self, path: Path, engine: Engine) -> None:
+    def __init__(self, path: Place, engine: Engine) -> None:
         self.path, self.engine = path, engine
 
     @classmethod
-    def open(cls, path: Path, *, make: bool = False, write: bool = False) -> Store:
-        """`make`: with a new file if there is none; `write`: not only to read."""
-        return cls(path, open_database(path, make=make, write=write))
+    def open(cls, store: str | Path, *, make: bool = False, write: bool = False) -> Store:
+        """`store`: a file, or postgresql://...; `make`: made if there is none; `write`: not only to read."""
+        place = place_of(store)
+        return cls(place, open_database(place, make=make, write=write))
 
-    def place_of(self, path: str) -> Path:
-        """The folder of a record; the store knows it relative to its own folder if it is below that."""
+    def place_of(self, path: str) -> Path | None:
+        """The folder of a record; None if it is on another host.
+
+        A file knows it relative to its own folder if it is below that, a server as HOST:PATH.
+        """
+        if isinstance(self.path, Server):
+            host, _, folder = path.partition(":")
+            return Path(folder) if host == socket.gethostname() else None
         return self.path.absolute().parent / path
 
+    def is_there(self, path: str) -> bool | None:
+        """Whether a record's folder is there; None if it is on another host."""
+        place = self.place_of(path)
+        return None if place is None else (place / "run.json").exists()
+
     def _shown(self, folder: Path) -> str:
+        if isinstance(self.path, Server):
+            return f"{socket.gethostname()}:{os.path.realpath(folder)}"
         here = Path(os.path.realpath(self.path.parent))
         there = Path(os.path.realpath(folder))
         return str(there.relative_to(here) if there.is_relative_to(here) else there)
@@ -74,13 +90,13 @@ class Store:
         ).one_or_none()
         if row is None:
             return None
-        there = self.place_of(row.path)
-        elsewhere = row.path != self._shown(folder) and (there / "run.json").exists()
+        elsewhere = row.path != self._shown(folder) and self.is_there(row.path) is not False
         if row.sha256 == sha256:
             return Outcome.UNCHANGED if elsewhere or row.path == self._shown(folder) else Outcome.MOVED
         if elsewhere:
             raise InputError(
-                f"{folder} is not added: the store has another record {name} in {there}; "
+                f"{folder} is not added: the store has another record {name} in "
+                f"{self.place_of(row.path) or row.path}; "
                 "remove one of them, or rename it: rtgauge store rm takes it out of the store"
             )
         return None

@@ -23,6 +23,8 @@ from rtgauge.store.names import FIGURES, INTERVALS
 
 SCHEMA_VERSION = 1
 METADATA = MetaData()
+_TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""Sorted by bytes in every database."""
 _ID = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -37,7 +39,7 @@ def _of(table: str, name: str | None = None, *, nullable: bool = False, owned: b
 
 
 def _texts(*names: str, nullable: bool = False) -> list[Column[str]]:
-    return [Column(name, Text, nullable=nullable) for name in names]
+    return [Column(name, _TEXT, nullable=nullable) for name in names]
 
 
 def _numbers(*names: str, nullable: bool = True) -> list[Column[int]]:
@@ -50,7 +52,7 @@ MACHINE = Table(
     "machine",
     METADATA,
     _id(),
-    Column("key", Text, unique=True, nullable=False),
+    Column("key", _TEXT, unique=True, nullable=False),
     *_texts("source", "host"),
     Column("shared", Boolean, nullable=False),
 )
@@ -60,7 +62,7 @@ CONFIGURATION = Table(
     "configuration",
     METADATA,
     _id(),
-    Column("key", Text, unique=True, nullable=False),
+    Column("key", _TEXT, unique=True, nullable=False),
     *_texts("kernel", "kernel_version", "preemption", nullable=True),
     Column("settings", JSON, nullable=False),
 )
@@ -70,8 +72,8 @@ SERIES = Table(
     "series",
     METADATA,
     _id(),
-    Column("key", Text, unique=True, nullable=False),
-    Column("name", Text, nullable=False, index=True),
+    Column("key", _TEXT, unique=True, nullable=False),
+    Column("name", _TEXT, nullable=False, index=True),
     *_texts("probe", "metric", "unit", "load", "deployment", "tool"),
     Column("whole", Boolean, nullable=False),
     Column("labels", JSON, nullable=False),
@@ -83,9 +85,9 @@ RECORD = Table(
     "record",
     METADATA,
     _id(),
-    Column("name", Text, unique=True, nullable=False),
+    Column("name", _TEXT, unique=True, nullable=False),
     *_texts("path", "sha256"),
-    Column("created", Text, nullable=False, index=True),
+    Column("created", _TEXT, nullable=False, index=True),
     *_texts("ended", "plan", "requirement", "commit", nullable=True),
     *_texts("state", "rtgauge"),
 )
@@ -97,7 +99,7 @@ STEP = Table(
     METADATA,
     _id(),
     _of("record", owned=True),
-    Column("name", Text, nullable=False),
+    Column("name", _TEXT, nullable=False),
     _of("machine"),
     _of("machine", "peer_machine_id", nullable=True),
     _of("configuration"),

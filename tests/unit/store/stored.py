@@ -38,7 +38,7 @@ def small(parent: Path, seed: int, **changes: Any) -> Path:
     return write_record(parent, Shape(**{"seed": seed, "seconds": 2, "loads": ("idle",), **changes}))
 
 
-def contents(path: Path) -> dict[str, Any]:
+def contents(path: str | Path) -> dict[str, Any]:
     """Everything that list and show print of a store."""
     store = Store.open(path)
     listed = queries.records(store, queries.Asked())

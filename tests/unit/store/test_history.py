@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +12,6 @@ from scipy.signal import lfilter
 
 from rtgauge.analysis.change_points import LENGTHS, OF_PARTS, change_points, largest
 from tests.unit.store.stored import asked, run, small
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERIES = "wakeup/latency/idle/as-is"
 NEW = {"kernel": {"release": "6.12.0", "hz": 1000}}
@@ -26,8 +23,8 @@ def history(*words: object) -> list[dict[str, Any]]:
     return json.loads(result.stdout)["histories"]
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """24 boots of one machine; from the 13th on another kernel, which is twice as slow."""
     folder = tmp_path_factory.mktemp("runs")
     for boot in range(24):
@@ -36,11 +33,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             folder, boot + 1, cpus=(0,), system=system, marks=False, missed_under=(), sigma=0.1,
             median_ns={"idle": (12_000 if boot >= 12 else 6_000) * (1 + 0.01 * (boot * 7 % 5))},
         )  # fmt: skip
-    asked("add", folder, "--store", folder / "store.sqlite")
-    return folder / "store.sqlite"
+    path = str(folder / "store.sqlite")
+    if request.param == "postgresql":
+        path = request.getfixturevalue("postgresql").database()
+    asked("add", folder, "--store", path)
+    return path
 
 
-def test_a_change_is_suspected_with_what_changed_there(store: Path) -> None:
+def test_a_change_is_suspected_with_what_changed_there(store: str) -> None:
     (found,) = history(SERIES, "--store", store, "--quantile", "p50")
     assert [(group["group"], group["runs"]) for group in found["groups"]] == [
         ("6.1.0-18-amd64", 12),
@@ -61,12 +61,12 @@ def test_a_change_is_suspected_with_what_changed_there(store: Path) -> None:
     ("by", "groups"),
     [("day", 1), ("boot", 24), ("machine", 1), ("setting:kernel.hz", 2), ("commit", 1), ("label:x", 1)],
 )
-def test_the_groups_are_what_was_asked_for(store: Path, by: str, groups: int) -> None:
+def test_the_groups_are_what_was_asked_for(store: str, by: str, groups: int) -> None:
     (found,) = history(SERIES, "--store", store, "--by", by)
     assert len(found["groups"]) == groups
 
 
-def test_the_terminal_names_the_change(store: Path) -> None:
+def test_the_terminal_names_the_change(store: str) -> None:
     text = " ".join(run("history", SERIES, "--store", store, "--quantile", "p50").stdout.split())
     assert "suspected change +" in text
     assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
@@ -82,7 +82,7 @@ def test_the_terminal_names_the_change(store: Path) -> None:
         ((SERIES, "--quantile", "p98"), "is not one of p50"),
     ],
 )
-def test_wrong_words_are_refused(store: Path, words: tuple[str, ...], says: str) -> None:
+def test_wrong_words_are_refused(store: str, words: tuple[str, ...], says: str) -> None:
     assert says in str(run("history", *words, "--store", store).exception)
 
 

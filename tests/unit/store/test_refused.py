@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,8 +19,11 @@ from rtgauge.store import database
 from tests.unit.store.stored import asked, contents, run, small
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from tests.support.postgresql import PostgreSQL
+
+RIGHTS = Path(__file__).parents[3] / "packaging" / "postgresql" / "rights.sql"
 SERIES = "wakeup/latency/idle/as-is"
 
 
@@ -39,7 +44,19 @@ def store(tmp_path: Path, record: Path) -> Path:
     return path
 
 
-def change(path: Path, statement: str) -> None:
+@pytest.fixture
+def either(new_store: Callable[[], str], record: Path) -> str:
+    """A file or a server's database."""
+    store = new_store()
+    asked("add", record, "--store", store)
+    return store
+
+
+def change(path: Path | str, statement: str) -> None:
+    if "://" in str(path):
+        with psycopg.connect(str(path), options="-c search_path=rtgauge") as server:
+            server.execute(statement.encode())
+        return
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
         connection.commit()
@@ -53,7 +70,7 @@ def refused(*words: object) -> str:
     return str(error)
 
 
-def every_command(store: Path, record: Path) -> list[str]:
+def every_command(store: Path | str, record: Path) -> list[str]:
     return [
         refused(*words, "--store", store)
         for words in (("list",), ("show", SERIES), ("rm", record.name), ("add", record))
@@ -75,15 +92,16 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
     assert all("no regular file" in error for error in every_command(pipe, record))
     assert all("is a folder" in error for error in every_command(tmp_path, record))
     assert "no folder" in refused("add", record, "--store", tmp_path / "none" / "s")
-    assert "only a file" in refused("list", "--store", "postgresql://lab/rtgauge")
+    assert "name of a file, or postgresql:" in refused("list", "--store", "mysql://lab/rtgauge")
 
 
-def test_a_newer_store_is_left_as_it_is(store: Path, record: Path) -> None:
-    change(store, "UPDATE rtgauge_store SET schema_version = 2")
-    before = store.read_bytes()
-    assert all("newer rtgauge" in error for error in every_command(store, record))
-    assert "newer rtgauge" in refused("rebuild", "--store", store)
-    assert store.read_bytes() == before
+def test_a_newer_store_is_left_as_it_is(either: str, record: Path) -> None:
+    before = contents(either)
+    change(either, "UPDATE rtgauge_store SET schema_version = 2")
+    assert all("newer rtgauge" in error for error in every_command(either, record))
+    assert "newer rtgauge" in refused("rebuild", record.parent, "--store", either)
+    change(either, "UPDATE rtgauge_store SET schema_version = 1")
+    assert contents(either) == before
 
 
 def test_no_store_and_an_empty_one(tmp_path: Path, store: Path, record: Path) -> None:
@@ -98,7 +116,8 @@ def test_no_store_and_an_empty_one(tmp_path: Path, store: Path, record: Path) ->
     assert "has no record: rtgauge store add" in refused("show", SERIES, "--store", store)
 
 
-def test_an_unknown_series_names_the_nearest(store: Path) -> None:
+def test_an_unknown_series_names_the_nearest(either: str) -> None:
+    store = either
     assert f"did you mean {SERIES}?" in refused("show", "wakeup/latency/idel/as-is", "--store", store)
     assert "--series shows" in refused("show", "x", "--store", store)
     assert "--machine or --label" in refused("show", SERIES, "--store", store, "--machine", "none")
@@ -151,6 +170,68 @@ def test_a_full_disk_and_a_read_only_store_lose_nothing(
     assert contents(store) == before
 
 
+@pytest.mark.parametrize("damage", ["DROP TABLE mark", "DELETE FROM rtgauge_store"])
+def test_a_damaged_store_of_a_server_is_made_anew(postgresql: PostgreSQL, record: Path, damage: str) -> None:
+    store = postgresql.database()
+    asked("add", record, "--store", store)
+    before = contents(store)
+    change(store, damage)
+    assert "store rebuild makes it anew" in refused("show", SERIES, "--store", store)
+    assert asked("rebuild", record.parent, "--store", store)["put_aside"] == "rtgauge_damaged_1"
+    assert contents(store) == before
+
+
+def test_a_server_refuses_in_one_line(postgresql: PostgreSQL, record: Path, tmp_path: Path) -> None:
+    store = postgresql.database()
+    assert "has no store: rtgauge store add" in refused("list", "--store", store)
+    assert "does not answer" in refused("add", record, "--store", f"postgresql:///x?host={tmp_path}")
+    assert "does not exist" in refused("add", record, "--store", postgresql.url("none"))
+    for url in ("postgresql://a:secret@/x", "postgresql:///x?password=secret", "postgresql://a:secret@h:x/%"):
+        error = refused("add", record, "--store", url)
+        assert error.startswith("--store: ")
+        assert "secret" not in error
+
+
+def test_each_role_may_do_what_it_is_for(postgresql: PostgreSQL, record: Path, runs: Path) -> None:
+    """A writer adds and removes, a reader reads; neither makes or changes tables."""
+    owner = postgresql.database()
+    asked("add", record, "--store", owner)
+    postgresql.execute(RIGHTS.read_text(), owner)
+    postgresql.execute(RIGHTS.read_text(), owner)  # again after an update
+    name = owner.split("/")[3].split("?")[0]
+    for role in ("writer", "reader"):
+        postgresql.execute(f"CREATE ROLE {name}_{role} LOGIN IN ROLE rtgauge_{role}", owner)
+    writer, reader = (postgresql.url(name, f"{name}_{role}") for role in ("writer", "reader"))
+    asked("add", small(runs.parent / "more", 2), "--store", writer)
+    assert contents(writer) == contents(reader) == contents(owner)
+    assert "rights.sql" in refused("rm", record.name, "--store", reader)
+    assert "rights.sql" in refused("add", small(runs.parent / "more", 3), "--store", reader)
+    asked("rm", record.name, "--store", writer)
+    assert asked("list", "--store", reader)["total"] == 1
+    for statement in (
+        "CREATE TABLE rtgauge.x (y int)",
+        "UPDATE rtgauge.rtgauge_store SET schema_version = 2",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            postgresql.execute(statement, writer)
+
+
+def test_a_password_comes_from_the_environment_or_a_file(
+    postgresql: PostgreSQL, record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service file names the database, ~/.pgpass the password; libpq reads both."""
+    asked("add", record, "--store", (owner := postgresql.database()))
+    service = tmp_path / "service"
+    service.write_text(
+        f"[lab]\nhost={postgresql.folder}\ndbname={owner.split('/')[3].split('?')[0]}\nuser=owner\n"
+    )
+    monkeypatch.setenv("PGSERVICEFILE", str(service))
+    monkeypatch.setenv("PGPASSWORD", "hidden-secret")
+    text = run("store", "list", "--json", "--store", "postgresql://?service=lab").stdout
+    assert '"total": 1' in text
+    assert "hidden-secret" not in text
+
+
 def test_a_damaged_record_is_named_and_the_others_are_added(tmp_path: Path) -> None:
     runs, store = tmp_path / "runs", tmp_path / "store.sqlite"
     bad, _ = small(runs, 1), small(runs, 2)
@@ -163,12 +244,12 @@ def test_a_damaged_record_is_named_and_the_others_are_added(tmp_path: Path) -> N
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.text(min_size=1, max_size=300), st.text(max_size=300), st.text(max_size=50))
-def test_any_words_are_kept_or_refused(store: Path, record: Path, key: str, value: str, machine: str) -> None:
-    words = ["add", record, "--store", store, f"--label={key}={value}", f"--commit={value}"]
+def test_any_words_are_kept_or_refused(either: str, record: Path, key: str, value: str, machine: str) -> None:
+    words = ["add", record, "--store", either, f"--label={key}={value}", f"--commit={value}"]
     result = run("store", *words, f"--machine={machine}@local")
     assert result.exception is None or isinstance(result.exception, RtgaugeError)
     if result.exception is None:
-        (row,) = asked("list", "--store", store)["records"]
+        (row,) = asked("list", "--store", either)["records"]
         name, _, rest = f"{key}={value}".partition("=")
         assert row["labels"].get(name.strip(), "") == rest.strip()
         assert row["commit"] == (value or None)
@@ -176,8 +257,8 @@ def test_any_words_are_kept_or_refused(store: Path, record: Path, key: str, valu
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_any_question_is_answered_or_refused(store: Path, name: str, machine: str) -> None:
+def test_any_question_is_answered_or_refused(either: str, name: str, machine: str) -> None:
     for words in (("show", "--", name), ("rm", "--", f"{name}?"), ("list", f"--machine={machine}")):
-        result = run("store", words[0], "--store", store, *words[1:])
+        result = run("store", words[0], "--store", either, *words[1:])
         assert result.exception is None or isinstance(result.exception, (RtgaugeError, SystemExit))
-    assert asked("list", "--store", store)["total"] == 1
+    assert asked("list", "--store", either)["total"] == 1

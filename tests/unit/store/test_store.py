@@ -14,6 +14,7 @@ from rtgauge.record.reader import Record
 from tests.unit.store.stored import asked, contents, run, small
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SCHEMA = "docs/formats/store.schema.json"
@@ -25,12 +26,12 @@ def records(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(records: Path) -> Path:
+def store(records: Path, new_store: Callable[[], str]) -> str:
     records.mkdir()
-    return records / "store.sqlite"
+    return new_store()
 
 
-def test_a_result_has_the_figures_of_the_record(records: Path, store: Path) -> None:
+def test_a_result_has_the_figures_of_the_record(records: Path, store: str) -> None:
     folder = small(records, 1, seconds=30, verdict=VerdictWord.FAILS)
     assert asked("add", folder, "--store", store)["added"][0]["outcome"] == "added"
     step = Record.open(folder).steps[0]
@@ -53,7 +54,7 @@ def test_a_result_has_the_figures_of_the_record(records: Path, store: Path) -> N
     assert row["requirement"] == "period=1ms latency<=200us hardness=100%"
 
 
-def test_a_part_is_found_by_its_labels(records: Path, store: Path) -> None:
+def test_a_part_is_found_by_its_labels(records: Path, store: str) -> None:
     asked("add", small(records, 1), "--store", store)
     (part,) = asked("show", "wakeup/latency/idle/as-is[cpu=1]", "--store", store)["courses"]
     assert part["series"]["series"] == "wakeup/latency/idle/as-is[cpu=1]"
@@ -62,7 +63,7 @@ def test_a_part_is_found_by_its_labels(records: Path, store: Path) -> None:
     assert len(asked("show", "*[*", "--store", store)["courses"]) == 2
 
 
-def test_adding_twice_changes_nothing(records: Path, store: Path) -> None:
+def test_adding_twice_changes_nothing(records: Path, store: str) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store)
     before = contents(store)
@@ -70,7 +71,7 @@ def test_adding_twice_changes_nothing(records: Path, store: Path) -> None:
     assert contents(store) == before
 
 
-def test_a_folder_adds_every_record_in_it(records: Path, store: Path) -> None:
+def test_a_folder_adds_every_record_in_it(records: Path, store: str) -> None:
     for seed in (1, 2, 3):
         small(records, seed)
     assert run("store", "add", records, "--store", store).stdout.count("added: ") == 3
@@ -78,7 +79,7 @@ def test_a_folder_adds_every_record_in_it(records: Path, store: Path) -> None:
     assert len(asked("list", "--store", store, "--last", 2)["records"]) == 2
 
 
-def test_a_changed_record_replaces_itself(records: Path, store: Path) -> None:
+def test_a_changed_record_replaces_itself(records: Path, store: str) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store)
     shutil.rmtree(folder)
@@ -88,7 +89,7 @@ def test_a_changed_record_replaces_itself(records: Path, store: Path) -> None:
     assert point["p50_ns"] > 40_000
 
 
-def test_a_moved_record_is_the_same(records: Path, store: Path, tmp_path: Path) -> None:
+def test_a_moved_record_is_the_same(records: Path, store: str, tmp_path: Path) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store)
     moved = folder.rename(tmp_path / "elsewhere")
@@ -97,7 +98,7 @@ def test_a_moved_record_is_the_same(records: Path, store: Path, tmp_path: Path) 
     assert (row["path"], row["missing"]) == (str(moved), False)
 
 
-def test_another_record_of_the_same_name_is_refused(records: Path, store: Path, tmp_path: Path) -> None:
+def test_another_record_of_the_same_name_is_refused(records: Path, store: str, tmp_path: Path) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store)
     before = contents(store)
@@ -110,7 +111,9 @@ def test_another_record_of_the_same_name_is_refused(records: Path, store: Path, 
     assert contents(store) == before
 
 
-def test_what_the_user_says_is_kept_in_the_record(records: Path, store: Path) -> None:
+def test_what_the_user_says_is_kept_in_the_record(
+    records: Path, store: str, new_store: Callable[[], str]
+) -> None:
     folder = small(records, 1)
     asked(
         "add",
@@ -126,8 +129,8 @@ def test_what_the_user_says_is_kept_in_the_record(records: Path, store: Path) ->
     )
     (row,) = asked("list", "--store", store)["records"]
     assert (row["commit"], row["labels"], row["machines"]) == ("4f2a9c1", {"image": "12.3"}, ["name:bench-3"])
-    store.unlink()
-    asked("rebuild", "--store", store)
+    store = new_store()
+    asked("rebuild", records, "--store", store)
     assert asked("list", "--store", store)["records"] == [row]
     asked("add", folder, "--store", store, "--label", "image=", "--label", "by=me")
     (row,) = asked("list", "--store", store, "--label", "by=me", "--machine", "bench-3")["records"]
@@ -135,7 +138,7 @@ def test_what_the_user_says_is_kept_in_the_record(records: Path, store: Path) ->
     assert asked("list", "--store", store, "--label", "by=you")["records"] == []
 
 
-def test_rm_takes_a_record_out_and_leaves_its_folder(records: Path, store: Path) -> None:
+def test_rm_takes_a_record_out_and_leaves_its_folder(records: Path, store: str) -> None:
     folders = [small(records, seed) for seed in (1, 2)]
     asked("add", *folders, "--store", store)
     before = contents(store)
@@ -145,11 +148,11 @@ def test_rm_takes_a_record_out_and_leaves_its_folder(records: Path, store: Path)
     asked("rm", folders[1].name, "--store", store)
     assert contents(store) == {"records": [], "series": [], "results": []}
     assert asked("list", "--store", store, "--machines")["machines"] == []
-    asked("rebuild", "--store", store)
+    asked("rebuild", records, "--store", store)
     assert contents(store) == before
 
 
-def test_a_record_that_was_removed_keeps_its_figures(records: Path, store: Path) -> None:
+def test_a_record_that_was_removed_keeps_its_figures(records: Path, store: str) -> None:
     folders = [small(records, seed) for seed in (1, 2)]
     asked("add", *folders, "--store", store)
     shutil.rmtree(folders[0])
@@ -157,14 +160,14 @@ def test_a_record_that_was_removed_keeps_its_figures(records: Path, store: Path)
     assert f"{folders[0].name} (gone)" in listed.stdout
     assert "1 record gone" in listed.stderr
     assert "is gone" in run("store", "show", folders[0].name, "--store", store).stdout
-    kept = asked("rebuild", "--store", store)
+    kept = asked("rebuild", records, "--store", store)
     assert (kept["missing"], kept["dropped"], kept["read"]) == ([folders[0].name], False, 1)
     assert asked("list", "--store", store)["total"] == 2
-    asked("rebuild", "--store", store, "--drop-missing")
+    asked("rebuild", records, "--store", store, "--drop-missing")
     assert [row["record"] for row in asked("list", "--store", store)["records"]] == [folders[1].name]
 
 
-def test_boards_of_one_image_stay_apart(records: Path, store: Path) -> None:
+def test_boards_of_one_image_stay_apart(records: Path, store: str) -> None:
     def identity(source: str, digits: str) -> dict[str, Any]:
         return {"system": {"identity": {"source": source, "hash": digits}}}
 
@@ -189,7 +192,7 @@ def test_boards_of_one_image_stay_apart(records: Path, store: Path) -> None:
     ]
 
 
-def test_another_kernel_is_another_configuration(records: Path, store: Path) -> None:
+def test_another_kernel_is_another_configuration(records: Path, store: str) -> None:
     for seed, changes in enumerate(({}, {"memory": {"total_bytes": 1}}, {"kernel": {"release": "6.12"}})):
         asked("add", small(records, seed, system=changes), "--store", store)
     (course,) = asked("show", "wakeup/latency/idle/as-is", "--store", store)["courses"]
@@ -197,7 +200,7 @@ def test_another_kernel_is_another_configuration(records: Path, store: Path) -> 
     assert len({point["machine"] for point in course["points"]}) == 1
 
 
-def test_every_document_is_one_of_the_schema(records: Path, store: Path, pytestconfig: pytest.Config) -> None:
+def test_every_document_is_one_of_the_schema(records: Path, store: str, pytestconfig: pytest.Config) -> None:
     schema = Draft202012Validator(json.loads((pytestconfig.rootpath / SCHEMA).read_text()))
     folder = small(records, 1, verdict=VerdictWord.HOLDS)
     for words in (
@@ -206,13 +209,13 @@ def test_every_document_is_one_of_the_schema(records: Path, store: Path, pytestc
         ("list", "--series", "--machines"),
         ("show", folder),
         ("show", "wakeup/*"),
-        ("rebuild",),
+        ("rebuild", records),
         ("rm", folder),
     ):
         schema.validate(asked(*words, "--store", store))
 
 
-def test_the_text_begins_with_the_answer(records: Path, store: Path) -> None:
+def test_the_text_begins_with_the_answer(records: Path, store: str) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store)
     for words, first in (
@@ -226,7 +229,7 @@ def test_the_text_begins_with_the_answer(records: Path, store: Path) -> None:
         assert run("store", *words, "--store", store).stdout.startswith(first)
 
 
-def test_series_of_one_name_show_the_parameters_that_differ(records: Path, store: Path) -> None:
+def test_series_of_one_name_show_the_parameters_that_differ(records: Path, store: str) -> None:
     folders = [small(records, seed) for seed in (1, 2)]
     file = folders[1] / "steps" / "01-wakeup-idle" / "step.json"
     step = json.loads(file.read_text())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A process that writes to a store, and may be killed: `python -m tests.unit.store.writer HOW STORE RECORD...`.
 
+`rows`: as `add`, but each RECORD is only the name of a record with two steps, whose rows are made here.
 `add`: waits for a line on standard input, adds the records one by one and prints the name of each.
 `killed`: adds the records to stores STORE-0, STORE-1, ...; the n-th is killed before what is the n-th thing that
 its database is asked to do. Ends when one was not killed.
@@ -17,16 +18,56 @@ import polars as pl  # noqa: F401 - imported before the forks, used after them a
 from sqlalchemy import Engine, event
 
 from rtgauge.store import adding, intervals  # noqa: F401
+from rtgauge.store.digest import Digest, StepDigest
+from rtgauge.store.machine import Machine
 from rtgauge.store.store import Store
 
 
-def add(store: Path, records: list[Path]) -> None:
+def add(store: str, records: list[Path]) -> None:
     opened = Store.open(store, make=True)
     for record in records:
         print(adding.add(opened, record)[0], flush=True)
 
 
-def add_and_be_killed(store: Path, records: list[Path], at: int) -> None:
+def digest(name: str) -> Digest:
+    """The rows of a small record; the same for the same name."""
+    row = {"name": name, "sha256": name, "created": name, "state": "complete", "rtgauge": "0"}
+    number = int(name)
+    steps = [
+        StepDigest(
+            {
+                "name": f"{step}", "started": name, "ended": name, "tool_version": "", "end_reason": "",
+                "repeat": 1, "emulated": False, "answers": [],
+            },
+            Machine(f"m{number % 7}", "name", False, "host"),
+            None,
+            {"key": f"c{number % 5}", "settings": {}},
+            [
+                (
+                    {
+                        "key": f"s{step}", "name": f"s{step}", "probe": "p", "metric": "m", "unit": "ns", "load": "l",
+                        "deployment": "d", "tool": "t", "whole": True, "labels": {}, "parameters": {},
+                    },
+                    {
+                        "count": number, "missed": 0, "lost": 0, "impossible": 0, "lower_bounds": [],
+                    },
+                )
+            ],
+            [],
+        )
+        for step in range(2)
+    ]  # fmt: skip
+    return Digest(row, {"label": name}, steps)
+
+
+def put_rows(store: str, names: list[str]) -> None:
+    opened = Store.open(store, make=True)
+    for name in names:
+        opened.put(digest(name), Path("/none") / name)
+        print(name, flush=True)
+
+
+def add_and_be_killed(store: str, records: list[Path], at: int) -> None:
     done = 0
 
     def step(*_: object) -> None:
@@ -43,15 +84,18 @@ def add_and_be_killed(store: Path, records: list[Path], at: int) -> None:
 def main() -> None:
     how, store, *records = sys.argv[1:]
     folders = list(map(Path, records))
-    if how == "add":
+    if how in {"add", "rows"}:
         print("ready", flush=True)
         sys.stdin.readline()
-        add(Path(store), folders)
+        if how == "add":
+            add(store, folders)
+        else:
+            put_rows(store, records)
         return
     for at in range(0, 1000, 2):
         child = os.fork()
         if child == 0:
-            add_and_be_killed(Path(f"{store}-{at}"), folders, at)
+            add_and_be_killed(f"{store}-{at}", folders, at)
             os._exit(0)
         if os.waitpid(child, 0)[1] == 0:
             print(at, flush=True)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""A store on a PostgreSQL server: its URL, its connections, and what the server's errors mean.
+
+The tables are in a schema of their own, `rtgauge`. Writers take turns by an advisory lock of the transaction,
+which the server frees when a writer is killed; a reader sees one state of the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError
+
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCHEMES = ("postgresql://", "postgres://")
+SCHEMA = "rtgauge"
+LOCK = 0x7274676175
+"""The number of the advisory lock: "rtgau"."""
+SECRET = {"password", "sslpassword", "sslkeylogfile", "oauth_client_secret"}
+READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A store on PostgreSQL. `url`: as libpq reads it, without a password."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def server_of(url: str) -> Server:
+    """The store that a URL names.
+
+    Raises InputError for a URL that libpq does not read or that has a password, without repeating it.
+    """
+    try:
+        from psycopg import ProgrammingError, conninfo
+    except ImportError:
+        raise InputError(
+            "--store postgresql://... needs psycopg 3: pip install 'rtgauge[postgresql]', "
+            "or apt-get install python3-psycopg"
+        ) from None
+    try:
+        parts = conninfo.conninfo_to_dict(url)
+    except (ProgrammingError, ValueError):
+        raise InputError(
+            "--store: libpq cannot read this URL; write postgresql://USER@HOST/DATABASE"
+        ) from None
+    if SECRET & set(parts):
+        raise InputError(
+            "--store: other users can see a password in a URL; remove it, and put it into ~/.pgpass, "
+            "a service file (postgresql://?service=NAME) or PGPASSWORD"
+        )
+    return Server(url)
+
+
+def engine_of(server: Server, *, write: bool, busy_s: float) -> Engine:
+    """Connections to the server. A writing transaction waits up to `busy_s` for the one before."""
+    import psycopg
+
+    settings = f"-c search_path={SCHEMA} -c lock_timeout={busy_s:.0f}s -c client_encoding=UTF8"
+
+    connect: Callable[[], Any] = lambda: psycopg.connect(  # noqa: E731
+        server.url, options=settings, application_name="rtgauge", connect_timeout=30
+    )
+    engine = create_engine("postgresql+psycopg://", creator=connect)
+
+    @event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})" if write else READ)
+
+    return engine
+
+
+def make_schema(connection: Connection) -> None:
+    """Make the schema of the tables if there is none."""
+    connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+
+
+def put_aside(server: Server, busy_s: float) -> str:
+    """Rename the schema of a damaged store; its new name."""
+    with engine_of(server, write=True, busy_s=busy_s).begin() as connection:
+        names = set(connection.scalars(text("SELECT nspname FROM pg_namespace")))
+        aside = next(name for n in range(1, 10_000) if (name := f"{SCHEMA}_damaged_{n}") not in names)
+        connection.execute(text(f"ALTER SCHEMA {SCHEMA} RENAME TO {aside}"))
+    return aside
+
+
+def problem(server: Server, error: Exception) -> RtgaugeError | None:
+    """The error of one line for what the server said; None if the store is damaged."""
+    original: Any = error.orig if isinstance(error, DBAPIError) else error
+    said = " ".join(str(original).split())
+    state = str(getattr(original, "sqlstate", None) or "")
+    if state == "55P03":
+        return MeasureError(f"{server} is held by another program: try again when it has ended")
+    if state == "42501":
+        return InputError(
+            f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants it"
+        )
+    if state == "25006":
+        return InputError(f"{server} is read-only: name another --store")
+    if state.startswith("53"):
+        return MeasureError(f"{server} cannot be written ({said}). The store is as it was before")
+    if state.startswith(("28", "3D")):
+        return InputError(f"{server} cannot be opened ({said})")
+    if state.startswith("22") or isinstance(original, UnicodeError) or "NUL" in said:
+        return InputError(f"{server}: PostgreSQL cannot hold this text ({said})")
+    if type(original).__name__ in {"OperationalError", "AdminShutdown", "CrashShutdown", "InterfaceError"}:
+        return MeasureError(
+            f"{server} does not answer or refuses ({said}). What was added before is there; try again"
+        )
+    return None
