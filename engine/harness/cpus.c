@@ -66,8 +66,8 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 		if (!cpuset_has(&cpus->reachable, (unsigned int)cpu))
 			return error_line(
 				STATUS_USAGE, "cpu-not-allowed",
-				"CPU %d is not allowed to this process by its cpuset; allowed are %s", cpu,
-				cpuset_format(&cpus->reachable, text, sizeof(text)));
+				"CPU %d is not allowed to this process by its cpuset; allowed are %s: choose one of them, or start in a cpuset with CPU %d (docker run --cpuset-cpus, cpuset.cpus of the cgroup)",
+				cpu, cpuset_format(&cpus->reachable, text, sizeof(text)), cpu);
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
 		return usage_error("more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -43,6 +44,40 @@ static void write_cgroup(struct json *j)
 		fclose(file);
 }
 
+/* Whether this is not the first user namespace, in which alone CAP_SYS_NICE counts (user_namespaces(7)). */
+static bool in_user_namespace(void)
+{
+	unsigned int inside, outside, count;
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	int fields;
+
+	if (!file)
+		return false;
+	fields = fscanf(file, "%u %u %u", &inside, &outside, &count);
+	fclose(file);
+	return fields != 3 || inside || outside || count != UINT32_MAX;
+}
+
+/*
+ * Whether a seccomp filter refuses the call. The kernel itself answers EINVAL to a process below 0
+ * before it looks at the rights, so that any other answer is the filter's.
+ */
+static bool filtered(long call)
+{
+	struct sched_param parameters = {.sched_priority = 1};
+	long result = call == SYS_sched_setscheduler ? syscall(call, -1, SCHED_FIFO, &parameters)
+						     : syscall(call, -1, NULL, 0);
+
+	return result < 0 && errno != EINVAL;
+}
+
+/* What a container takes. */
+static void write_container(struct json *j, long call)
+{
+	json_bool(j, "user_namespace", in_user_namespace());
+	json_bool(j, "seccomp", filtered(call));
+}
+
 int refuse_priority(int error, int priority, bool other_allowed)
 {
 	struct json j;
@@ -54,6 +89,7 @@ int refuse_priority(int error, int priority, bool other_allowed)
 	json_uint(&j, "euid", geteuid());
 	json_bool(&j, "cap_sys_nice", may_nice());
 	write_limit(&j, "rtprio_limit", RLIMIT_RTPRIO);
+	write_container(&j, SYS_sched_setscheduler);
 	write_cgroup(&j);
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
@@ -71,6 +107,7 @@ int refuse_deadline(int error, const struct deadline *deadline, int cpu)
 	else
 		json_int(&j, "cpu", cpu);
 	json_bool(&j, "cap_sys_nice", may_nice());
+	write_container(&j, SYS_sched_setattr);
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
 

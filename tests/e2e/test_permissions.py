@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import resource
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,7 @@ ORDINARY = (
 WEAK_ROOT = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 PROBE = ("probe", "wakeup", "--duration", "300ms", "--warm-up", "0")
 CPU_CGROUP = Path("/sys/fs/cgroup/cpu")
+CPUSET_CGROUP = Path("/sys/fs/cgroup/cpuset")
 
 
 def limits(**wanted: int) -> Callable[[], None]:
@@ -133,3 +137,71 @@ def test_a_cgroup_without_real_time_runtime_is_named(group_without_runtime: Path
     line = error_line(rtgauge(*PROBE, preexec_fn=join), 3)
     assert "cgroup without real-time runtime" in line
     assert f"{group_without_runtime}/cpu.rt_runtime_us is 0" in line
+
+
+def forbid_setscheduler() -> None:
+    """To be called in the child: a seccomp filter answers sched_setscheduler(2) with EPERM."""
+    number = {"x86_64": 144, "aarch64": 119}[platform.machine()]
+    # load the system call's number; allow all but this one (linux/seccomp.h, linux/filter.h)
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+    library = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, seccomp, filter_mode = 38, 22, 2
+    for words in (
+        (no_new_privileges, 1, 0, 0, 0),
+        (seccomp, filter_mode, ctypes.c_void_p(ctypes.addressof(program))),
+    ):
+        if library.prctl(*words):
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="no number of the system call")
+def test_a_seccomp_profile_is_named() -> None:
+    line = error_line(rtgauge(*PROBE, preexec_fn=forbid_setscheduler), 3)
+    assert "real-time scheduling is refused by the seccomp profile" in line
+    assert "allow sched_setscheduler" in line
+    assert "--policy other" not in line  # which needs the same system call
+
+
+def test_a_user_namespace_is_named() -> None:
+    """Root of a namespace has CAP_SYS_NICE, which counts nothing outside of it."""
+    namespace = ("unshare", "--user", "--map-root-user")
+    line = error_line(rtgauge(*PROBE, before=namespace, preexec_fn=limits(rtprio=0)), 3)
+    assert "in a user namespace, where CAP_SYS_NICE does not count" in line
+    assert "start it in the host's user namespace" in line
+
+
+@pytest.fixture
+def cpuset_of_one_cpu() -> Iterator[Path]:
+    """A cpuset (cgroup v1) with the first CPU only."""
+    if not (CPUSET_CGROUP / "cpuset.cpus").exists() or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs and the cpuset controller of cgroup v1")
+    group = CPUSET_CGROUP / f"rtgauge-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "cpuset.mems").write_text((CPUSET_CGROUP / "cpuset.mems").read_text())
+        (group / "cpuset.cpus").write_text(str(min(os.sched_getaffinity(0))))
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_a_cpuset_without_the_cpu_is_named(cpuset_of_one_cpu: Path) -> None:
+    def join() -> None:
+        (cpuset_of_one_cpu / "cgroup.procs").write_text(str(os.getpid()))
+
+    cpu, first = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
+    line = error_line(rtgauge(*PROBE, "--cpu", cpu, preexec_fn=join), 2)
+    assert f"CPU {cpu} is not allowed to this process by its cpuset; allowed are {first}: choose" in line
+    assert "cpuset.cpus" in line
+    good(rtgauge(*PROBE, "--cpu", first, preexec_fn=join))
+
+
+def test_a_read_only_sys_is_named(tmp_path: Path) -> None:
+    """A deployment writes to /sys, which is read-only in a container without privileges."""
+    read_only = ("unshare", "--mount", "sh", "-c", 'mount -o remount,ro,bind /sys && exec "$@"', "sh")
+    words = ("run", "--load", "idle", "--duration", "300ms", "--deployment", "M", *SHORT)
+    done = rtgauge(*words, "--out", tmp_path, before=read_only, env={"COLUMNS": "1000"})
+    assert "it is read-only, as in a container" in done.stderr
+    assert "apply it on the host, outside of the container (rtgauge deploy apply)" in done.stderr

@@ -69,6 +69,48 @@ def test_a_group_without_runtime_is_named_even_for_root() -> None:
     assert "cgroup" not in told("permission-rt", facts, {path: "950000\n"})
 
 
+RELEASE = {"/proc/sys/kernel/osrelease": "6.18.1\n"}
+CONFIG = "/boot/config-6.18.1"
+
+
+@pytest.mark.parametrize(
+    ("group", "files", "named"),
+    [
+        ("0::/kubepods/pod1\n", {CONFIG: "CONFIG_RT_GROUP_SCHED=y\n"}, True),
+        ("0::/kubepods/pod1\n", {CONFIG: "# CONFIG_RT_GROUP_SCHED is not set\n"}, False),
+        ("0::/kubepods/pod1\n", {}, False),
+        # a namespace of cgroups shows the container's own group as `/`; the host's root has no type
+        ("0::/\n", {CONFIG: "CONFIG_RT_GROUP_SCHED=y\n", "/sys/fs/cgroup/cgroup.type": "domain\n"}, True),
+        ("0::/\n", {CONFIG: "CONFIG_RT_GROUP_SCHED=y\n"}, False),
+    ],
+)
+def test_a_group_of_v2_under_rt_group_sched(group: str, files: dict[str, str], *, named: bool) -> None:
+    facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": group}
+    text = told("permission-rt", facts, RELEASE | files)
+    assert ("this kernel has RT_GROUP_SCHED" in text) == named
+    assert ("nothing in a container helps" in text) == named
+    assert ("rt_group_sched=0" in text) == named
+    # who lacks the right is told that first
+    assert "RT_GROUP_SCHED" not in told("permission-rt", PRIORITY | {"cgroup": group}, RELEASE | files)
+
+
+@pytest.mark.parametrize("code", ["permission-rt", "deadline"])
+def test_what_a_container_takes(code: str) -> None:
+    facts = (PRIORITY if code == "permission-rt" else DEADLINE) | {"cap_sys_nice": True}
+    assert "in a user namespace" in told(code, facts | {"user_namespace": True})
+    for error in ("EPERM", "ENOSYS"):
+        both = facts | {"errno": error, "user_namespace": True, "seccomp": True}
+        assert "refused by the seccomp profile" in told(code, both)
+
+
+def test_a_limit_grants_in_a_user_namespace_too() -> None:
+    facts = PRIORITY | {"user_namespace": True, "cap_sys_nice": True}
+    assert "(RLIMIT_RTPRIO) is 10" in told("permission-rt", facts | {"rtprio_limit": 10})
+    for limit in (98, None):
+        text = told("permission-rt", facts | {"cap_sys_nice": False, "rtprio_limit": limit})
+        assert "although this process has the limit (RLIMIT_RTPRIO)" in text
+
+
 @pytest.mark.parametrize(
     ("facts", "files", "says"),
     [

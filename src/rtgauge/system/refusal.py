@@ -13,7 +13,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from rtgauge.record.stream import ErrorLine
-from rtgauge.system.scheduling import V1_MOUNTS, own_group
+from rtgauge.system.file_batch import Files
+from rtgauge.system.kernel import PATHS as KERNEL_PATHS
+from rtgauge.system.kernel import config, config_paths
+from rtgauge.system.scheduling import V1_MOUNTS, V2_MOUNT, own_group
 
 PERIOD_MIN = "/proc/sys/kernel/sched_deadline_period_min_us"
 DEFAULT_PERIOD_MIN_US = 100
@@ -31,6 +34,14 @@ class _Priority(BaseModel):
     cap_sys_nice: bool
     rtprio_limit: int | None
     cgroup: str
+    user_namespace: bool = False
+    seccomp: bool = False
+
+    @property
+    def granted(self) -> bool:
+        """Whether capability or limit allow the priority, so that something else refuses it."""
+        limit = self.rtprio_limit
+        return (self.cap_sys_nice and not self.user_namespace) or limit is None or limit >= self.priority
 
 
 class _Deadline(BaseModel):
@@ -39,6 +50,8 @@ class _Deadline(BaseModel):
     period_ns: int
     cpu: int | None
     cap_sys_nice: bool
+    user_namespace: bool = False
+    seccomp: bool = False
 
 
 class _MemoryLock(BaseModel):
@@ -71,11 +84,24 @@ def _text(path: str, read: Read) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _priority(facts: _Priority, message: str, read: Read) -> str:
-    without = ", or measure with --policy other" if facts.other_allowed else ""
-    if facts.errno != "EPERM":
-        return message
-    group = own_group(facts.cgroup)
+def _seccomp(what: str) -> str:
+    return (
+        f"{what} is refused by the seccomp profile of this container or service: "
+        "allow sched_setscheduler and sched_setattr in it (docker run --security-opt seccomp=FILE, "
+        "seccompProfile of a pod, SystemCallFilter= of a unit)"
+    )
+
+
+def _user_namespace(what: str) -> str:
+    return (
+        f"{what} is refused because this process is in a user namespace, where CAP_SYS_NICE does not "
+        "count (rootless container, hostUsers: false): start it in the host's user namespace"
+    )
+
+
+def _group_without_runtime(cgroup: str, read: Read) -> str | None:
+    """The group of cgroup v1 that has no real-time runtime; None if it has some."""
+    group = own_group(cgroup)
     for mount in V1_MOUNTS if group is not None and group.version == "v1" else ():
         path = f"{mount}{'' if group is None or group.path == '/' else group.path}/cpu.rt_runtime_us"
         if (_text(path, read) or "").strip() == "0":
@@ -84,11 +110,55 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
                 f"real-time runtime ({path} is 0): "
                 "write a runtime there (for example 950000), or move the shell to the root group"
             )
-    if facts.cap_sys_nice:
+    return None
+
+
+def _group_of_v2(cgroup: str, read: Read) -> str | None:
+    """A group of cgroup v2 in a kernel that gives such groups no real-time runtime, else None.
+
+    With RT_GROUP_SCHED a group has a runtime of 0 until one is written, and cgroup v2 has no file for it
+    (Documentation/admin-guide/cgroup-v2.rst, "CPU").
+    """
+    group = own_group(cgroup)
+    if group is None or group.version != "v2":
+        return None
+    folder = V2_MOUNT + ("" if group.path == "/" else group.path)
+    # in a namespace of cgroups, the container's own group is `/`; only the host's root has no such file
+    if group.path == "/" and _text(f"{folder}/cgroup.type", read) is None:
+        return None
+    found = dict(read(KERNEL_PATHS))
+    found |= read(config_paths(Files(found).text("/proc/sys/kernel/osrelease") or ""))
+    built = config(Files(found))
+    if built is None or built.options.get("CONFIG_RT_GROUP_SCHED") != "y":
+        return None
+    return (
+        "real-time scheduling is refused because this kernel has RT_GROUP_SCHED and this process is in a "
+        f"cgroup v2 ({folder}), which cannot get a real-time runtime: nothing in a container helps; boot "
+        "with rt_group_sched=0 (Linux 6.16 and newer) or a kernel without RT_GROUP_SCHED, or measure in "
+        "the host's root group"
+    )
+
+
+def _priority(facts: _Priority, message: str, read: Read) -> str:
+    without = ", or measure with --policy other" if facts.other_allowed else ""
+    if facts.seccomp:
+        return _seccomp("real-time scheduling")
+    if facts.errno != "EPERM":
+        return message
+    group = _group_without_runtime(facts.cgroup, read)
+    if group is not None:
+        return group
+    if facts.granted:
+        group = _group_of_v2(facts.cgroup, read)
+        if group is not None:
+            return group + without
+        right = "CAP_SYS_NICE" if facts.cap_sys_nice else "the limit (RLIMIT_RTPRIO) for it"
         return (
-            "real-time scheduling is refused although this process has CAP_SYS_NICE: "
+            f"real-time scheduling is refused although this process has {right}: "
             f"a rule of a container or a security module forbids it; run outside of it{without}"
         )
+    if facts.user_namespace and not facts.rtprio_limit:
+        return _user_namespace("real-time scheduling") + without
     limit = facts.rtprio_limit
     if limit:
         return (
@@ -104,6 +174,10 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
 
 
 def _deadline(facts: _Deadline, message: str, read: Read) -> str:
+    if facts.seccomp:
+        return _seccomp("SCHED_DEADLINE")
+    if facts.errno == "EPERM" and facts.user_namespace:
+        return _user_namespace("SCHED_DEADLINE")
     if facts.errno == "EPERM" and not facts.cap_sys_nice:
         return "SCHED_DEADLINE is refused: it needs CAP_SYS_NICE; run as root"
     if facts.errno == "EPERM" and facts.cpu is not None:

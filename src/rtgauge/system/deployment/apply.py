@@ -35,6 +35,12 @@ WHY = {
 }
 
 
+ON_THE_HOST = (
+    "apply it on the host, outside of the container (rtgauge deploy apply), and measure as-is in the "
+    "container, or make the container privileged"
+)
+
+
 class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
     """The machine refused an essential setting of the deployment. Everything was restored."""
 
@@ -127,7 +133,10 @@ class _Actions:
                     f"{made.path.removeprefix('group:')} already exists and belongs to someone else"
                 )
             if made.error is not None and setting.essential:
-                raise Refused(explain_refusal(made))
+                refused = Refused(explain_refusal(made))
+                if made.error == "EROFS":
+                    refused.remedy = ON_THE_HOST
+                raise refused
 
     def _note(self, action: Note) -> None:
         for begin in range(0, len(action.paths), MOST_AT_ONCE):
