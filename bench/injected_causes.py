@@ -56,6 +56,7 @@ FAIR_NICE = -3
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
 ABOVE = "500us"
 FREEZER, GROUP = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
+FREEZER_2 = Path("/sys/fs/cgroup/unified/rtgauge-cause")
 MOST_SHARES = "262144"
 """Of the CPU's time (MAX_SHARES, kernel/sched/sched.h), so that fair programs of this machine do not starve a
 group.
@@ -372,20 +373,30 @@ def debugger() -> None:
         tell(begin, now_ns())
 
 
-def frozen() -> None:
+def freeze(group: Path, file: str, words: tuple[bytes, bytes]) -> None:
     """Its cgroup is frozen while it works: one that sleeps is frozen asleep, and nothing wakes it late."""
     pid, begun = victim(), first_release()
     become("cause-freezer", HIGHER, OTHER_CPU)
-    FREEZER.mkdir(exist_ok=True)
-    FREEZER.joinpath("cgroup.procs").write_text(str(pid))
-    state = os.open(FREEZER / "freezer.state", os.O_WRONLY)
+    group.mkdir(exist_ok=True)
+    group.joinpath("cgroup.procs").write_text(str(pid))
+    state = os.open(group / file, os.O_WRONLY)
     for _ in pauses():
         sleep_until(next_work(begun))
         begin = now_ns()
-        os.write(state, b"FROZEN")
+        os.write(state, words[0])
         time.sleep(size_ns() / 1e9)
-        os.write(state, b"THAWED")
+        os.write(state, words[1])
         tell(begin, now_ns())
+
+
+def frozen() -> None:
+    """By the freezer of cgroup v1."""
+    freeze(FREEZER, "freezer.state", (b"FROZEN", b"THAWED"))
+
+
+def frozen_2() -> None:
+    """By the freezer of cgroup v2."""
+    freeze(FREEZER_2, "cgroup.freeze", (b"1", b"0"))
 
 
 def quota() -> Callable[[int], None]:
@@ -671,6 +682,7 @@ CAUSES = (
     Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
     Cause("debugger", r"stopped", debugger, inside=SLEEPS),
     Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
+    Cause("frozen cgroup, version 2", r"blocked.* until cause-freezer", frozen_2, inside=SLEEPS),
     # after a throttling it waits for its turn, which its clock does not tell apart
     Cause("CPU quota of its cgroup", r"quota", within=quota, inside=(*OWN, "task"), fair=True),
     Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim")),
@@ -829,7 +841,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
             os.killpg(injector.pid, signal.SIGTERM)
             injector.wait()
         time.sleep(0.2)  # for its children to write down what they told
-        for group in (FREEZER, GROUP):
+        for group in (FREEZER, FREEZER_2, GROUP):
             with contextlib.suppress(OSError):
                 group.rmdir()
     documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]

@@ -63,6 +63,22 @@ while True:
 """A real-time thread that waits for a lock that another one sleeps with; the argument: PTHREAD_PRIO_NONE or
 PTHREAD_PRIO_INHERIT.
 """
+WORKER = """
+import os, signal, sys, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
+print(os.getpid(), flush=True)
+while True:
+    time.sleep(0.005)
+    if asked:
+        asked.clear()
+        print("works", flush=True)
+        while not asked:
+            pass
+        asked.clear()
+        print("worked", flush=True)
+"""
 MAPPING = """
 import ctypes, mmap, os, threading, time
 libc = ctypes.CDLL(None)
@@ -386,6 +402,75 @@ def test_a_response_goes_on_while_the_program_is_stopped(engine: Path, tmp_path:
     }
     assert by["response"]["max_ns"] > length_ns
     assert by["execution"]["max_ns"] < by["response"]["max_ns"]
+
+
+@contextmanager
+def worker() -> Generator[subprocess.Popen[str]]:
+    """A Python program with one real-time thread, which works from one SIGUSR1 to the next."""
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"{process.pid}\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def frozen(pid: int, folder: Path) -> Generator[None]:
+    """A control group of version 2 that has this process, frozen: the kernel says that it stands."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "cgroup2", "none", folder], check=True)
+    group = folder / f"rtgauge-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        group.joinpath("cgroup.procs").write_text(str(pid))
+        group.joinpath("cgroup.freeze").write_text("1")
+        while "frozen 1" not in group.joinpath("cgroup.events").read_text():
+            pass
+        yield
+        group.joinpath("cgroup.freeze").write_text("0")
+    finally:
+        folder.joinpath("cgroup.procs").write_text(str(pid))
+        group.rmdir()
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_response_goes_on_while_the_program_is_frozen(engine: Path, tmp_path: Path) -> None:
+    """It sleeps so that a signal wakes it, but outside a system call."""
+    with (
+        worker() as process,
+        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+        Live(
+            engine,
+            "watch",
+            "--go",
+            f"--pid={process.pid}",
+            f"--trace-instance={name}",
+            "--warm-up-ns=0",
+            "--duration-ns=0",
+        ) as live,
+    ):
+        while b'"phase":"measure"' not in live.text:
+            live.read_more()
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "works\n"
+        with frozen(process.pid, tmp_path / "groups"):
+            frozen_ns = time.monotonic_ns()
+            subprocess.run([sys.executable, "-c", ""], check=True)  # far longer than an ordinary response
+            length_ns = time.monotonic_ns() - frozen_ns
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == "worked\n"
+        live.read_more()
+        process.kill()
+        stream = live.finish()
+    by = {
+        line["metric"]: summary
+        for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)
+    }
+    assert by["response"]["max_ns"] > length_ns
+    assert by["response"]["max_ns"] - by["execution"]["max_ns"] > length_ns / 2
 
 
 def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:

@@ -17,15 +17,19 @@
 #define PENDING_MAX 65536
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
+#define INTERRUPTIBLE 1
+#define RESTART_FIRST -516 /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
+#define RESTART_LAST -512
 #define REPORTED_STATES 255 /* of a task that is not running; above them is whether it was preempted */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
-static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter"};
+static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter",
+				    "raw_syscalls/sys_exit"};
 
 static struct {
 	struct trace_reader reader;
-	unsigned int ids[3]; /* of sys_enter 0: this kernel has none */
-	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments;
+	unsigned int ids[4]; /* of sys_enter, sys_exit 0: this kernel has none */
+	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result;
 	struct sched_event *pending;
 	size_t count;
 } trace;
@@ -56,6 +60,10 @@ static bool read_formats(void)
 	if (trace_event_format(trace.reader.instance, names[SCHED_SYSCALL], text) &&
 	    trace_find_field(text, "id", &trace.call) && trace_find_field(text, "args[6]", &trace.arguments))
 		trace.ids[SCHED_SYSCALL] = trace_event_id(text);
+	if (trace.ids[SCHED_SYSCALL] &&
+	    trace_event_format(trace.reader.instance, names[SCHED_RETURN], text) &&
+	    trace_find_field(text, "ret", &trace.result))
+		trace.ids[SCHED_RETURN] = trace_event_id(text);
 	return true;
 }
 
@@ -128,7 +136,7 @@ static void add(const unsigned char *record, size_t len, int64_t time_ns, int cp
 	if (len < sizeof(id))
 		return;
 	memcpy(&id, record, sizeof(id));
-	while (event.kind < SCHED_SYSCALL && id != trace.ids[event.kind])
+	while (event.kind < SCHED_RETURN && id != trace.ids[event.kind])
 		event.kind++;
 	if (id != trace.ids[event.kind])
 		return;
@@ -145,11 +153,17 @@ static void add(const unsigned char *record, size_t len, int64_t time_ns, int cp
 		event.to = event.current;
 		event.call = (struct blocking_call){number(record, len, &trace.call),
 						    argument(record, len, 1), argument(record, len, 2)};
+	} else if (event.kind == SCHED_RETURN) {
+		int64_t result = number(record, len, &trace.result);
+
+		event.to = event.current;
+		event.restarts = result >= RESTART_FIRST && result <= RESTART_LAST;
 	} else {
 		event.from = (pid_t)number(record, len, &trace.from);
 		event.to = (pid_t)number(record, len, &trace.to);
 		event.runnable = !(number(record, len, &trace.state) & REPORTED_STATES);
 		event.held = number(record, len, &trace.state) & HELD_STATES;
+		event.sleeps = (number(record, len, &trace.state) & REPORTED_STATES) == INTERRUPTIBLE;
 		if (trace.to_name.offset + sizeof(event.to_name) <= len)
 			memcpy(event.to_name, record + trace.to_name.offset, sizeof(event.to_name) - 1);
 	}
@@ -181,8 +195,10 @@ void sched_events_take(void (*take)(const struct sched_event *event), bool last,
 
 void sched_events_switch(bool on)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		trace_event_enable(trace.reader.instance, names[i], on);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (trace.ids[i])
+			trace_event_enable(trace.reader.instance, names[i], on);
+	}
 }
 
 void sched_events_close(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Wake-ups, switches and system calls of some threads, by the kernel's tracepoints sched_waking, sched_switch
- * and sys_enter, in an instance of tracefs that somebody else makes and removes. */
+/* Wake-ups, switches and system calls of some threads, by the kernel's tracepoints sched_waking,
+ * sched_switch, sys_enter and sys_exit, in an instance of tracefs that somebody else makes and removes. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
 
@@ -11,7 +11,7 @@
 
 #include "probes/watch/blocking_calls.h"
 
-enum sched_kind { SCHED_WAKING, SCHED_SWITCH, SCHED_SYSCALL };
+enum sched_kind { SCHED_WAKING, SCHED_SWITCH, SCHED_SYSCALL, SCHED_RETURN };
 
 struct sched_event {
 	int64_t time_ns;
@@ -19,10 +19,13 @@ struct sched_event {
 	int cpu;
 	pid_t current; /* the task that the CPU was in */
 	bool hardirq, softirq;
-	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call: `to` enters it */
+	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves
+			   it */
 	bool runnable;	/* switch: `from` did not go to sleep */
 	bool held;	/* switch: it is stopped, or sleeps so that no signal wakes it: for a disk, a page, a
-			   freezer */
+			   freezer of cgroup v1 */
+	bool sleeps;	/* switch: it sleeps so that a signal wakes it */
+	bool restarts;	/* return: a signal ended the call, which begins anew afterwards */
 	char to_name[16];
 	struct blocking_call call;
 };

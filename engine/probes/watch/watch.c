@@ -78,6 +78,7 @@ struct follower {
 		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and do */
 	struct blocking_call call;	     /* the last that it entered, and when */
 	int64_t call_ns;
+	bool outside_call;	 /* which it left by itself, not interrupted by a signal */
 	int64_t asleep_since_ns; /* 0: not known */
 	int64_t inversion_max_ns, waited_max_ns;
 	struct explained who; /* of the activation that goes on */
@@ -333,8 +334,30 @@ static void feed(struct follower *f, const struct watch_activation *a)
 		f->latency_bound_max_ns = a->latency_bound_ns;
 }
 
+/* A thread that sleeps outside a system call is held: the freezer of cgroup v2 stops it there. One that was
+ * frozen asleep was interrupted in its call: its activation has ended. */
+static struct sched_event with_freezer(const struct follower *f, const struct sched_event *event)
+{
+	struct sched_event known = *event;
+
+	known.held |= event->kind == SCHED_SWITCH && event->from == f->track.tid && event->sleeps &&
+		      f->outside_call;
+	return known;
+}
+
+static void take_call(struct follower *f, const struct sched_event *event)
+{
+	watch_track_runs(&f->track, event);
+	f->outside_call = event->kind == SCHED_RETURN && !event->restarts;
+	if (event->kind == SCHED_RETURN)
+		return;
+	f->call = event->call;
+	f->call_ns = event->time_ns;
+}
+
 static void take_event(const struct sched_event *event)
 {
+	struct sched_event known;
 	struct watch_activation activation;
 	bool preempted, measured = is_measured(event->time_ns);
 
@@ -349,17 +372,16 @@ static void take_event(const struct sched_event *event)
 
 		if (!its)
 			continue;
-		if (event->kind == SCHED_SYSCALL) {
-			f->call = event->call;
-			f->call_ns = event->time_ns;
-			watch_track_runs(&f->track, event);
+		if (event->kind == SCHED_SYSCALL || event->kind == SCHED_RETURN) {
+			take_call(f, event);
 			continue;
 		}
 		if (event->kind == SCHED_WAKING && measured && before == WATCH_ASLEEP)
 			count_waker(f, event);
 		if (event->kind == SCHED_WAKING && measured && before == WATCH_HELD)
 			count_held(f, event);
-		if (watch_track_event(&f->track, event, &activation, &preempted))
+		known = with_freezer(f, event);
+		if (watch_track_event(&f->track, &known, &activation, &preempted))
 			feed(f, &activation);
 		if (measured)
 			f->untold[RESPONSE] += f->track.unended - unended;
@@ -470,8 +492,10 @@ static bool drain(struct json *j)
 	if (goes_on && watch_cost_turn(now_ns))
 		lost = true;
 	if (lost) {
-		for (int i = 0; i < count; i++)
+		for (int i = 0; i < count; i++) {
 			watch_track_lost(&followers[i]->track);
+			followers[i]->outside_call = false;
+		}
 	}
 	if (goes_on && left_out == 0)
 		find_later(now_ns);
