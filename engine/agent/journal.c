@@ -316,7 +316,8 @@ static void tidy_up(struct journal *journal)
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	/* What a crash takes back of the marks is put back once more, to the same value. */
+	/* What a crash takes back of the marks is put back once more, to the same value: so a disk that
+	 * refuses them does no harm either, and the settings are back whatever it says. */
 	if (!journal->fleeting)
 		(void)fdatasync(journal->fd);
 }
