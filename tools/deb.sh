@@ -39,7 +39,7 @@ done) >/tmp/libraries.txt
 SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -STimestamp)
 export SOURCE_DATE_EPOCH
 dpkg-buildpackage --build=binary --no-sign >/tmp/build.log 2>&1 || { tail -n 40 /tmp/build.log >&2; exit 1; }
-lintian --allow-root --fail-on error --no-tag-display-limit /tmp/rtgauge_*.changes
+lintian --allow-root --fail-on error --tag-display-limit 0 /tmp/rtgauge_*.changes
 INNER
 include=ca-certificates,debhelper,dh-dkms,dkms,fakeroot,help2man,lintian,python3,python3-pip,python3-venv
 sh tools/root.sh "$suite" /dev/null --variant=buildd --include="$include" \
