@@ -168,8 +168,8 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
         )
     who = "not root" if facts.euid else "not root's full rights"
     return (
-        f"real-time scheduling is refused: {who}, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root, "
-        f"or raise rtprio in /etc/security/limits.conf{without}"
+        f"real-time scheduling is refused: {who}, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root "
+        f"(of a container, with --cap-add SYS_NICE), or raise rtprio in /etc/security/limits.conf{without}"
     )
 
 
