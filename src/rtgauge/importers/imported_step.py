@@ -331,6 +331,18 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     ]
 
 
+def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
+    """How long the tool measured: as the file says, or by its activations and their interval; 0: unknown."""
+    return measurement.duration_ns or max(
+        (
+            series.count * interval
+            for series, interval in zip(measurement.series, intervals, strict=True)
+            if interval is not None
+        ),
+        default=0,
+    )
+
+
 def _marks(
     measurement: Measurement, intervals: Sequence[int | None], missed: int, *, contradicted: bool
 ) -> list[Mark]:
@@ -380,14 +392,7 @@ def _marks(
     marks += scheduling_marks(
         tool, measurement.parameters.get("policy"), measurement.parameters.get("priority")
     )
-    duration = measurement.duration_ns or max(
-        (
-            series.count * interval
-            for series, interval in zip(measurement.series, intervals, strict=True)
-            if interval is not None
-        ),
-        default=0,
-    )
+    duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
         marks.append(
             MarkKind.SHORT_MEASUREMENT.mark(
@@ -476,6 +481,7 @@ def imported_step(
         **measurement.parameters,
         "interval_ns": intervals[0] if len(set(intervals)) == 1 else None,
         "intervals_ns": intervals,
+        "duration_ns": _duration_ns(measurement, intervals) or None,
         "resolution_ns": resolution,
         "histogram_limits_ns": {str(series): limit for series, limit in limits.items()},
         "command": measurement.command,

@@ -561,14 +561,16 @@ class Exposure(Model):
     runs: int
     boots: int = Field(description="as far as the run made them")
     conditions: int = Field(description="loads, deployments and parameters")
-    measured_s: float
+    measured_s: float = Field(description="0: not known, as of a file that does not tell it")
     confidence: float
     share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
     per_hour_excluded: float | None = Field(
         description="the same as violations an hour, on all CPUs together"
     )
     next_share: float = Field(description="the power of ten below")
-    next_s: float | None = Field(description="how long a measurement excludes that; None: none does")
+    next_s: float | None = Field(
+        description="how long a measurement excludes that; None: none does, or not known"
+    )
     next_boards: int | None = Field(description="on how many boards it takes as long as this one")
 
 

@@ -16,7 +16,7 @@ def exposure_text(exposure: Exposure) -> str:
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and "
-        f"{format_span(exposure.measured_s)}"
+        f"{format_span(exposure.measured_s) if exposure.measured_s else 'an unknown time'}"
     )
     share = format_share(exposure.share_excluded)
     excluded = f"at {exposure.confidence:.0%} confidence at most {share} break the bound"

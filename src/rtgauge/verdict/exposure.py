@@ -72,7 +72,7 @@ def exposure_of(
         share_excluded=share,
         per_hour_excluded=share * activations / seconds * 3600 if seconds else None,
         next_share=target,
-        next_s=None if needed is None else seconds * needed / activations,
+        next_s=None if needed is None or not seconds else seconds * needed / activations,
         next_boards=None if needed is None else math.ceil(needed / activations),
     )
 

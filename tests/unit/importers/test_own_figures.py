@@ -17,10 +17,12 @@ from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import figures as drawn_figures
+from rtgauge.report.exposure import exposure_text
 from rtgauge.report.figures.source import Source
 from rtgauge.report.frequency_tables import conclusion, grids
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
+from rtgauge.verdict.exposure import exposure_of
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.importers.foreign_files import FILES, rt_tests
 
@@ -65,6 +67,28 @@ def test_the_last_line_of_latency_is_the_whole(text, tmp_path):
     assert "0.0009" in exported
     assert 'bound="lower"' in exported, "no quantile is known"
     assert "rtgauge_missed{" not in exported, "latency says that some were, and not how late"
+
+
+def test_the_exposure_is_as_long_as_the_tool_measured(tmp_path):
+    record = imported(tmp_path, HEAD + WHOLE)
+    (step,) = record.steps
+    requirement = parse_requirement("latency<=1ms")
+    exposure = exposure_of(requirement, [(step, judge(requirement, step, record.windows(step)))], record.run)
+    assert exposure is not None
+    assert exposure.measured_s == 600
+    assert exposure.next_s is not None
+    assert exposure.next_s > 0
+
+
+def test_an_exposure_of_unknown_length_says_so(tmp_path):
+    record = imported(tmp_path, HEAD + WHOLE)
+    (step,) = record.steps
+    step = step.model_copy(update={"parameters": {**step.parameters, "duration_ns": None}})
+    requirement = parse_requirement("latency<=1ms")
+    exposure = exposure_of(requirement, [(step, judge(requirement, step, record.windows(step)))], record.run)
+    assert exposure is not None
+    assert exposure.next_s is None
+    assert "an unknown time" in exposure_text(exposure)
 
 
 def test_every_second_is_kept_where_they_are_the_whole(tmp_path):
