@@ -68,6 +68,7 @@ COMMANDS = {
     "frequency": "frequency:frequency",
     "store": "store:app",
     "history": "history:history",
+    "fleet": "fleet:fleet",
     "export": "export:export",
     "import": "import_record:app",
     "sched": "sched:sched",

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge fleet`: the same jobs on many boards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def fleet(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file: boards and jobs.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of this fleet; default: PLAN without .toml."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also try boards that were put aside.")] = False,
+) -> None:
+    """Run the same jobs on many boards, several at once, and put the records into a store.
+
+    The same command continues after an interruption: what is finished stays finished. A board that keeps
+    failing is put aside with the reason, and the others go on.
+
+    \b
+    Examples:
+      rtgauge fleet nightly.toml
+      rtgauge fleet nightly.toml --out /srv/fleet/2026-11-24
+      rtgauge fleet nightly.toml --again
+
+    \b
+    Exit status:
+      0    every job holds; every gate says no worse
+      1    a requirement fails, or a gate says worse
+      2    wrong input
+      3    a board was put aside, or a record is not in the store
+      4    a job cannot tell
+      130  interrupted; the same command continues
+    """
+    from rtgauge.errors import InputError
+    from rtgauge.escape import one_line
+    from rtgauge.fleet.fleet import ASIDE, Fleet
+    from rtgauge.fleet.plan import FleetPlan
+    from rtgauge.record.files import clear_errors
+    from rtgauge.units import plural
+
+    read = FleetPlan.read(plan)
+    folder = plan.with_suffix("") if out is None else out
+    if folder == plan:
+        raise InputError(f"{plan} has no .toml in its name: name the folder of the fleet with --out")
+    if again:
+        for board in read.boards:
+            (folder / board.name / ASIDE).unlink(missing_ok=True)
+    running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)))
+    with clear_errors(folder, option="--out"):
+        status = running.run()
+    done = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
+    typer.echo(f"{done} on {plural(len(read.boards), 'board')}; records in {folder}")
+    for name, reason in running.aside.items():
+        typer.echo(one_line(f"put aside: {name}: {reason}; when it is repaired: --again"))
+    raise typer.Exit(status)

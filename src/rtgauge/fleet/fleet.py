@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Runs a fleet's jobs: each board is a thread, each job a process of its own, each state a file.
+
+Every job has a folder, `BOARD/JOB`, for its record, its log and its state. Whoever continues after a kill
+reads these: a finished job stays finished, and an unfinished record is resumed. A job's process holds the lock
+of its folder, so that a process which outlived its fleet ends first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import (
+    EXIT_CANNOT_MEASURE,
+    EXIT_CANNOT_TELL,
+    EXIT_FAILS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    RtgaugeError,
+)
+from rtgauge.record.files import write_whole
+from rtgauge.record.finder import PARTIAL, record_folders
+from rtgauge.record.model import VerdictWord
+from rtgauge.record.reader import read_run
+from rtgauge.store.adding import Said, add
+from rtgauge.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rtgauge.fleet.plan import Board, FleetPlan, Job
+
+COMMAND = (sys.executable, "-m", "rtgauge")
+STATE, LOG, LOCK, ASIDE, FAILED = "state.json", "log.txt", "lock", "put-aside.txt", "failed"
+WORDS = {0: "holds", 1: "fails", 4: "cannot tell"}
+"""Exit statuses of a job that has measured; every other one is a failure of the board."""
+GATE_WORDS = {0: "no worse", 1: "worse", 4: "cannot tell"}
+STATUS_OF_WORD = {VerdictWord.HOLDS: EXIT_OK, VerdictWord.FAILS: EXIT_FAILS}
+WAIT = "--wait=1h"
+"""A board that another run holds is not at fault."""
+MOST_LOG = 4096
+"""Bytes at the end of a log in which its last line is."""
+
+
+@dataclass
+class Fleet:
+    """A fleet in its folder. `say`: gets each line of progress. `command`: what runs a job."""
+
+    plan: FleetPlan
+    folder: Path
+    say: Callable[[str], None]
+    command: Sequence[str] = COMMAND
+    statuses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    aside: dict[str, str] = field(default_factory=dict[str, str])
+    """Board -> why it is put aside."""
+    unstored: dict[str, str] = field(default_factory=dict[str, str])
+    """Folder of a job -> why its record is not in the store; the next start tries again."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
+
+    @property
+    def tasks(self) -> list[tuple[Board, Job]]:
+        """Every job of every board."""
+        return [(board, job) for board in self.plan.boards for job in self._jobs_of(board)]
+
+    def _jobs_of(self, board: Board) -> list[Job]:
+        return [job for job in self.plan.jobs if set(job.tags) <= set(board.tags)]
+
+    def run(self) -> int:
+        """Measure what is not measured yet; the exit status of the whole.
+
+        Raises KeyboardInterrupt after the jobs that run have ended.
+        """
+        with ThreadPoolExecutor(self.plan.at_once) as threads:
+            ends = [threads.submit(self._board, board) for board in self.plan.boards]
+            try:
+                for end in ends:
+                    end.result()
+            except BaseException:
+                self._stop()
+                raise
+        if self.aside or self.unstored or len(self.statuses) < len(self.tasks):
+            return EXIT_CANNOT_MEASURE
+        worst = set(self.statuses.values())
+        return EXIT_FAILS if EXIT_FAILS in worst else max(worst, default=EXIT_OK)
+
+    def _stop(self) -> None:
+        """Let the running jobs end in order; no other begins."""
+        self._stopped.set()
+        with self._lock:
+            for process in self._running:
+                process.send_signal(signal.SIGINT)
+
+    def _board(self, board: Board) -> None:
+        put_aside = self.folder / board.name / ASIDE
+        failures = 0
+        for job in self._jobs_of(board):
+            while not self._stopped.is_set():
+                if put_aside.exists():
+                    self.aside[board.name] = put_aside.read_text(errors="replace").strip()
+                    self._say(board, job, f"put aside: {self.aside[board.name]}")
+                    return
+                status, reason = self._job(board, job)
+                if status in WORDS:
+                    failures = 0
+                    with self._lock:
+                        self.statuses[board.name, job.name] = status
+                    self._say(board, job, reason)
+                    break
+                if self._stopped.is_set() or status == EXIT_INTERRUPTED:
+                    return
+                failures += 1
+                self._say(board, job, f"failed ({failures} of {self.plan.tries}): {reason}")
+                if failures >= self.plan.tries:
+                    write_whole(put_aside, f"{job.name}: {reason}\n".encode(errors="replace"))
+
+    def _say(self, board: Board, job: Job, what: str) -> None:
+        with self._lock:
+            self.say(f"[{len(self.statuses)}/{len(self.tasks)}] {board.name} {job.name}: {what}")
+
+    def _job(self, board: Board, job: Job) -> tuple[int, str]:
+        """Run one job to its end, and put its record into the store: exit status, and what to say."""
+        folder = self.folder / board.name / job.name
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / LOCK).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process of a fleet that was killed ends first
+            state = folder / STATE
+            if not state.exists():
+                status = self._outlived(job, folder)
+                if status is None:
+                    status = self._process(self._words(board, job, folder), folder / LOG, lock.fileno())
+                if status not in WORDS:
+                    _put_away(folder)
+                    return status, _last_line(folder / LOG) or f"exit status {status}"
+                write_whole(state, json.dumps({"status": status}).encode())
+            status = int(json.loads(state.read_bytes())["status"])
+        said = (GATE_WORDS if job.is_gate else WORDS)[status]
+        try:
+            self._store(board, folder)
+        except RtgaugeError as error:
+            with self._lock:
+                self.unstored[str(folder)] = str(error)
+            said += f"; not in the store: {error}"
+        return status, said
+
+    @staticmethod
+    def _outlived(job: Job, folder: Path) -> int | None:
+        """The status of a run that ended after its fleet; None if there is none, or it is a gate."""
+        ended = [] if job.is_gate else [each for each in record_folders(folder) if each.suffix != PARTIAL]
+        if not ended:
+            return None
+        word = next((each.word for each in read_run(ended[-1]).verdicts if each.step is None), None)
+        return EXIT_OK if word is None else STATUS_OF_WORD.get(word, EXIT_CANNOT_TELL)
+
+    @staticmethod
+    def _words(board: Board, job: Job, folder: Path) -> list[str]:
+        """The job's command; it resumes a record that is there. A gate that is complete shows its result."""
+        records = record_folders(folder)
+        begun = [record for record in records if record.suffix == PARTIAL]
+        if job.is_gate and records:
+            return ["gate", f"--resume={records[-1]}", WAIT]
+        if begun:
+            return ["run", "--resume", str(begun[-1]), WAIT]
+        return [*job.words(board.target), f"--out={folder}", WAIT]
+
+    def _process(self, words: list[str], log: Path, lock: int) -> int:
+        with log.open("wb") as output:
+            with self._lock:
+                if self._stopped.is_set():
+                    return EXIT_INTERRUPTED
+                process = subprocess.Popen(
+                    [*self.command, *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=(lock,),
+                    start_new_session=True,
+                )
+                self._running.add(process)
+            status = process.wait()
+            with self._lock:
+                self._running.discard(process)
+        return status
+
+    def _store(self, board: Board, folder: Path) -> None:
+        if self.plan.store is None:
+            return
+        store = Store.open(self.plan.store, make=True)
+        for record in record_folders(folder):
+            if record.suffix != PARTIAL:
+                add(store, record, Said(machines={"": board.name}))
+
+
+def _last_line(log: Path) -> str:
+    """What a process said last, e.g. its error."""
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_LOG))
+        lines = file.read().decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _put_away(folder: Path) -> None:
+    """Put the complete records of a failed try into the folder `failed`; the next try makes its own."""
+    for record in record_folders(folder):
+        if record.suffix != PARTIAL:
+            (folder / FAILED).mkdir(exist_ok=True)
+            record.rename(folder / FAILED / record.name)

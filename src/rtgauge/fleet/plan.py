@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""A fleet's plan, a TOML file: which boards, and what each of them measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rtgauge.errors import InputError
+from rtgauge.input_file import read_toml
+from rtgauge.validation import explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Word = Annotated[str, Field(pattern=r"^[^-\s][^\x00\n]*$")]
+"""A value of an option; it cannot be another option."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
+
+
+class Board(_Part):
+    """A machine. `name`: in the store and in the fleet's folder; `tags`: what jobs choose it by."""
+
+    name: Name
+    target: Word
+    tags: list[Name] = Field(default_factory=list[str])
+
+
+class Job(_Part):
+    """A run; with `baseline` and `candidate`, a gate. `tags`: only on boards that have all of these."""
+
+    name: Name
+    plan: Word = "quick"
+    tags: list[Name] = Field(default_factory=list[str])
+    duration: Word | None = None
+    load: Word | None = None
+    require: Word | None = None
+    baseline: Word | None = None
+    candidate: Word | None = None
+    max_pairs: int | None = Field(default=None, ge=6, le=198)
+    boot_between: bool = False
+
+    @property
+    def is_gate(self) -> bool:
+        """Whether it compares two sides."""
+        return self.baseline is not None
+
+    def words(self, target: str) -> list[str]:
+        """The command for a board, without the options that say where its record goes."""
+        options = {
+            "--target": target, "--duration": self.duration, "--load": self.load, "--require": self.require,
+            "--baseline": self.baseline, "--candidate": self.candidate, "--max-pairs": self.max_pairs,
+        }  # fmt: skip
+        words = ["gate" if self.is_gate else "run", self.plan]
+        words += [f"{name}={value}" for name, value in options.items() if value is not None]
+        return [*words, *(["--boot-between"] if self.boot_between else [])]
+
+
+class FleetPlan(_Part):
+    """The file. `tries`: a board that fails so often in a row is put aside."""
+
+    boards: list[Board] = Field(min_length=1, max_length=10_000)
+    jobs: list[Job] = Field(min_length=1, max_length=1000)
+    store: str | None = None
+    at_once: int = Field(default=4, ge=1, le=256)
+    tries: int = Field(default=3, ge=1, le=100)
+
+    @classmethod
+    def read(cls, path: Path) -> FleetPlan:
+        """Raises InputError for a file that is not one, with the place."""
+        try:
+            plan = cls.model_validate(read_toml(path, str(path)))
+        except ValidationError as error:
+            raise explain(error, str(path), []) from None
+        for what, named in (("board", plan.boards), ("job", plan.jobs)):
+            names = [each.name for each in named]
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise InputError(f"{path}: two {what}s have the name {twice[0]}: give each its own")
+        for job in plan.jobs:
+            one_side = (job.baseline is None) != (job.candidate is None)
+            if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):
+                raise InputError(
+                    f"{path}: job {job.name}: a gate has baseline and candidate, and no require; "
+                    "only a gate has max-pairs"
+                )
+            if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
+                raise InputError(f"{path}: job {job.name}: no board has the tags {', '.join(job.tags)}")
+        return plan

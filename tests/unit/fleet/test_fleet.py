@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""A fleet with a stand-in for the command on the boards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.fleet.fleet import Fleet
+from rtgauge.fleet.plan import FleetPlan
+from rtgauge.store import queries
+from rtgauge.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).parents[3]
+STAND_IN = (sys.executable, "-m", "tests.unit.fleet.stand_in")
+JOBS = """
+[[jobs]]
+name = "idle"
+[[jobs]]
+name = "loaded"
+plan = "standard"
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("GO", str(tmp_path / "go"))
+
+
+def write_plan(folder: Path, boards: Iterable[str], jobs: str = JOBS) -> Path:
+    text = f'store = "{folder}/store.sqlite"\nat-once = 3\n'
+    text += "".join(f'[[boards]]\nname = "{name}"\ntarget = "ssh://{name}"\n' for name in boards)
+    path = folder / "plan.toml"
+    path.write_text(text + jobs)
+    return path
+
+
+def fleet(path: Path) -> tuple[Fleet, list[str]]:
+    said: list[str] = []
+    return Fleet(FleetPlan.read(path), path.with_suffix(""), said.append, STAND_IN), said
+
+
+def calls(folder: Path) -> list[str]:
+    return sorted((folder / "calls").read_text().splitlines())
+
+
+def stored(folder: Path) -> list[str]:
+    rows = queries.records(Store.open(folder / "store.sqlite"), queries.Asked())
+    return sorted(machine for row in rows for machine in row.machines)
+
+
+def test_every_board_does_every_job_once(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1", "b2", "b3", "b4"])
+    first, said = fleet(path)
+    assert first.run() == 0
+    assert len(said) == 8
+    assert said[-1].startswith("[8/8] ")
+    names = sorted(f"name:b{n}" for n in (1, 2, 3, 4) for _ in range(2))
+    assert stored(tmp_path) == names
+    before = calls(tmp_path)
+    again, _ = fleet(path)
+    assert again.run() == 0
+    assert calls(tmp_path) == before
+    assert stored(tmp_path) == names
+
+
+def test_a_board_that_keeps_failing_is_put_aside_alone(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1", "broken", "b2"])
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert first.aside == {"broken": "idle: rtgauge: the board does not answer"}
+    assert sum("broken idle: failed" in line for line in said) == 3
+    assert stored(tmp_path) == ["name:b1", "name:b1", "name:b2", "name:b2"]
+    again, _ = fleet(path)
+    assert again.run() == 3
+    assert calls(tmp_path).count("ssh://broken quick") == 3
+
+
+def test_a_requirement_that_fails_is_no_fault_of_the_board(tmp_path: Path) -> None:
+    first, said = fleet(write_plan(tmp_path, ["fails", "b1"]))
+    assert first.run() == 1
+    assert not first.aside
+    assert any("fails idle: fails" in line for line in said)
+
+
+def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"])
+    (tmp_path / "store.sqlite").mkdir()
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert "not in the store" in said[0]
+    assert not first.aside
+    (tmp_path / "store.sqlite").rmdir()
+    before = calls(tmp_path)
+    assert fleet(path)[0].run() == 0
+    assert stored(tmp_path) == ["name:b1", "name:b1"]
+    assert calls(tmp_path) == before
+
+
+def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    path = write_plan(tmp_path, ["b1", "slow"], JOBS[: JOBS.index("[[jobs]]", 10)])
+    program = (
+        "import sys; from pathlib import Path; from rtgauge.fleet.fleet import Fleet; "
+        "from rtgauge.fleet.plan import FleetPlan; path = Path(sys.argv[1]); "
+        "Fleet(FleetPlan.read(path), path.with_suffix(''), lambda x: print(x, flush=True), sys.argv[2:]).run()"
+    )
+    killed = subprocess.Popen(
+        [sys.executable, "-c", program, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
+    )
+    assert killed.stdout is not None
+    assert "b1 idle: holds" in killed.stdout.readline()
+    with (tmp_path / "go").open("wb") as go:  # opens when the slow board measures
+        killed.kill()
+        killed.wait()
+        go.write(b"go")
+    again, _ = fleet(path)
+    assert again.run() == 0
+    assert stored(tmp_path) == ["name:b1", "name:slow"]
+    assert calls(tmp_path) == ["ssh://b1 quick", "ssh://slow quick"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "says"),
+    [
+        ("", "jobs"),
+        ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
+        ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "no board has the tags arm"),
+        ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs have the name a"),
+        ('[[jobs]]\nname = "../a"\n', "name"),
+        ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
+        ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
+    ],
+)
+def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        FleetPlan.read(write_plan(tmp_path, ["b1"], jobs))
+
+
+def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        '[[boards]]\nname = "a"\ntarget = "lab:debian"\ntags = ["x86"]\n'
+        '[[boards]]\nname = "b"\ntarget = "ssh://b"\n'
+        '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\nboot-between = true\n'
+    )
+    made, _ = fleet(path)
+    ((board, job),) = made.tasks
+    assert board.name == "a"
+    assert job.words(board.target) == [
+        "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6", "--boot-between",
+    ]  # fmt: skip
