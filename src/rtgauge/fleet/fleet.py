@@ -2,7 +2,7 @@
 """Runs a fleet's jobs: each board is a thread, each job a process of its own, each state a file.
 
 Every job has a folder, `BOARD/JOB`, for its record, its log and its state. Whoever continues after a kill
-reads these: a finished job stays finished, and an unfinished record is resumed. A job's process holds the lock
+reads these: a finished job stays finished, an unfinished record is resumed. A job's process holds the lock
 of its folder, so that a process which outlived its fleet ends first.
 """
 
