@@ -79,7 +79,7 @@ def clean(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             request.param,
             root,
             "--variant=minbase",
-            "--include=ca-certificates",
+            "--include=apt,ca-certificates",
         ],
         check=True,
     )
