@@ -36,8 +36,12 @@ def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish:
     if wish.series is not None:
         matching = [name for name in names if fnmatchcase(name, wish.series)]
         if len(matching) != 1:
-            what = " names several" if matching else f" is not in the plan{nearest(wish.series, names)}"
-            raise InputError(f"--series {wish.series}{what}: give one of {', '.join(matching or names)}")
+            what = (
+                f" names several: give one of {', '.join(matching)}"
+                if matching
+                else f" is not in the plan{nearest(wish.series, names)}"
+            )
+            raise InputError(f"--series {wish.series}{what}")
         wish = wish.model_copy(update={"series": matching[0]})
     return replace(
         plan, name="gate", written={**plan.written, "name": "gate", KEY: wish.model_dump(mode="json")}

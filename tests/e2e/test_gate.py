@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""A gate refuses wrong input before it measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.cli import only_error, rtgauge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIDES = ("--baseline", "policy=fifo", "--candidate", "policy=rr")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--baseline", "policy=fifo"), "name both sides"),
+        ((*SIDES, "--series", "wakeup/latency/cpux"), "did you mean 'wakeup/latency/cpu'?"),
+        ((*SIDES, "--series", "x/y/z"), "there are: wakeup/latency/cpu"),
+        ((*SIDES, "--series", "wakeup/*"), "names several"),
+        ((*SIDES, "--max-pairs", 5), "needs 6 to"),
+        ((*SIDES, "--larger-than", "much"), "--larger-than"),
+        ((*SIDES, "--quantile", "max"), "is not one of"),
+        ((*SIDES, "--known", "no-such-file.toml"), "no-such-file.toml"),
+        (("--resume", "no-such-record"), "no-such-record"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line_and_measures_nothing(
+    tmp_path: Path, words: tuple[object, ...], says: str
+) -> None:
+    out = tmp_path / "out"
+    done = rtgauge("gate", *words, "--out", out)
+    error = only_error(done.stderr)
+    assert done.returncode == 2
+    assert says in error
+    assert len(error) < 300
+    assert not out.exists()
