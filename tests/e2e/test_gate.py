@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A gate refuses wrong input before it measures."""
+"""A gate with another kernel than wanted, and with wrong input."""
 
 from __future__ import annotations
 
@@ -7,12 +7,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import only_error, rtgauge
+from tests.e2e.cli import SHORT, only_error, rtgauge
+from tests.e2e.conftest import document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SIDES = ("--baseline", "policy=fifo", "--candidate", "policy=rr")
+GATE = (*SIDES, "--load", "idle", "--quantile", "p50", "--max-pairs", 6, *SHORT)
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Path) -> None:
+    junit = tmp_path / "gate.xml"
+    done = rtgauge(
+        "gate", *GATE, "--duration", "100ms", "--candidate-kernel", "no-such-kernel",
+        "--out", tmp_path / "out", "--junit", junit, "--json",
+    )  # fmt: skip
+    result = document(done.stdout)
+    assert (done.returncode, result["outcome"]) == (3, "could not measure")
+    assert "no-such-kernel" in result["conclusion"]
+    assert len(list((tmp_path / "out").glob("*/steps/*/step.json"))) == 2
+    assert "<error" in junit.read_text()
 
 
 @pytest.mark.parametrize(
