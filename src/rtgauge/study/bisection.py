@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Finds the commit that made something slower: `git bisect` halves the commits, and runs beside both ends
+place each of them.
+
+What is done next follows from the runs so far and the seed, so that a search goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import Field
+
+from rtgauge.analysis.bisection import Place, Round, error_of_each, place
+from rtgauge.analysis.gate import Decision, Outcome, decide
+from rtgauge.analysis.gate_result import percent
+from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
+from rtgauge.record.alternation import BLOCK
+from rtgauge.record.strict_model import Model
+from rtgauge.units import format_time
+
+
+class BisectWish(Model):
+    """What is searched for, and how. `good` and `bad` are whole commit names."""
+
+    repository: str
+    before: str = Field(description="the branch or commit that was checked out before the search")
+    good: str
+    bad: str
+    command: list[str] = Field(description="builds and boots the commit that is checked out")
+    larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
+    max_pairs: int = 12
+    seed: int
+
+
+class BisectRun(Model):
+    """One run. `value_ns` None: the commit could not be built or booted, or gave no value."""
+
+    commit: str
+    value_ns: float | None
+    record: str | None = None
+    why_not: str | None = None
+
+
+class Commits(Protocol):
+    """The commits between the ends, as `git bisect` halves them."""
+
+    def count(self) -> int:
+        """How many may be the first bad one, the bad end included."""
+        ...
+
+    def next(self) -> str | None:
+        """The commit to be placed next; None: nothing is left to place."""
+        ...
+
+    def mark(self, commit: str, word: str) -> None:
+        """`word`: good, bad or skip."""
+        ...
+
+    def first_bad(self) -> list[str]:
+        """The first bad commit; several if commits were skipped."""
+        ...
+
+
+@dataclass(frozen=True)
+class BisectResult:
+    """The first bad commit, or all that may be it, and what it rests on."""
+
+    first_bad: Sequence[str]
+    ends: Decision
+    placed: dict[str, Place]
+    skipped: dict[str, str]
+
+
+Measure = Callable[[str, str], BisectRun]
+"""(commit, why it is measured) -> its run."""
+
+
+@dataclass
+class Search:
+    """One search. `measure` builds, boots and measures a commit; `tell` gets a line at each decision."""
+
+    wish: BisectWish
+    commits: Commits
+    measure: Measure
+    tell: Callable[[str], None]
+    pairs: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+
+    def result(self) -> BisectResult:
+        """Search.
+
+        Raises RtgaugeError if the ends do not differ, or a commit lies between them (status 4), and
+        MeasureError if an end cannot be measured.
+        """
+        ends = self._ends()
+        error = error_of_each(self.commits.count())
+        placed: dict[str, Place] = {}
+        skipped: dict[str, str] = {}
+        while (commit := self.commits.next()) is not None:
+            found = self._place(commit, error)
+            if not isinstance(found, Place):
+                skipped[commit] = found
+                self.commits.mark(commit, "skip")
+                self.tell(f"{commit[:12]} skipped: {found}")
+                continue
+            placed[commit] = found
+            if found is Place.BETWEEN:
+                raise RtgaugeError(
+                    f"{commit[:12]} lies between both ends: more than one commit made the change; search on "
+                    "each side of it with --good or --bad",
+                    EXIT_CANNOT_TELL,
+                )
+            self.commits.mark(commit, found.value)
+            self.tell(f"{commit[:12]} is {found.value}")
+        return BisectResult(self.commits.first_bad(), ends, placed, skipped)
+
+    def _ends(self) -> Decision:
+        """The gate of both ends: the bad one has to be worse."""
+        wish = self.wish
+        while True:
+            ratios = [math.log(bad / good) for good, bad in self.pairs]
+            decision = decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
+            if decision.outcome is not Outcome.GO_ON:
+                break
+            block = len(self.pairs) // BLOCK
+            good_first = [True, False] * (BLOCK // 2)
+            random.Random(f"{wish.seed} ends {block}").shuffle(good_first)  # noqa: S311 - an order, no secret
+            for first in good_first[: wish.max_pairs - len(self.pairs)]:
+                order = [wish.good, wish.bad] if first else [wish.bad, wish.good]
+                values = {commit: self._value_of_end(commit) for commit in order}
+                self.pairs.append((values[wish.good], values[wish.bad]))
+        seen = f"{percent(decision.change)} in {decision.pairs} pairs"
+        if decision.outcome is not Outcome.WORSE:
+            raise RtgaugeError(
+                f"the ends do not differ enough to search between them: {wish.bad[:12]} is {seen} against "
+                f"{wish.good[:12]}; name other ends, another series, or measure longer (--duration)",
+                EXIT_CANNOT_TELL,
+            )
+        self.tell(f"the ends differ: {seen}")
+        return decision
+
+    def _place(self, commit: str, error: float) -> Place | str:
+        """Like which end it is, or why it is skipped."""
+        wish, rounds = self.wish, list[Round]()
+        while True:
+            order = [commit, wish.good, wish.bad]
+            random.Random(f"{wish.seed} {commit} {len(rounds)}").shuffle(order)  # noqa: S311
+            values: dict[str, float] = {}
+            for each in order:
+                if each != commit:
+                    values[each] = self._value_of_end(each)
+                    continue
+                run = self.measure(commit, "candidate")
+                if run.value_ns is None:
+                    return run.why_not or "no value"
+                values[each] = run.value_ns
+                self.tell(f"{commit[:12]}: {format_time(round(run.value_ns))}")
+            rounds.append(Round(values[commit], values[wish.good], values[wish.bad]))
+            found = place(self.pairs, rounds, error)
+            if found is not Place.OPEN:
+                self.pairs += [(each.good, each.bad) for each in rounds]
+                return found
+
+    def _value_of_end(self, commit: str) -> float:
+        word = "good" if commit == self.wish.good else "bad"
+        run = self.measure(commit, f"the {word} end")
+        if run.value_ns is None:
+            raise RtgaugeError(f"the {word} end {commit[:12]} gave no value: {run.why_not}")
+        self.tell(f"{commit[:12]}, the {word} end: {format_time(round(run.value_ns))}")
+        return run.value_ns
