@@ -150,7 +150,10 @@ def test_a_search_in_another_search_or_without_a_way_is_refused(
     with pytest.raises(InputError, match="not in a Git repository"):
         GitRepository(tmp_path)
     subprocess.run(
-        ["git", "bisect", "start", names[-1], names[0]], cwd=repository.folder, check=True, capture_output=True
+        ["git", "bisect", "start", names[-1], names[0]],
+        cwd=repository.folder,
+        check=True,
+        capture_output=True,
     )
     with pytest.raises(InputError, match="a git bisect is under way"):
         repository.check(names[0], names[-1])
@@ -167,11 +170,11 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
     random = np.random.default_rng(7)
     error, wrong, tries = 0.02, 0, 2000
     for _ in range(tries):
-        values = np.exp(random.normal(0, 0.1, (6, 2)) + [0.0, 0.2])
+        values = np.exp(random.normal((0.0, 0.2), 0.1, (6, 2)))
         rounds: list[Round] = []
         found = Place.OPEN
         while found is Place.OPEN:
-            rounds.append(Round(*np.exp(random.normal(0, 0.1, 3) + [0.0, 0.0, 0.2])))
+            rounds.append(Round(*np.exp(random.normal((0.0, 0.0, 0.2), 0.1))))
             found = place([(good, bad) for good, bad in values], rounds, error)
         wrong += found is Place.BAD
     assert wrong <= 0.035 * tries  # the estimated change and spread cost something

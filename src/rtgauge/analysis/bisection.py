@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tells by a few runs on which side of a change a commit lies: a sequential likelihood ratio test (Wald 1945).
+"""Tells by a few runs on which side of a change a commit lies: a sequential likelihood ratio test (Wald
+1945).
 
 A round is one run of the commit, of the last good and of the first bad end, in random order, so that what
 drifts falls on all three. The spread of runs is not known but estimated, so that the ratio is that of

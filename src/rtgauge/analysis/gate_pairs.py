@@ -110,6 +110,22 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
     raise CannotGate(f"the series {wish.series} was not measured; there are: {names}")
 
 
+def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
+    """The value (ns) of a record of one run, and why it does not count.
+
+    The series is the wish's, or the only one. Raises CannotGate.
+    """
+    (conditions,) = _conditions(record.run.planned).values()
+    if wish.series is None and len(conditions) > 1:
+        raise CannotGate(f"name the series that decides: --series with one of {', '.join(conditions)}")
+    name = wish.series or next(iter(conditions))
+    if name not in conditions:
+        raise CannotGate(f"the series {name} was not measured; there are: {', '.join(conditions)}")
+    wanted = conditions[name].model_dump_json()
+    step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
+    return (None, "not measured") if step is None else _value(step, wish)
+
+
 def series_names(steps: Sequence[StepKey]) -> list[str]:
     """What the series of a plan are called, from the steps of one run: PROBE/METRIC/LOAD."""
     (conditions,) = _conditions(steps).values()

@@ -150,7 +150,7 @@ def gate(
             raise InputError(
                 "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
             )
-        wish = _wish(
+        wish = wish_from(
             series, quantile, larger_than, max_pairs, (baseline_kernel, candidate_kernel), allow_mark
         )
         parameters = dict(parse_setting(setting, "--set") for setting in settings or [])
@@ -182,7 +182,7 @@ def gate(
     raise typer.Exit(result.status)
 
 
-def _wish(
+def wish_from(
     series: str | None,
     quantile: str,
     larger_than: str,
@@ -190,6 +190,7 @@ def _wish(
     kernels: tuple[str | None, str | None],
     allowed: list[str] | None,
 ) -> GateWish:
+    """What decides, from the command line. Raises InputError."""
     from rtgauge.analysis.gate_wish import QUANTILES, GateWish
     from rtgauge.errors import InputError
     from rtgauge.record.marks import KIND_OF_NAME

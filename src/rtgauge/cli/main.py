@@ -64,6 +64,7 @@ COMMANDS = {
     "report": "report:report",
     "compare": "compare:compare",
     "gate": "gate:gate",
+    "bisect": "bisect:bisect",
     "advise": "advise:advise",
     "frequency": "frequency:frequency",
     "store": "store:app",

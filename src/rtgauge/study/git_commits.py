@@ -24,11 +24,12 @@ class GitRepository:
             raise InputError("git is not installed")
         self.folder = folder
         try:
-            self.folder = Path(self._git("rev-parse", "--show-toplevel"))
+            self.folder = Path(self.git("rev-parse", "--show-toplevel"))
         except (GitError, OSError):
             raise InputError(f"{folder} is not in a Git repository; name one with --repository") from None
 
-    def _git(self, *words: str) -> str:
+    def git(self, *words: str) -> str:
+        """What a git command prints. Raises GitError."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         done = subprocess.run(
             ["git", *words],
@@ -48,7 +49,7 @@ class GitRepository:
     def commit(self, name: str, option: str) -> str:
         """The whole name of a commit. Raises InputError."""
         try:
-            return self._git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+            return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
             raise InputError(f"{option} {name} is no commit of {self.folder}") from None
 
@@ -56,44 +57,43 @@ class GitRepository:
         """Raises InputError if nothing can be searched here: changed files, another search, or no way from
         `good` to `bad`.
         """
-        if self._git("status", "--porcelain", "--untracked-files=no"):
+        if self.git("status", "--porcelain", "--untracked-files=no"):
             raise InputError(f"{self.folder} has changes that are not committed; commit or remove them first")
         if self.is_searched():
             raise InputError(f"a git bisect is under way in {self.folder}; end it first: git bisect reset")
-        if good == bad or self._git("merge-base", good, bad) != good:
+        if good == bad or self.git("merge-base", good, bad) != good:
             raise InputError("the good commit is not an ancestor of the bad one")
 
     def is_searched(self) -> bool:
         """Whether a `git bisect` is under way."""
-        return bool(self._git("for-each-ref", "refs/bisect"))
+        return bool(self.git("for-each-ref", "refs/bisect"))
 
     def here(self) -> str:
         """What is checked out: a branch, or a commit."""
         try:
-            return self._git("symbolic-ref", "--short", "HEAD")
+            return self.git("symbolic-ref", "--short", "HEAD")
         except GitError:
-            return self._git("rev-parse", "HEAD")
+            return self.git("rev-parse", "HEAD")
 
     def check_out(self, commit: str) -> None:
         """Files that are not tracked stay. Raises GitError."""
-        self._git("checkout", "--quiet", "--detach", commit)
+        self.git("checkout", "--quiet", "--detach", commit)
 
     def put_back(self, before: str) -> None:
         """End the search, and check out what was before it."""
-        self._git("bisect", "reset")
-        self._git("checkout", "--quiet", before)
+        self.git("bisect", "reset")
+        self.git("checkout", "--quiet", before)
 
     def subject(self, commit: str) -> str:
         """The first line of its message."""
-        return self._git("show", "--no-patch", "--format=%s", commit)
+        return self.git("show", "--no-patch", "--format=%s", commit)
 
 
 class BisectedCommits:
     """A `git bisect` that is begun anew. It checks nothing out: ends are measured between."""
 
     def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
-        self._git = repository._git  # noqa: SLF001 - the same module
-        self._good, self._bad = good, bad
+        self._git = repository.git
         self._git("bisect", "reset")
         self._git("bisect", "start", "--no-checkout", bad, good)
 

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge bisect`: which commit made it slower?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import Field
+
+from rtgauge.cli.options import Json, WaitForLock
+from rtgauge.record.strict_model import Model
+from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
+
+if TYPE_CHECKING:
+    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.plan.plan import Plan
+    from rtgauge.study.git_commits import GitRepository
+
+STATE = "bisect.json"
+LOG = "build.log"
+
+
+class BisectState(Model):
+    """A search as it is kept in its folder: what was asked, and every run so far."""
+
+    wish: BisectWish
+    series: str | None
+    quantile: str
+    allowed_marks: list[str]
+    plan: str
+    parameters: dict[str, object]
+    loads: list[str] | None
+    target: str | None
+    runs: list[BisectRun] = Field(default_factory=list[BisectRun])
+
+
+class FirstBad(Model):
+    """A commit that may have made the change."""
+
+    commit: str
+    subject: str
+
+
+class BisectDocument(Model):
+    """What --json prints. `error`: the chance that the search ends at a wrong commit."""
+
+    first_bad: list[FirstBad]
+    change_of_ends: float
+    pairs_of_ends: int
+    placed: dict[str, str]
+    skipped: dict[str, str]
+    runs: int
+    error: float
+
+
+def bisect(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="Builds and boots the commit that is checked out."),
+    ] = None,
+    good: Annotated[str | None, typer.Option(metavar="COMMIT", help="A commit that is fast enough.")] = None,
+    bad: Annotated[str | None, typer.Option(metavar="COMMIT", help="A later one that is slower.")] = None,
+    repository: Annotated[
+        Path, typer.Option(metavar="DIR", help="The clone whose commits are checked out.")
+    ] = Path(),
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="What is measured: a preset or a TOML file.")
+    ] = "quick",
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The machine that COMMAND boots; default: local.")
+    ] = None,
+    load: Annotated[str | None, typer.Option(metavar="NAME", help="The load to measure under.")] = None,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
+    ] = None,
+    series: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The series that decides, PROBE/METRIC/LOAD.")
+    ] = None,
+    quantile: Annotated[
+        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
+    ] = "p99.9",
+    larger_than: Annotated[
+        str, typer.Option(metavar="PERCENT", help="How much worse the bad end must be.")
+    ] = "10%",
+    max_pairs: Annotated[
+        int, typer.Option(metavar="N", help="Most pairs of runs of both ends, 6 to 198.")
+    ] = 12,
+    allow_mark: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the search and its records.")
+    ] = Path("rtgauge-bisect"),
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Continue the search in this folder.")
+    ] = None,
+    wait: WaitForLock = "0",
+    json: Json = False,
+) -> None:
+    """Find the commit that made something slower, by `git bisect` and a few runs of each commit.
+
+    COMMAND builds and boots the commit that is checked out, in the repository's folder. If it fails, the
+    commit is skipped. Both ends are measured first and must differ. Each commit is then measured by turns
+    with both ends until it is like one of them. At most one search in 50 ends at a wrong commit.
+
+    \b
+    Examples:
+      rtgauge bisect --good v6.12 --bad v6.13 --repository linux --target lab:mine \\
+              --load cpu -- ./build-and-boot.sh
+          a kernel, on a guest of the lab
+      rtgauge bisect --good HEAD~20 --bad HEAD --load idle --quantile p99 -- make install
+          a program on this machine
+      rtgauge bisect --resume rtgauge-bisect
+          continue after Ctrl-C or a crash
+
+    \b
+    Exit status:
+      0    found: one commit, or several if some were skipped
+      2    wrong input
+      3    could not measure
+      4    cannot tell: the ends do not differ, or a commit lies between them
+      130  interrupted; --resume continues
+    """
+    from rtgauge.cli.gate import wish_from
+    from rtgauge.cli.options import wait_s
+    from rtgauge.errors import InputError
+    from rtgauge.plan.plan import parse_setting
+    from rtgauge.study.git_commits import BisectedCommits, GitRepository
+
+    waits_s = wait_s(wait)
+    if resume is None:
+        if good is None or bad is None or not command:
+            raise InputError("name both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
+        if out.joinpath(STATE).exists():
+            raise InputError(f"{out} has a search already; continue it (--resume {out}), or give another -o")
+        folder = out
+        parameters: dict[str, object] = dict(parse_setting(each, "--set") for each in settings or [])
+        if duration is not None:
+            parameters["duration"] = duration
+        decides = wish_from(series, quantile, larger_than, max_pairs, (None, None), allow_mark)
+        measured = (plan, parameters, load, target)
+        state = _asked(GitRepository(repository), (good, bad), command, measured, decides, seed)
+    else:
+        folder = resume
+        state = _read(folder)
+    wish = state.wish
+    clone = GitRepository(Path(wish.repository))
+    if resume is None:
+        clone.check(wish.good, wish.bad)
+    chosen = _plan(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    _keep(folder, state)
+    runner = _Runs(folder, state, clone, chosen, waits_s)
+    search = Search(wish, BisectedCommits(clone, wish.good, wish.bad), runner.run, _say)
+    try:
+        result = search.result()
+    except KeyboardInterrupt:
+        _say(f"continue: rtgauge bisect --resume {folder}")
+        raise
+    finally:
+        clone.put_back(wish.before)
+    _print(result, state, clone, folder, json=json)
+
+
+def _print(
+    result: BisectResult, state: BisectState, clone: GitRepository, folder: Path, *, json: bool
+) -> None:
+    from rtgauge.analysis.bisection import ERROR
+
+    found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
+    if json:
+        document = BisectDocument(
+            first_bad=found,
+            change_of_ends=result.ends.change,
+            pairs_of_ends=result.ends.pairs,
+            placed={commit: place.value for commit, place in result.placed.items()},
+            skipped=result.skipped,
+            runs=len(state.runs),
+            error=ERROR,
+        )
+        typer.echo(document.model_dump_json(indent=1))
+        return
+    if len(found) == 1:
+        _out(f"FIRST BAD  {found[0].commit[:12]} {found[0].subject}")
+    else:
+        _out(f"ONE OF {len(found)} COMMITS  some of them could not be measured")
+        for entry in found:
+            _out(f"  {entry.commit[:12]} {entry.subject}")
+    _out(f"{len(state.runs)} runs; at most one search in 50 ends at a wrong commit")
+    _out(f"records  {folder}")
+
+
+def _asked(
+    clone: GitRepository,
+    ends: tuple[str, str],
+    command: list[str],
+    measured: tuple[str, dict[str, object], str | None, str | None],
+    decides: GateWish,
+    seed: int | None,
+) -> BisectState:
+    """The search that the command line asks for; `measured`: plan, parameters, loads and target. Raises
+    InputError.
+    """
+    import secrets
+
+    from rtgauge.analysis.gate import looks
+
+    looks(decides.max_pairs)
+    plan, parameters, loads, target = measured
+    return BisectState(
+        wish=BisectWish(
+            repository=str(clone.folder),
+            before=clone.here(),
+            good=clone.commit(ends[0], "--good"),
+            bad=clone.commit(ends[1], "--bad"),
+            command=command,
+            larger_than=decides.larger_than,
+            max_pairs=decides.max_pairs,
+            seed=secrets.randbelow(2**32) if seed is None else seed,
+        ),
+        series=decides.series,
+        quantile=decides.quantile,
+        allowed_marks=decides.allowed_marks,
+        plan=plan,
+        parameters=parameters,
+        loads=None if loads is None else [name.strip() for name in loads.split(",")],
+        target=target,
+    )
+
+
+def _plan(state: BisectState) -> Plan:
+    """What one run measures. Raises InputError, also for a series that the plan does not have."""
+    from rtgauge.analysis.gate_pairs import series_names
+    from rtgauge.errors import InputError
+    from rtgauge.plan.plan import Overrides, load_plan
+
+    overrides = Overrides(
+        parameters=dict(state.parameters),
+        loads=state.loads,
+        targets=None if state.target is None else [state.target],
+        repeats=1,
+        seed=state.wish.seed,
+    )
+    plan = load_plan(state.plan, overrides)
+    names = series_names(plan.steps)
+    if state.series is None and len(names) > 1:
+        raise InputError(f"name the load (--load) or the series (--series) that decides: {', '.join(names)}")
+    if state.series is not None and state.series not in names:
+        raise InputError(f"--series {state.series} is not in the plan; it has {', '.join(names)}")
+    return plan
+
+
+class _Runs:
+    """Builds, boots and measures a commit; runs that the folder has already are not made again."""
+
+    def __init__(
+        self, folder: Path, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
+    ) -> None:
+        self._folder, self._state, self._clone, self._plan = folder, state, clone, plan
+        self._waits_s, self._made = waits_s, 0
+
+    def run(self, commit: str, why: str) -> BisectRun:
+        """Raises MeasureError, and KeyboardInterrupt."""
+        from rtgauge.errors import RecordError
+
+        self._made += 1
+        if self._made <= len(self._state.runs):
+            kept = self._state.runs[self._made - 1]
+            if kept.commit != commit:
+                raise RecordError(f"{self._folder / STATE} does not fit this search; begin a new one")
+            return kept
+        found = self._measured(commit, why)
+        self._state.runs.append(found)
+        _keep(self._folder, self._state)
+        return found
+
+    def _measured(self, commit: str, why: str) -> BisectRun:
+        from rtgauge.study.git_commits import GitError
+
+        _say(f"{commit[:12]} {self._clone.subject(commit)} ({why})")
+        try:
+            self._clone.check_out(commit)
+        except GitError as error:
+            return BisectRun(commit=commit, value_ns=None, why_not=str(error))
+        with (self._folder / LOG).open("ab") as log:
+            status = subprocess.run(
+                self._state.wish.command,
+                cwd=self._clone.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                check=False,
+            ).returncode
+        if status != 0:
+            why_not = f"{self._state.wish.command[0]} ended with status {status} (see {self._folder / LOG})"
+            return BisectRun(commit=commit, value_ns=None, why_not=why_not)
+        return self._value(commit)
+
+    def _value(self, commit: str) -> BisectRun:
+        """Measured up to three times, since single runs may be in doubt. Raises MeasureError."""
+        from rtgauge.analysis.gate_pairs import CannotGate, run_value
+        from rtgauge.errors import MeasureError
+        from rtgauge.record.reader import Record
+
+        why = None
+        for _ in range(3):
+            path = self._record()
+            try:
+                value_ns, why = run_value(Record.open(path), self._wish())
+            except CannotGate as error:
+                raise MeasureError(str(error)) from None
+            if value_ns is not None and why is None:
+                return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
+        raise MeasureError(
+            f"{commit[:12]} gave no value in three runs: {why}; --allow-mark NAME counts runs with that mark"
+        )
+
+    def _wish(self) -> GateWish:
+        from rtgauge.analysis.gate_wish import GateWish
+
+        state = self._state
+        return GateWish(
+            series=state.series,
+            quantile=state.quantile,
+            larger_than=state.wish.larger_than,
+            max_pairs=state.wish.max_pairs,
+            allowed_marks=state.allowed_marks,
+        )
+
+    def _record(self) -> Path:
+        from rtgauge.cli.progress_display import make_display
+        from rtgauge.runner.interrupt import Interrupt
+        from rtgauge.runner.run import RunOptions, start_run
+
+        options = RunOptions(out=self._folder, command=["rtgauge", *sys.argv[1:]], wait_s=self._waits_s)
+        display = make_display()
+        with Interrupt(display.stopping) as interrupt, display as progress:
+            outcome = start_run(self._plan, options, progress, interrupt)
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        return outcome.path
+
+
+def _keep(folder: Path, state: BisectState) -> None:
+    from rtgauge.record.files import clear_errors, write_whole
+
+    with clear_errors(folder / STATE, option="--out", kind="file"):
+        write_whole(folder / STATE, state.model_dump_json(indent=1).encode())
+
+
+def _read(folder: Path) -> BisectState:
+    """The search in a folder. Raises InputError, RecordError."""
+    from pydantic import ValidationError
+
+    from rtgauge.errors import InputError, RecordError
+
+    try:
+        return BisectState.model_validate_json((folder / STATE).read_bytes())
+    except OSError:
+        raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
+    except ValidationError as error:
+        raise RecordError(f"{folder / STATE} is damaged: {error.errors()[0]['msg']}") from None
+
+
+def _out(line: str, *, err: bool = False) -> None:
+    from rtgauge.report.text import printable
+
+    typer.echo(printable(line), err=err)
+
+
+def _say(line: str) -> None:
+    _out(line, err=True)
