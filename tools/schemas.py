@@ -15,6 +15,7 @@ from rtgauge.analysis.compared_document import ComparisonList, OperationsAndComp
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
+from rtgauge.cli.bisect import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
@@ -38,6 +39,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
         [SetResult, RatioResult],
     ),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
+    "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
     "history.schema.json": ("what rtgauge history --json prints", [StoreHistory]),
     "store.schema.json": (
         "what rtgauge store add, list, show, rm and rebuild print with --json",

@@ -116,10 +116,9 @@ def bisect(
 
     \b
     Examples:
-      rtgauge bisect --good v6.12 --bad v6.13 --repository linux --target lab:mine \\
-              --load cpu -- ./build-and-boot.sh
-          a kernel, on a guest of the lab
-      rtgauge bisect --good HEAD~20 --bad HEAD --load idle --quantile p99 -- make install
+      rtgauge bisect --good v6.12 --bad v6.13 --target lab:mine -- ./boot.sh
+          a kernel, on a guest of the lab; ./boot.sh builds and boots it
+      rtgauge bisect --good HEAD~20 --bad HEAD --load idle -- make install
           a program on this machine
       rtgauge bisect --resume rtgauge-bisect
           continue after Ctrl-C or a crash
