@@ -100,7 +100,7 @@ def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: P
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"--good": "nowhere"}, "--good nowhere is no commit"),
+        ({"--good": "nowhere"}, "--good nowhere is not a commit"),
         ({"--good": "main", "--bad": "main~3"}, "not an ancestor"),
         ({"--load": "idle,cpu"}, "name the load (--load) or the series"),
         ({"--quantile": "p98"}, "is not one of"),

@@ -145,7 +145,7 @@ def test_a_search_in_another_search_or_without_a_way_is_refused(
     repository, names = history
     with pytest.raises(InputError, match="not an ancestor"):
         repository.check(names[-1], names[0])
-    with pytest.raises(InputError, match="is no commit"):
+    with pytest.raises(InputError, match="is not a commit"):
         repository.commit("nowhere", "--good")
     with pytest.raises(InputError, match="not in a Git repository"):
         GitRepository(tmp_path)

@@ -51,7 +51,7 @@ class GitRepository:
         try:
             return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
-            raise InputError(f"{option} {name} is no commit of {self.folder}") from None
+            raise InputError(f"{option} {name} is not a commit of {self.folder}") from None
 
     def check(self, good: str, bad: str) -> None:
         """Raises InputError if nothing can be searched here: changed files, another search, or no way from
