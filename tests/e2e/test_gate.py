@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""A gate with another kernel than wanted, and with wrong input."""
+"""A real gate: Ctrl-C and resume, another kernel than wanted, and wrong input."""
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import SHORT, only_error, rtgauge
+from tests.e2e.cli import PATIENCE_S, SHORT, end, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
 
 if TYPE_CHECKING:
@@ -15,6 +16,39 @@ if TYPE_CHECKING:
 
 SIDES = ("--baseline", "policy=fifo", "--candidate", "policy=rr")
 GATE = (*SIDES, "--load", "idle", "--quantile", "p50", "--max-pairs", 6, *SHORT)
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path: Path) -> None:
+    log, out = tmp_path / "stderr", tmp_path / "out"
+    process = start("gate", *GATE, "--duration", "1s", "--out", out, log=log)
+    try:
+        wait_until(lambda: any(out.glob("*/steps/[0-9]*/step.json")), "a step")
+        kept = {path.parent.name: path.read_bytes() for path in out.glob("*/steps/[0-9]*/step.json")}
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert process.returncode == 130, log.read_text()
+    (record,) = out.iterdir()
+    assert output.startswith("UNFINISHED")
+    assert f"rtgauge gate --resume {record}" in output
+    assert "Traceback" not in log.read_text()
+
+    resumed = rtgauge("gate", "--resume", record, "--wait", "10min", "--json")
+    result = document(resumed.stdout)
+    assert resumed.returncode == result["status"]
+    assert result["outcome"] in {"no worse", "worse", "cannot tell yet", "could not measure"}
+    assert result["pairs"]
+    (whole,) = out.iterdir()
+    assert not whole.name.endswith(".partial")
+    assert {name: (whole / "steps" / name / "step.json").read_bytes() for name in kept} == kept
+    assert (whole / "gate.html").is_file()
+
+    shown = rtgauge("gate", "--resume", whole, "--json")
+    assert document(shown.stdout) == result
+    assert list(out.iterdir()) == [whole]
 
 
 @pytest.mark.engine

@@ -263,7 +263,8 @@ def _print(result: GateResult, record: Record, *, details: bool) -> None:
         Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
     )
     for note in notes(result):
-        console.print(Text(printable(note)))
+        # A command stays on one line, to be copied.
+        console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
     if result.primary is not None:
         console.print()
         aside = any(pair.why_not is not None for pair in result.pairs)
