@@ -18,8 +18,8 @@
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
 #define INTERRUPTIBLE 1
-#define RESTART_FIRST -516 /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
-#define RESTART_LAST -512
+#define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
+#define RESTART_LAST (-512)
 #define REPORTED_STATES 255 /* of a task that is not running; above them is whether it was preempted */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
