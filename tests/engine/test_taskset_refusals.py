@@ -117,6 +117,8 @@ def test_wakeup_says_why_a_pinned_thread_is_no_deadline_task(engine):
         "period_ns": 1_000_000,
         "cpu": CPU,
         "cap_sys_nice": True,
+        "seccomp": False,
+        "user_namespace": False,
     }
     assert (
         refusal(
