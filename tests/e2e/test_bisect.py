@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.record.marks import KIND_OF_NAME
-from tests.e2e.cli import end, error_line, good, invoke, rtgauge, start, wait_until
+from tests.e2e.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -78,12 +77,10 @@ def runs_of(state: Path) -> int:
 @pytest.mark.root
 def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: Path) -> None:
     with hog(tmp_path):
-        process = start(*words(tmp_path, clone), log=tmp_path / "log")
         state = tmp_path / "search" / "bisect.json"
-        wait_until(lambda: process.poll() is not None or runs_of(state) >= 2, "two runs")
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        end(process)
+        with subprocess.Popen([*COMMAND, *words(tmp_path, clone)], env=environment()) as process:
+            wait_until(lambda: process.poll() is not None or runs_of(state) >= 2, "two runs")
+            process.kill()
         before = runs_of(state)
         assert "a git bisect is under way" in error_line(
             invoke(*words(tmp_path / "other", clone), wait_for_lock=False), 2
