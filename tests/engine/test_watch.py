@@ -332,19 +332,28 @@ def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
         )
 
 
-def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:
+@contextmanager
+def watching(engine: Path, tmp_path: Path, pid: int) -> Generator[Live]:
+    """An engine that watches a process until it is stopped."""
     with (
-        python(LATER) as process,
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
         Live(
             engine,
             "watch",
             "--go",
-            f"--pid={process.pid}",
+            f"--pid={pid}",
             f"--trace-instance={name}",
             "--warm-up-ns=0",
             "--duration-ns=0",
         ) as live,
+    ):
+        yield live
+
+
+def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:
+    with (
+        python(LATER) as process,
+        watching(engine, tmp_path, process.pid) as live,
     ):
         live.read_until("started")
         assert process.stdin is not None
@@ -374,16 +383,7 @@ def test_the_real_time_threads_of_its_children_are_watched(engine: Path, tmp_pat
 def test_a_response_goes_on_while_the_program_is_stopped(engine: Path, tmp_path: Path) -> None:
     with (
         program() as process,
-        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
-        Live(
-            engine,
-            "watch",
-            "--go",
-            f"--pid={process.pid}",
-            f"--trace-instance={name}",
-            "--warm-up-ns=0",
-            "--duration-ns=0",
-        ) as live,
+        watching(engine, tmp_path, process.pid) as live,
     ):
         while b'"phase":"measure"' not in live.text:
             live.read_more()
@@ -440,16 +440,7 @@ def test_a_response_goes_on_while_the_program_is_frozen(engine: Path, tmp_path: 
     """It sleeps so that a signal wakes it, but outside a system call."""
     with (
         worker() as process,
-        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
-        Live(
-            engine,
-            "watch",
-            "--go",
-            f"--pid={process.pid}",
-            f"--trace-instance={name}",
-            "--warm-up-ns=0",
-            "--duration-ns=0",
-        ) as live,
+        watching(engine, tmp_path, process.pid) as live,
     ):
         while b'"phase":"measure"' not in live.text:
             live.read_more()

@@ -64,7 +64,7 @@ class Job(_Part):
 
 
 class FleetPlan(_Part):
-    """The file. `tries`: a board that fails so often in a row is put aside."""
+    """The file. `tries`: after how many failures in a row a board is put aside."""
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
     jobs: list[Job] = Field(min_length=1, max_length=1000)
