@@ -110,9 +110,10 @@ def bisect(
 ) -> None:
     """Find the commit that made something slower.
 
-    `git bisect` names the commits, and a few runs decide on each. COMMAND builds and boots the commit that is checked out, in the repository's folder. If it fails, the
-    commit is skipped. Both ends are measured first and must differ. Each commit is then measured by turns
-    with both ends until it is like one of them. At most one search in 50 ends at a wrong commit.
+    `git bisect` names the commits, and a few runs decide on each. COMMAND builds and boots the commit that is
+    checked out, in the repository's folder. If it fails, the commit is skipped. Both ends are measured first
+    and must differ. Each commit is then measured by turns with both ends until it is like one of them. At
+    most one search in 50 ends at a wrong commit.
 
     \b
     Examples:
