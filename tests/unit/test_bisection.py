@@ -44,9 +44,17 @@ class Runs:
     """Runs of commits of which those from `first_bad` on are slower; `broken` cannot be built."""
 
     def __init__(
-        self, names: list[str], first_bad: int, seed: int, *, delay: float = 0.2, broken: frozenset[int]
+        self,
+        names: list[str],
+        first_bad: int,
+        seed: int,
+        *,
+        spread: float = SPREAD,
+        delay: float = 0.2,
+        broken: frozenset[int],
     ) -> None:
         self.names, self.first_bad, self.delay, self.broken = names, first_bad, delay, broken
+        self.spread = spread
         self.random = np.random.default_rng(seed)
         self.booted: list[str] = []
 
@@ -56,7 +64,7 @@ class Runs:
         if number in self.broken:
             return BisectRun(commit=commit, value_ns=None, why_not="make: status 2")
         drift = 1 + 0.1 * math.sin(len(self.booted) / 20)
-        value_ns = 50_000 * drift * math.exp(self.random.normal(0, SPREAD))
+        value_ns = 50_000 * drift * math.exp(self.random.normal(0, self.spread))
         return BisectRun(commit=commit, value_ns=value_ns * (1 + self.delay * (number >= self.first_bad)))
 
 
