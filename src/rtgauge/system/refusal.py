@@ -94,8 +94,8 @@ def _seccomp(what: str) -> str:
 
 def _user_namespace(what: str) -> str:
     return (
-        f"{what} is refused because this process is in a user namespace, where CAP_SYS_NICE does not "
-        "count (rootless container, hostUsers: false): start it in the host's user namespace"
+        f"{what} is refused because this process is in a user namespace: CAP_SYS_NICE has no "
+        "effect there (rootless container, hostUsers: false): start it in the host's user namespace"
     )
 
 
