@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How often `rtgauge compare` calls an emulated guest different from itself when the load of the host differs
-from run to run: the table in docs/benchmarks.md.
+from run to run.
 
     rtgauge lab boot debian
     python bench/compare_emulated.py --out FOLDER [--trials 15] [--runs 5] [--seed 1]
