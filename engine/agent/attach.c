@@ -271,11 +271,12 @@ static int verb_attach(int argc, char **argv)
 		 .min = 1000000,
 		 .max = INT64_MAX / 4,
 		 .help = "of silence from the host, after which it leaves"},
+		{0},
 	};
 	int status;
 
 	a.idle_ns = 15 * NS_PER_S;
-	status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
+	status = options_parse(table, argc, argv);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	if (!folder || !pid || strlen(folder) > PATH_MAX - 100)

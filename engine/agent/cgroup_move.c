@@ -82,11 +82,12 @@ static int gather(const char *group)
 static int verb_gather(int argc, char **argv)
 {
 	const char *run = NULL, *journal = NULL;
-	const struct option_entry table[] = {AGENT_OPTION_RUN(&run), AGENT_OPTION_JOURNAL(&journal)};
+	const struct option_entry table[] = {{.shared = agent_option_run, .value = &run},
+					     {.shared = agent_option_journal, .value = &journal},
+					     {0}};
 	char *dir;
 	bool dashes, ours;
-	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]), " [--] GROUP",
-						  argc, argv, &rest, &dashes);
+	int rest, status = options_parse_operands(table, " [--] GROUP", argc, argv, &rest, &dashes);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;

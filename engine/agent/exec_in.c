@@ -32,7 +32,7 @@ static int verb_enter(int argc, char **argv)
 	struct cpuset cpus;
 	bool dashes, is_group;
 	int rest, error;
-	int status = options_parse_operands(NULL, 0, " PLACE PROGRAM ARG...", argc, argv, &rest, &dashes);
+	int status = options_parse_operands(NULL, " PLACE PROGRAM ARG...", argc, argv, &rest, &dashes);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;

@@ -37,7 +37,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 {
 	const char *run = NULL, *label = "";
 	const struct option_entry table[] = {
-		AGENT_OPTION_RUN(&run),
+		{.shared = agent_option_run, .value = &run},
 		{.name = "label",
 		 .kind = OPTION_TEXT,
 		 .value = &label,
@@ -77,17 +77,17 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		 .kind = OPTION_FLAG,
 		 .value = &wish->restore,
 		 .help = "put the run's settings back at the end"},
-		AGENT_OPTION_JOURNAL(&wish->journal),
+		{.shared = agent_option_journal, .value = &wish->journal},
 		{.name = "status-fd",
 		 .kind = OPTION_INT,
 		 .value = &wish->status_fd,
 		 .min = 3,
 		 .max = INT_MAX,
 		 .help = "where events are written"},
+		{0},
 	};
 	bool dashes;
-	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
-						  " [-- PROGRAM ARG...]", argc, argv, &rest, &dashes);
+	int rest, status = options_parse_operands(table, " [-- PROGRAM ARG...]", argc, argv, &rest, &dashes);
 
 	if (!status)
 		status = agent_check_run(run);

@@ -5,6 +5,16 @@
 #include "agent/text.h"
 #include "base/error.h"
 
+const struct option_entry agent_option_run[] = {
+	{.name = "run", .kind = OPTION_TEXT, .help = "ID of the run: letters, digits and ._-:@+"},
+	{0},
+};
+
+const struct option_entry agent_option_journal[] = {
+	{.name = "journal", .kind = OPTION_TEXT, .help = "folder of the journal", .may_be_empty = true},
+	{0},
+};
+
 int agent_check_run(const char *run)
 {
 	return run && text_is_id(run) ? 0

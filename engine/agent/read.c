@@ -160,7 +160,7 @@ static int verb_read(int argc, char **argv)
 	int i, status;
 	bool dashes;
 
-	status = options_parse_operands(NULL, 0, " -|PATH|PATTERN...", argc, argv, &i, &dashes);
+	status = options_parse_operands(NULL, " -|PATH|PATTERN...", argc, argv, &i, &dashes);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	if (i == argc)

@@ -149,9 +149,10 @@ static int verb_release(int argc, char **argv)
 	const char *dir = NULL;
 	const struct option_entry table[] = {
 		{.name = "lock-dir", .kind = OPTION_TEXT, .value = &dir, .help = "folder of another lock"},
+		{0},
 	};
 	struct machine_lock lock;
-	int error, status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
+	int error, status = options_parse(table, argc, argv);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;

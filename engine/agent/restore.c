@@ -333,7 +333,7 @@ static int verb_restore(int argc, char **argv)
 	struct restore_wish wish = {0};
 	const char *journal = NULL;
 	const struct option_entry table[] = {
-		AGENT_OPTION_RUN(&wish.run),
+		{.shared = agent_option_run, .value = &wish.run},
 		{.name = "stale",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.stale,
@@ -342,12 +342,13 @@ static int verb_restore(int argc, char **argv)
 		 .kind = OPTION_FLAG,
 		 .value = &wish.held,
 		 .help = "what is held on purpose too"},
-		AGENT_OPTION_JOURNAL(&journal),
+		{.shared = agent_option_journal, .value = &journal},
+		{0},
 	};
 	char *dir, *lines = NULL;
 	size_t len = 0;
 	FILE *out;
-	int status = options_parse(table, sizeof(table) / sizeof(table[0]), argc, argv);
+	int status = options_parse(table, argc, argv);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;

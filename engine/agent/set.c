@@ -223,12 +223,12 @@ static int verb_set(int argc, char **argv)
 	int64_t pid = getppid();
 	bool note = false, keep = false;
 	const struct option_entry table[] = {
-		AGENT_OPTION_RUN(&common.run),
+		{.shared = agent_option_run, .value = &common.run},
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &common.held,
 		 .help = "until it is restored by `restore --held`"},
-		AGENT_OPTION_JOURNAL(&journal),
+		{.shared = agent_option_journal, .value = &journal},
 		{.name = "owner-pid",
 		 .kind = OPTION_INT,
 		 .value = &pid,
@@ -243,11 +243,12 @@ static int verb_set(int argc, char **argv)
 		 .kind = OPTION_FLAG,
 		 .value = &keep,
 		 .help = "what this run set or noted stays as it is: nothing is put back"},
+		{0},
 	};
 	struct process owner = {0};
 	char boot[BOOT_ID_SIZE], *dir;
 	bool dashes;
-	int rest, status = options_parse_operands(table, sizeof(table) / sizeof(table[0]),
+	int rest, status = options_parse_operands(table,
 						  " -- PATH VALUE... | --note -- PATH... | --keep -- PATH...",
 						  argc, argv, &rest, &dashes);
 

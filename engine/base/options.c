@@ -68,29 +68,106 @@ static int assign(const struct option_entry *option, const char *text)
 	return usage_error("--%s takes no value", option->name);
 }
 
-static void print_help(const struct option_entry *table, size_t count, const char *operands, const char *verb)
+static void replace(struct option_entry *option, const struct option_entry *by)
 {
-	printf("usage: rtgauge-engine %s%s%s\n", verb, count ? " [OPTIONS]" : "", operands);
-	for (size_t i = 0; i < count; i++) {
-		printf("  --%-20s %s", table[i].name, table[i].help);
-		for (int c = 0; table[i].kind == OPTION_CHOICE && table[i].choices[c]; c++)
-			printf("%s%s", c ? "|" : ": ", table[i].choices[c]);
-		putchar('\n');
-	}
+	if (by->name)
+		option->name = by->name;
+	if (by->value)
+		option->value = by->value;
+	if (by->help)
+		option->help = by->help;
+	if (by->min)
+		option->min = by->min;
+	if (by->choices)
+		option->choices = by->choices;
+	if (by->only.choice)
+		option->only = by->only;
 }
 
-static const struct option_entry *find(const struct option_entry *table, size_t count, const char *name,
-				       size_t len)
+void options_walk_begin(struct options_walk *walk, const struct option_entry *table)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strlen(table[i].name) == len && !strncmp(table[i].name, name, len))
-			return &table[i];
+	walk->at[0] = table;
+	walk->depth = table ? 0 : -1;
+}
+
+const struct option_entry *options_next(struct options_walk *walk)
+{
+	while (walk->depth >= 0) {
+		const struct option_entry *entry = walk->at[walk->depth];
+
+		if (entry->shared) {
+			walk->at[++walk->depth] = entry->shared;
+			continue;
+		}
+		if (entry->name) {
+			walk->option = *entry;
+			for (int i = walk->depth - 1; i >= 0; i--)
+				replace(&walk->option, walk->at[i]);
+			walk->at[walk->depth]++;
+			return &walk->option;
+		}
+		if (walk->depth-- > 0)
+			walk->at[walk->depth]++;
 	}
 	return NULL;
 }
 
-int options_parse_operands(const struct option_entry *table, size_t count, const char *operands, int argc,
-			   char **argv, int *rest, bool *dashes)
+static bool exists(const struct option_entry *option)
+{
+	return !option->only.choice || *option->only.choice == option->only.value;
+}
+
+/* The option whose choice decides whether this one exists. */
+static struct option_entry decisive(const struct option_entry *table, const struct option_entry *option)
+{
+	const struct option_entry *other;
+	struct options_walk walk;
+
+	options_walk_begin(&walk, table);
+	do {
+		other = options_next(&walk);
+	} while (other->value != option->only.choice);
+	return *other;
+}
+
+static void print_help(const struct option_entry *table, const char *operands, const char *verb)
+{
+	const struct option_entry *option;
+	struct options_walk walk;
+
+	printf("usage: rtgauge-engine %s%s%s\n", verb, table ? " [OPTIONS]" : "", operands);
+	options_walk_begin(&walk, table);
+	while ((option = options_next(&walk))) {
+		printf("  --%-20s %s", option->name, option->help);
+		for (int c = 0; option->kind == OPTION_CHOICE && option->choices[c]; c++)
+			printf("%s%s", c ? "|" : ": ", option->choices[c]);
+		if (option->only.choice) {
+			struct option_entry other = decisive(table, option);
+
+			printf("; only with --%s %s", other.name, other.choices[option->only.value]);
+		}
+		putchar('\n');
+	}
+}
+
+/* The option of this name, in `walk`; NULL: there is none. */
+static const struct option_entry *find(struct options_walk *walk, const struct option_entry *table,
+				       const char *name, size_t len)
+{
+	const struct option_entry *option;
+
+	options_walk_begin(walk, table);
+	while ((option = options_next(walk))) {
+		if (strlen(option->name) == len && !strncmp(option->name, name, len))
+			break;
+	}
+	return option;
+}
+
+/* Reads the words once, or, after all of them were read, refuses an option that does not exist with the
+ * choices made. */
+static int read_words(const struct option_entry *table, const char *operands, int argc, char **argv,
+		      bool again, int *rest, bool *dashes)
 {
 	int i = 1;
 
@@ -99,8 +176,9 @@ int options_parse_operands(const struct option_entry *table, size_t count, const
 	while (i < argc && argv[i][0] == '-' && argv[i][1] && !*dashes) {
 		const char *word = argv[i++], *name = word + 2, *value = strchr(word, '=');
 		size_t len = value ? (size_t)(value - word) : strlen(word);
+		struct options_walk walk;
 		const struct option_entry *option =
-			len > 2 && word[1] == '-' ? find(table, count, name, len - 2) : NULL;
+			len > 2 && word[1] == '-' ? find(&walk, table, name, len - 2) : NULL;
 		int status;
 
 		if (!strcmp(word, "--")) {
@@ -108,12 +186,18 @@ int options_parse_operands(const struct option_entry *table, size_t count, const
 			break;
 		}
 		if (!strcmp(word, "--help")) {
-			print_help(table, count, operands, argv[0]);
+			print_help(table, operands, argv[0]);
 			return -1;
 		}
 		if (!option)
 			return usage_error("unknown option %.*s; see --help", len > 100 ? 100 : (int)len,
 					   word);
+		if (again && !exists(option)) {
+			struct option_entry other = decisive(table, option);
+
+			return usage_error("--%s exists only with --%s %s", option->name, other.name,
+					   other.choices[option->only.value]);
+		}
 		if (option->kind == OPTION_FLAG && !value) {
 			*(bool *)option->value = true;
 			continue;
@@ -128,43 +212,37 @@ int options_parse_operands(const struct option_entry *table, size_t count, const
 	return 0;
 }
 
-int options_parse(const struct option_entry *table, size_t count, int argc, char **argv)
+int options_parse_operands(const struct option_entry *table, const char *operands, int argc, char **argv,
+			   int *rest, bool *dashes)
+{
+	int status = read_words(table, operands, argc, argv, false, rest, dashes);
+
+	return status ? status : read_words(table, operands, argc, argv, true, rest, dashes);
+}
+
+int options_parse(const struct option_entry *table, int argc, char **argv)
 {
 	bool dashes;
-	int rest, status = options_parse_operands(table, count, "", argc, argv, &rest, &dashes);
+	int rest, status = options_parse_operands(table, "", argc, argv, &rest, &dashes);
 
 	if (!status && (dashes || rest < argc))
 		return usage_error("'%.100s' is not an option; see --help", argv[dashes ? rest - 1 : rest]);
 	return status;
 }
 
-const char *options_value(int argc, char **argv, const char *name)
+void options_json(const struct option_entry *table, struct json *j)
 {
-	size_t len = strlen(name);
-	const char *value = NULL;
-
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		const char *word = argv[i];
-
-		if (strncmp(word, "--", 2) || strncmp(word + 2, name, len))
-			continue;
-		if (word[len + 2] == '=')
-			value = word + len + 3;
-		else if (!word[len + 2] && i + 1 < argc)
-			value = argv[i + 1];
-	}
-	return value;
-}
-
-void options_json(const struct option_entry *table, size_t count, struct json *j)
-{
+	const struct option_entry *option;
+	struct options_walk walk;
 	char text[8192];
 
 	json_open(j, "parameters", '{');
-	for (size_t i = 0; i < count; i++) {
-		const struct option_entry *option = &table[i];
+	options_walk_begin(&walk, table);
+	while ((option = options_next(&walk))) {
 		char name[64] = "";
 
+		if (!exists(option))
+			continue;
 		for (size_t c = 0; c < sizeof(name) - 1 && option->name[c]; c++)
 			name[c] = option->name[c] == '-' ? '_' : option->name[c];
 		switch (option->kind) {

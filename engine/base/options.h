@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A verb's options: one table reads the command line, prints the help and writes `parameters` into the
- * stream. */
+ * stream. A table ends with an entry that has neither `name` nor `shared`. */
 #ifndef RTGAUGE_OPTIONS_H
 #define RTGAUGE_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -26,32 +25,47 @@ struct option_entry {
 	const char *help;
 	int64_t min, max;
 	const char *const *choices; /* ends with NULL */
+	struct {
+		const int *choice; /* the value of an OPTION_CHOICE of the same table; NULL: in any case */
+		int value;
+	} only; /* the option exists only if that choice has this value */
+	const struct option_entry
+		*shared; /* the options of another table stand here; what this entry has
+			  * besides (name, value, help, min, choices, only) replaces theirs */
 };
+
+/* Goes through a table and those that it shares. */
+struct options_walk {
+	const struct option_entry
+		*at[3]; /* in the table, in one that it shares, and in one that this shares */
+	int depth;
+	struct option_entry option;
+};
+
+/* table NULL: it has no options. */
+void options_walk_begin(struct options_walk *walk, const struct option_entry *table);
+
+/* The next option, valid until the next call; NULL: there are no more. */
+const struct option_entry *options_next(struct options_walk *walk);
 
 /*
  * Reads `--name value` and `--name=value`. Returns 0, or the exit status after it wrote an `error` line
  * (wrong input) or, for --help, the help (then -1: the caller ends with STATUS_OK).
  */
-int options_parse(const struct option_entry *table, size_t count, int argc, char **argv);
+int options_parse(const struct option_entry *table, int argc, char **argv);
 
 /*
  * The same for a verb with other words behind its options, which end at the first such word or at `--`.
  * *rest: the index of the first word that is no option; *dashes: a `--` is before it. operands: of these
  * words, for the help.
  */
-int options_parse_operands(const struct option_entry *table, size_t count, const char *operands, int argc,
-			   char **argv, int *rest, bool *dashes);
+int options_parse_operands(const struct option_entry *table, const char *operands, int argc, char **argv,
+			   int *rest, bool *dashes);
 
-/*
- * The value that `--name value` or `--name=value` gives; NULL: it is not given. For a verb whose table
- * depends on one of its options, before options_parse.
- */
-const char *options_value(int argc, char **argv, const char *name);
-
-/* A whole decimal number; false where the text is anything else or does not fit. */
+/* A whole decimal number; false if the text is anything else or does not fit. */
 bool options_int(const char *text, int64_t *value);
 
-/* Writes the object `parameters` with every option of the table. */
-void options_json(const struct option_entry *table, size_t count, struct json *j);
+/* Writes the object `parameters` with every option that exists with the choices made. */
+void options_json(const struct option_entry *table, struct json *j);
 
 #endif

@@ -17,7 +17,7 @@ void stream_begin(struct json *j)
 	json_start(j, stdout);
 }
 
-void stream_hello(struct json *j, const char *probe, const struct option_entry *table, size_t count)
+void stream_hello(struct json *j, const char *probe, const struct option_entry *table)
 {
 	struct utsname system = {0};
 	char boot[BOOT_ID_SIZE];
@@ -37,7 +37,7 @@ void stream_hello(struct json *j, const char *probe, const struct option_entry *
 	for (const struct verb **verb = verbs; *verb; verb++)
 		json_str(j, NULL, (*verb)->name);
 	json_close(j, ']');
-	options_json(table, count, j);
+	options_json(table, j);
 }
 
 void stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format,

@@ -18,7 +18,7 @@ enum severity { SEVERITY_NOTE, SEVERITY_DOUBTFUL, SEVERITY_INVALID };
 void stream_begin(struct json *j);
 
 /* What every hello has; the caller adds its own and closes the object and the line. */
-void stream_hello(struct json *j, const char *probe, const struct option_entry *table, size_t count);
+void stream_hello(struct json *j, const char *probe, const struct option_entry *table);
 
 /* series < 0: the whole probe. */
 __attribute__((format(printf, 5, 6))) void

@@ -64,6 +64,36 @@
 
 struct explain_options explain_options = {.buffer_kb = 512, .events = "default"};
 
+const struct option_entry explain_options_table[] = {
+	{.name = "explain-instance",
+	 .kind = OPTION_TEXT,
+	 .value = &explain_options.instance,
+	 .help = "explain the largest latencies by the kernel's events, in this instance of tracefs"},
+	{.name = "explain-above-ns",
+	 .kind = OPTION_INT,
+	 .value = &explain_options.above_ns,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "explain each latency above this, not new maxima only; 0: new maxima only"},
+	{.name = "explain-events",
+	 .kind = OPTION_TEXT,
+	 .value = &explain_options.events,
+	 .help = "group/event, group, group/*end, default; separated by commas"},
+	{.name = "explain-buffer-kb",
+	 .kind = OPTION_INT,
+	 .value = &explain_options.buffer_kb,
+	 .min = 16,
+	 .max = 65536,
+	 .help = "trace buffer of each CPU (512)"},
+	{.name = "explain-cost-ns",
+	 .kind = OPTION_INT,
+	 .value = &explain_options.cost_ns,
+	 .min = 0,
+	 .max = 60 * NS_PER_S,
+	 .help = "time added to the warm-up to measure what the events cost (0)"},
+	{0},
+};
+
 enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED, KIND_WAITED };
 
 static const char *const kinds[] = {"maximum", "above", "blocked", "waited"};

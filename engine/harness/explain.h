@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
+#include "base/options.h"
 #include "base/series.h"
 
 struct explain_options {
@@ -22,31 +23,8 @@ struct explain_options {
 
 extern struct explain_options explain_options;
 
-#define HARNESS_OPTIONS_EXPLAIN                                                                              \
-	{.name = "explain-instance",                                                                         \
-	 .kind = OPTION_TEXT,                                                                                \
-	 .value = &explain_options.instance,                                                                 \
-	 .help = "explain the largest latencies by the kernel's events, in this instance of tracefs"},       \
-		{.name = "explain-above-ns",                                                                 \
-		 .kind = OPTION_INT,                                                                         \
-		 .value = &explain_options.above_ns,                                                         \
-		 .min = 0,                                                                                   \
-		 .max = INT64_MAX / 4,                                                                       \
-		 .help = "each latency above it, not new maxima only; 0: none"},                             \
-		{.name = "explain-events",                                                                   \
-		 .kind = OPTION_TEXT,                                                                        \
-		 .value = &explain_options.events,                                                           \
-		 .help = "group/event, group, group/*end, default; with commas between"},                    \
-		{.name = "explain-buffer-kb",                                                                \
-		 .kind = OPTION_INT,                                                                         \
-		 .value = &explain_options.buffer_kb,                                                        \
-		 .min = 16,                                                                                  \
-		 .max = 65536,                                                                               \
-		 .help = "of a CPU (512)"},                                                                  \
-	{                                                                                                    \
-		.name = "explain-cost-ns", .kind = OPTION_INT, .value = &explain_options.cost_ns, .min = 0,  \
-		.max = 60 * NS_PER_S, .help = "of the warm-up, to measure what the events cost (0)"          \
-	}
+/* For the table of a probe that can be explained. */
+extern const struct option_entry explain_options_table[];
 
 /* A sleep within a latency or a response, and the system call in which it was; empty: in none. */
 struct held {

@@ -29,9 +29,14 @@ static struct probe_cpus cpus;
 
 static bool takes_policy_other(const struct harness *h)
 {
-	for (size_t i = 0; i < h->option_count; i++)
-		if (h->table[i].value == &harness_options.policy)
-			return h->table[i].choices == policy_names || h->table[i].choices == policy_all_names;
+	const struct option_entry *option;
+	struct options_walk walk;
+
+	options_walk_begin(&walk, h->table);
+	while ((option = options_next(&walk))) {
+		if (option->value == &harness_options.policy)
+			return true;
+	}
 	return false;
 }
 
@@ -60,7 +65,7 @@ static int check_options(struct harness *h, bool only_check)
 	status = explain_check();
 	if (status)
 		return status;
-	status = h->check ? h->check() : 0;
+	status = h->check ? h->check(h) : 0;
 	if (status)
 		return status;
 	harness_options.warm_up_ns += explain_warm_up_ns();
@@ -74,11 +79,11 @@ static int check_options(struct harness *h, bool only_check)
  * printed. */
 static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 {
-	int status = options_parse(h->table, h->option_count, argc, argv);
+	int status = options_parse(h->table, argc, argv);
 
 	if (status)
 		return status;
-	status = runtime_check(argv[0], h->table, h->option_count);
+	status = runtime_check(argv[0], h->table);
 	if (status)
 		return status;
 	status = h->peer ? 0 : runtime_join();
@@ -130,7 +135,7 @@ static void write_hello(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
 
-	stream_hello(j, name, h->table, h->option_count);
+	stream_hello(j, name, h->table);
 	probe_cpus_json(&cpus, j);
 	clock_cost_json(j);
 	write_dma_latency(h, j);

@@ -26,12 +26,12 @@ struct peer_process;
 struct harness {
 	/* the probe's, constant */
 	const struct option_entry *table;
-	size_t option_count;
 	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
 	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
 			  */
 	/* Its steps, in this order; each gives 0 or, after an `error` line, the exit status. */
-	int (*check)(void);		   /* numbers that do not go together; or NULL */
+	int (*check)(struct harness *h);   /* numbers that do not go together; or NULL. It may still choose
+					    * other steps than these. */
 	int (*prepare)(struct harness *h); /* on the CPUs that are chosen: threads, series and their memory */
 	int (*started)(struct harness *h); /* the threads wait at their gate; or NULL */
 	int (*run)(struct harness *h);	   /* from `go` to the end */

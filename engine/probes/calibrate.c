@@ -82,15 +82,15 @@ static int verb_calibrate(int argc, char **argv)
 		 .min = 1000,
 		 .max = 10 * NS_PER_S,
 		 .help = "largest time spent on one clock"},
+		{0},
 	};
-	size_t options = sizeof(table) / sizeof(table[0]);
 	struct json j;
-	int status = options_parse(table, options, argc, argv);
+	int status = options_parse(table, argc, argv);
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	stream_begin(&j);
-	stream_hello(&j, argv[0], table, options);
+	stream_hello(&j, argv[0], table);
 	json_close(&j, '}');
 	json_line(&j);
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {

@@ -37,7 +37,7 @@ static int lock = LOCK_ALL;
 static int64_t section_ns = 2000000, limit_ns = 100000000, trials = 3;
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
+	{.shared = harness_option_cpu},
 	{.name = "lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &lock,
@@ -61,13 +61,11 @@ static const struct option_entry table[] = {
 	 .min = 1,
 	 .max = 1000,
 	 .help = "with each lock (3)"},
-	{.name = "priority",
-	 .kind = OPTION_INT,
-	 .value = &harness_options.priority,
+	{.shared = harness_option_priority,
 	 .min = 3,
-	 .max = 99,
 	 .help = "of the high task; the others have one and two less (98)"},
-	HARNESS_OPTIONS_MACHINE,
+	{.shared = harness_options_machine},
+	{0},
 };
 
 /* A kind of lock and what became of its trials. */
@@ -265,7 +263,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = series,
 			.conclude = conclude,
 		},

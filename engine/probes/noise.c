@@ -31,7 +31,7 @@ static int64_t threshold_ns = 1000, round_ns = 100000000, busy_ns = 75000000;
 static int count_interrupts = 1;
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
+	{.shared = harness_option_cpu},
 	{.name = "threshold-ns",
 	 .kind = OPTION_INT,
 	 .value = &threshold_ns,
@@ -55,7 +55,9 @@ static const struct option_entry table[] = {
 	 .value = &count_interrupts,
 	 .choices = harness_on_off,
 	 .help = "count them after each gap, where that is cheap"},
-	HARNESS_OPTIONS_MEASURING("gaps to measure on a CPU, in place of a duration"),
+	{.shared = harness_option_count, .help = "gaps to measure on a CPU, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{0},
 };
 
 /* A CPU: its task and a series for each cause. */
@@ -226,8 +228,9 @@ static int prepare(struct harness_thread *thread)
 	return 0;
 }
 
-static int check_numbers(void)
+static int check_numbers(struct harness *h)
 {
+	(void)h;
 	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
 		return usage_error(
 			"busy for %lld ns of %lld ns leaves no time to the rest of the machine: at most %d %% is allowed",
@@ -273,7 +276,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = series,
 			.measurers = measurers,

@@ -38,7 +38,7 @@ static int event, placement = PLACEMENT_OTHER_CORE;
 static int64_t interval_ns = 200000;
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
+	{.shared = harness_option_cpu},
 	{.name = "event",
 	 .kind = OPTION_CHOICE,
 	 .value = &event,
@@ -55,7 +55,9 @@ static const struct option_entry table[] = {
 	 .min = MIN_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "between two events (200000)"},
-	HARNESS_OPTIONS_MEASURING("events in the measured phase, in place of a duration"),
+	{.shared = harness_option_count, .help = "events in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{0},
 };
 
 static struct burst_task *tasks[3];
@@ -219,8 +221,9 @@ static void conclude(struct json *j)
 			(long long)preempted, (long long)events);
 }
 
-static int check_numbers(void)
+static int check_numbers(struct harness *h)
 {
+	(void)h;
 	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
 		return usage_error("the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
@@ -273,7 +276,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.check = check_numbers,
 			.series = &series,
 			.series_count = 1,

@@ -48,7 +48,7 @@ static const char *const method_names[] = {"semaphore", "mutex",  "condition", "
 static int method, placement = PLACEMENT_SAME_CPU;
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
+	{.shared = harness_option_cpu},
 	{.name = "method",
 	 .kind = OPTION_CHOICE,
 	 .value = &method,
@@ -59,7 +59,9 @@ static const struct option_entry table[] = {
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "of the second task"},
-	HARNESS_OPTIONS_MEASURING("hand-overs in the measured phase, in place of a duration"),
+	{.shared = harness_option_count, .help = "hand-overs in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{0},
 };
 
 static struct burst_task *tasks[2];
@@ -376,7 +378,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,

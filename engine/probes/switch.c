@@ -26,14 +26,16 @@
 static int64_t task_count = 2;
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
+	{.shared = harness_option_cpu},
 	{.name = "tasks",
 	 .kind = OPTION_INT,
 	 .value = &task_count,
 	 .min = 2,
 	 .max = TASKS_MAX,
 	 .help = "that take turns (2)"},
-	HARNESS_OPTIONS_MEASURING("switches in the measured phase, in place of a duration"),
+	{.shared = harness_option_count, .help = "switches in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{0},
 };
 
 static struct burst_task *tasks[TASKS_MAX];
@@ -141,7 +143,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 			.conclude = conclude,

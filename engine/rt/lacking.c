@@ -34,15 +34,19 @@ static int refuse(const char *name, const struct lacking *lacking, const char *c
 }
 
 int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,
-		   const struct option_entry *table, size_t count)
+		   const struct option_entry *table)
 {
+	const struct option_entry *option;
+	struct options_walk walk;
+
 	for (; lacking->option; lacking++) {
 		if (lacking->verb && strcmp(lacking->verb, verb) != 0)
 			continue;
-		for (size_t i = 0; i < count; i++) {
-			const char *choice = chosen(&table[i]);
+		options_walk_begin(&walk, table);
+		while ((option = options_next(&walk))) {
+			const char *choice = chosen(option);
 
-			if (choice && !strcmp(lacking->option, table[i].name) &&
+			if (choice && !strcmp(lacking->option, option->name) &&
 			    (!lacking->choice || !strcmp(lacking->choice, choice)))
 				return refuse(name, lacking, choice);
 		}

@@ -22,6 +22,6 @@ int lacking_probe(const char *name, const char *const *probes, const struct verb
 
 /* The same for the options that were read. */
 int lacking_choice(const char *name, const struct lacking *lacking, const char *verb,
-		   const struct option_entry *table, size_t count);
+		   const struct option_entry *table);
 
 #endif

@@ -54,7 +54,7 @@ int runtime_begin(const struct verb *verb);
 int runtime_join(void);
 
 /* After the options are read: what the co-kernel lacks. 0, or the exit status after an `error` line. */
-int runtime_check(const char *verb, const struct option_entry *table, size_t count);
+int runtime_check(const char *verb, const struct option_entry *table);
 
 /* On a measuring thread, before it measures. 0 or an errno. */
 int runtime_thread_begin(void);
@@ -102,11 +102,10 @@ static inline int runtime_join(void)
 	return 0;
 }
 
-static inline int runtime_check(const char *verb, const struct option_entry *table, size_t count)
+static inline int runtime_check(const char *verb, const struct option_entry *table)
 {
 	(void)verb;
 	(void)table;
-	(void)count;
 	return 0;
 }
 

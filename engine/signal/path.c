@@ -111,6 +111,36 @@ int roles_join(struct path_end *ends)
 struct role_options role_options = {
 	.path = RUNTIME_IS_COKERNEL ? "loop:mqueue" : "loop:eventfd", .role = PATH_BOTH, .slave_cpu = -1};
 
+const struct option_entry roles_options_table[] = {
+	{.name = "path",
+	 .kind = OPTION_TEXT,
+	 .value = &role_options.path,
+	 .help = "loop:KIND, udp:ADDRESS:PORT, gpio:CHIP:LINES or wire"},
+	{.name = "role",
+	 .kind = OPTION_CHOICE,
+	 .value = &role_options.role,
+	 .choices = path_role_names,
+	 .help = "role of this engine"},
+	{.shared = harness_option_space,
+	 .value = &role_options.space,
+	 .help = "where the measured task runs"},
+	{.name = "slave-cpu",
+	 .kind = OPTION_INT,
+	 .value = &role_options.slave_cpu,
+	 .min = -1,
+	 .max = CPUSET_MAX - 1,
+	 .help = "CPU of the slave, with --role both; -1: one near the master's"},
+	{0},
+};
+
+const struct option_entry roles_option_context[] = {
+	{.name = "context",
+	 .kind = OPTION_CHOICE,
+	 .value = &role_options.context,
+	 .help = "with --space kernel: what does the work"},
+	{0},
+};
+
 /* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
 static int other_than(const struct cpuset *measured, int slave)
 {

@@ -128,7 +128,7 @@ extern const struct path_kind path_eventfd, path_pipe, path_socketpair, path_mqu
 struct role_options {
 	const char *path;
 	int role;    /* enum path_role */
-	int space;   /* enum space of harness.h, of the task that is measured */
+	int space;   /* enum space, of the task that is measured */
 	int context; /* enum rtgauge_context, in the kernel */
 	int64_t slave_cpu;
 };
@@ -136,27 +136,11 @@ struct role_options {
 /* Constant once harness_run has read it. */
 extern struct role_options role_options;
 
-#define ROLES_OPTION_PATH                                                                                    \
-	{                                                                                                    \
-		.name = "path", .kind = OPTION_TEXT, .value = &role_options.path,                            \
-		.help = "loop:KIND, udp:ADDRESS:PORT, gpio:CHIP:LINES or wire"                               \
-	}
-#define ROLES_OPTION_ROLE(what)                                                                              \
-	{                                                                                                    \
-		.name = "role", .kind = OPTION_CHOICE, .value = &role_options.role,                          \
-		.choices = path_role_names, .help = (what)                                                   \
-	}
-#define ROLES_OPTION_SLAVE_CPU                                                                               \
-	{                                                                                                    \
-		.name = "slave-cpu", .kind = OPTION_INT, .value = &role_options.slave_cpu, .min = -1,        \
-		.max = CPUSET_MAX - 1, .help = "with --role both; -1: one beside the master's"               \
-	}
-#define ROLES_OPTION_SPACE HARNESS_OPTION_SPACE(&role_options.space, "of the task that is measured")
-#define ROLES_OPTION_CONTEXT(names)                                                                          \
-	{                                                                                                    \
-		.name = "context", .kind = OPTION_CHOICE, .value = &role_options.context,                    \
-		.choices = (names), .help = "with --space kernel: who does the work"                         \
-	}
+/* Path, role, space and the slave's CPU, for the table of a probe with two roles. */
+extern const struct option_entry roles_options_table[];
+
+/* The probe gives its choices. */
+extern const struct option_entry roles_option_context[];
 
 /*
  * A role that is alone has the first CPU that was asked for. Of both the master has it, and the slave has

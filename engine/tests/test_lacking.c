@@ -14,6 +14,7 @@ static const struct option_entry table[] = {
 	{.name = "method", .kind = OPTION_CHOICE, .value = &method, .choices = methods},
 	{.name = "slow", .kind = OPTION_FLAG, .value = &slow},
 	{.name = "instance", .kind = OPTION_TEXT, .value = &instance},
+	{0},
 };
 static const struct lacking lacking[] = {
 	{"here", "method", "other", NULL},
@@ -24,7 +25,7 @@ static const struct lacking lacking[] = {
 
 static int refused(const char *verb)
 {
-	return lacking_choice("Core", lacking, verb, table, sizeof(table) / sizeof(table[0]));
+	return lacking_choice("Core", lacking, verb, table);
 }
 
 static void test_only_what_is_chosen_is_refused(void **state)

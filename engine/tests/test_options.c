@@ -13,7 +13,7 @@ static int64_t number, free_number;
 static int choice;
 static const char *word;
 static struct cpuset cpus;
-static bool flag;
+static bool flag, only_green;
 static const char *const choices[] = {"red", "green", NULL};
 static const struct option_entry table[] = {
 	{.name = "number", .kind = OPTION_INT, .value = &number, .min = -5, .max = 10, .help = "a number"},
@@ -27,8 +27,32 @@ static const struct option_entry table[] = {
 	{.name = "long-word", .kind = OPTION_TEXT, .value = &word, .help = "a word"},
 	{.name = "cpu", .kind = OPTION_CPUS, .value = &cpus, .help = "CPUs"},
 	{.name = "flag", .kind = OPTION_FLAG, .value = &flag, .help = "a flag"},
+	{.name = "only-green",
+	 .kind = OPTION_FLAG,
+	 .value = &only_green,
+	 .only = {&choice, 1},
+	 .help = "not of red"},
+	{0},
 };
-#define OPTIONS (sizeof(table) / sizeof(table[0]))
+
+/* The same options behind one of its own, one of them with other fields. */
+static int64_t other_number;
+static const struct option_entry one[] = {
+	{.name = "number", .kind = OPTION_INT, .value = &number, .max = 10, .help = "a number"},
+	{0},
+};
+static const struct option_entry two[] = {{.shared = one}, {.shared = one, .name = "second"}, {0}};
+static const struct option_entry sharing[] = {
+	{.name = "choice", .kind = OPTION_CHOICE, .value = &choice, .choices = choices, .help = "a colour"},
+	{.shared = two},
+	{.shared = one,
+	 .name = "other",
+	 .value = &other_number,
+	 .min = 3,
+	 .help = "another",
+	 .only = {&choice, 1}},
+	{0},
+};
 
 static int clear(void **state)
 {
@@ -37,20 +61,26 @@ static int clear(void **state)
 	choice = 0;
 	word = NULL;
 	cpuset_clear(&cpus);
-	flag = false;
+	flag = only_green = false;
+	other_number = 0;
 	return 0;
 }
 
 /* What parsing up to three words says on standard output goes to *said (to be freed). */
-static int parse(char **said, const char *a, const char *b, const char *c)
+static int parse_by(const struct option_entry *by, char **said, const char *a, const char *b, const char *c)
 {
 	char *argv[] = {"verb", (char *)a, (char *)b, (char *)c, NULL};
 	int argc = 1 + !!a + !!b + !!c, status;
 
 	capture_begin();
-	status = options_parse(table, OPTIONS, argc, argv);
+	status = options_parse(by, argc, argv);
 	*said = capture_end();
 	return status;
+}
+
+static int parse(char **said, const char *a, const char *b, const char *c)
+{
+	return parse_by(table, said, a, b, c);
 }
 
 static void accept(const char *a, const char *b, const char *c)
@@ -177,8 +207,9 @@ static void help_names_every_option(void **state)
 
 	(void)state;
 	assert_int_equal(status, -1);
-	for (size_t i = 0; i < OPTIONS; i++)
-		assert_non_null(strstr(said, table[i].name));
+	for (const struct option_entry *option = table; option->name; option++)
+		assert_non_null(strstr(said, option->name));
+	assert_non_null(strstr(said, "not of red; only with --choice green\n"));
 	assert_non_null(strstr(said, "red|green"));
 	free(said);
 }
@@ -192,14 +223,14 @@ static void parameters_hold_every_option(void **state)
 	accept("--number=3", "--choice=green", "--cpu=0-2");
 	capture_begin();
 	json_start(&j, stdout);
-	options_json(table, OPTIONS, &j);
+	options_json(table, &j);
 	said = capture_end();
 	end = strchr(said, ':');
 	assert_non_null(end);
 	assert_true(check_json(end + 1));
 	assert_string_equal(
 		said,
-		"\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,\"cpu\":\"0-2\",\"flag\":false}");
+		"\"parameters\":{\"number\":3,\"free\":0,\"choice\":\"green\",\"long_word\":null,\"cpu\":\"0-2\",\"flag\":false,\"only_green\":false}");
 	free(said);
 }
 
@@ -210,31 +241,77 @@ static void operands_begin_where_options_end(void **state)
 	int rest;
 
 	(void)state;
-	assert_int_equal(options_parse_operands(table, OPTIONS, " OPERANDS", 7, argv, &rest, &dashes), 0);
+	assert_int_equal(options_parse_operands(table, " OPERANDS", 7, argv, &rest, &dashes), 0);
 	assert_true(flag && dashes && number == 5 && rest == 6);
 	assert_string_equal(word, "a=b");
 	argv[1] = "-"; /* an operand, as of programs that read from standard input */
-	assert_int_equal(options_parse_operands(table, OPTIONS, " OPERANDS", 7, argv, &rest, &dashes), 0);
+	assert_int_equal(options_parse_operands(table, " OPERANDS", 7, argv, &rest, &dashes), 0);
 	assert_true(!dashes && rest == 1);
 }
 
-static void one_option_is_known_before_the_others(void **state)
+static void an_option_exists_only_with_its_choice(void **state)
 {
-	char *words[] = {"x",	     "--space", "user", "--cpu=1",    "--space=kernel",
-			 "--spaces", "no",	"--",	"--space=no", NULL};
+	(void)state;
+	accept("--only-green", "--choice", "green");
+	assert_true(only_green);
+	accept("--choice=green", "--only-green", NULL);
+	refuse("--choice=red", "--only-green", "--only-green exists only with --choice green");
+	refuse("--only-green", "--choice=red", "--only-green exists only with --choice green");
+}
+
+/* The object `parameters`, to be freed. */
+static char *parameters(const struct option_entry *of)
+{
+	struct json j;
+
+	capture_begin();
+	json_start(&j, stdout);
+	options_json(of, &j);
+	return capture_end();
+}
+
+static void tables_are_shared(void **state)
+{
+	char *said;
 
 	(void)state;
-	assert_string_equal(options_value(3, words, "space"), "user");
-	assert_string_equal(options_value(9, words, "space"), "kernel");
-	assert_string_equal(options_value(9, words, "cpu"), "1");
-	assert_null(options_value(2, words, "space"));
-	assert_null(options_value(9, words, "go"));
+	assert_int_equal(parse_by(sharing, &said, "--other=4", "--choice=green", "--number=2"), 0);
+	free(said);
+	assert_true(number == 2 && other_number == 4);
+	said = parameters(sharing);
+	assert_string_equal(said,
+			    "\"parameters\":{\"choice\":\"green\",\"number\":2,\"second\":2,\"other\":4}");
+	free(said);
+	assert_int_equal(parse_by(sharing, &said, "--other=2", NULL, NULL), STATUS_USAGE);
+	assert_non_null(strstr(said, "allowed is 3 to 10"));
+	free(said);
+	choice = 0;
+	said = parameters(sharing);
+	assert_string_equal(said, "\"parameters\":{\"choice\":\"red\",\"number\":2,\"second\":2}");
+	free(said);
+	assert_int_equal(parse_by(sharing, &said, "--help", NULL, NULL), -1);
+	assert_non_null(strstr(said, "--second               a number\n"));
+	assert_non_null(strstr(said, "--other                another; only with --choice green\n"));
+	free(said);
+}
+
+static void a_verb_may_have_no_options(void **state)
+{
+	char *argv[] = {"verb", "word", NULL}, *said;
+	bool dashes;
+	int rest;
+
+	(void)state;
+	assert_int_equal(options_parse_operands(NULL, " WORD", 2, argv, &rest, &dashes), 0);
+	assert_int_equal(rest, 1);
+	assert_int_equal(parse_by(NULL, &said, "--help", NULL, NULL), -1);
+	assert_string_equal(said, "usage: rtgauge-engine verb\n");
+	free(said);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_option_is_known_before_the_others),
 		cmocka_unit_test_setup(every_kind_is_read_in_both_forms, clear),
 		cmocka_unit_test_setup(what_is_wrong_is_named, clear),
 		cmocka_unit_test_setup(hostile_text_makes_one_valid_line, clear),
@@ -242,6 +319,9 @@ int main(void)
 		cmocka_unit_test_setup(help_names_every_option, clear),
 		cmocka_unit_test_setup(parameters_hold_every_option, clear),
 		cmocka_unit_test_setup(operands_begin_where_options_end, clear),
+		cmocka_unit_test_setup(an_option_exists_only_with_its_choice, clear),
+		cmocka_unit_test_setup(tables_are_shared, clear),
+		cmocka_unit_test(a_verb_may_have_no_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

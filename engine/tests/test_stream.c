@@ -17,6 +17,7 @@ static const struct verb a_verb = {.name = "a-verb", .kind = VERB_AGENT};
 static int64_t number = 5;
 static const struct option_entry table[] = {
 	{.name = "a-number", .kind = OPTION_INT, .value = &number, .min = 0, .max = 10, .help = "a number"},
+	{0},
 };
 
 /* The one line that was captured, without its end. To be freed. */
@@ -42,7 +43,7 @@ static void hello_says_who_speaks(void **state)
 	verb_register(&a_verb);
 	capture_begin();
 	stream_begin(&j);
-	stream_hello(&j, "probe-name", table, 1);
+	stream_hello(&j, "probe-name", table);
 	json_close(&j, '}');
 	json_line(&j);
 	line = one_line();

@@ -13,8 +13,10 @@
 #define ROOM 1000
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
-	HARNESS_OPTIONS_MEASURING("readings in the measured phase, instead of a duration"),
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_count, .help = "readings in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{0},
 };
 
 static struct burst_task *task;
@@ -62,7 +64,6 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.option_count = sizeof(table) / sizeof(table[0]),
 			.series = &series,
 			.series_count = 1,
 		},

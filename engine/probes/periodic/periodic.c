@@ -38,10 +38,8 @@ static struct {
 } options = {.period_ns = 7071000};
 
 static const struct option_entry table[] = {
-	ROLES_OPTION_PATH,
-	ROLES_OPTION_ROLE("of this engine; the slave observes"),
-	ROLES_OPTION_SPACE,
-	ROLES_OPTION_CONTEXT(context_names),
+	{.shared = roles_options_table},
+	{.shared = roles_option_context, .choices = context_names},
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.period_ns,
@@ -53,10 +51,11 @@ static const struct option_entry table[] = {
 	 .value = &options.timer,
 	 .choices = timer_names,
 	 .help = "waits by"},
-	HARNESS_OPTION_CPU,
-	ROLES_OPTION_SLAVE_CPU,
-	HARNESS_OPTIONS_MEASURING("half-periods in the measured phase, in place of a duration"),
-	HARNESS_OPTIONS_EXPLAIN,
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_count, .help = "half-periods in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{.shared = explain_options_table},
+	{0},
 };
 
 static struct toggler toggler;
@@ -160,8 +159,9 @@ static void conclude(struct json *j)
 			    peer.died);
 }
 
-static int check(void)
+static int check(struct harness *h)
 {
+	(void)h;
 	toggler.half_ns = edges.half_ns = options.period_ns / 2;
 	if (options.period_ns % 2)
 		return error_line(STATUS_USAGE, "interval",
@@ -380,7 +380,6 @@ static int run(struct harness *h)
 
 static struct harness harness = {
 	.table = table,
-	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
 	.prepare = prepare_probe,
 	.run = run,

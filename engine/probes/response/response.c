@@ -42,10 +42,8 @@ static struct {
 static const char *const context_names[] = {"irq", "thread", "irq-thread", "irq-default", NULL};
 
 static const struct option_entry table[] = {
-	ROLES_OPTION_PATH,
-	ROLES_OPTION_ROLE("of this engine"),
-	ROLES_OPTION_SPACE,
-	ROLES_OPTION_CONTEXT(context_names),
+	{.shared = roles_options_table},
+	{.shared = roles_option_context, .choices = context_names},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.interval_ns,
@@ -80,10 +78,11 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.trace_instance,
 	 .help = "take the response apart by tracepoints, in this instance of tracefs"},
-	HARNESS_OPTION_CPU,
-	ROLES_OPTION_SLAVE_CPU,
-	HARNESS_OPTIONS_MEASURING("stimuli in the measured phase, in place of a duration"),
-	HARNESS_OPTIONS_EXPLAIN,
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_count, .help = "stimuli in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{.shared = explain_options_table},
+	{0},
 };
 
 static struct master master;
@@ -233,8 +232,9 @@ static void conclude(struct json *j)
 			(long long)master.counts[1].early, (long long)master.counts[1].doubled);
 }
 
-static int check(void)
+static int check(struct harness *h)
 {
+	(void)h;
 	if (!options.interval_ns && options.interval_min_ns > options.interval_max_ns)
 		return error_line(STATUS_USAGE, "interval",
 				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
@@ -484,7 +484,6 @@ static bool explained(const struct harness *h, const struct series *s, struct ex
 
 static struct harness harness = {
 	.table = table,
-	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
 	.prepare = prepare_probe,
 	.started = begin_trace,

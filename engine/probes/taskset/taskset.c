@@ -45,7 +45,7 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.tasks,
 	 .help = "a line a task: cpu priority period execution deadline offset name (ns)"},
-	HARNESS_OPTION_POLICY_ALL,
+	{.shared = harness_option_policy, .choices = policy_all_names},
 	{.name = "execution",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.execution,
@@ -66,10 +66,11 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_FLAG,
 	 .value = &options.force,
 	 .help = "run a set that overloads its CPU"},
-	HARNESS_OPTION_DURATION,
-	HARNESS_OPTION_WARM_UP,
-	HARNESS_OPTIONS_MACHINE,
-	HARNESS_OPTIONS_EXPLAIN,
+	{.shared = harness_option_duration},
+	{.shared = harness_option_warm_up},
+	{.shared = harness_options_machine},
+	{.shared = explain_options_table},
+	{0},
 };
 
 static struct task_entry entries[TASK_LIST_MAX];
@@ -118,10 +119,11 @@ static int check_deadlines(void)
 	return 0;
 }
 
-static int check(void)
+static int check(struct harness *h)
 {
 	int status;
 
+	(void)h;
 	task_count = options.tasks ? task_list_parse(options.tasks, entries) : task_list_parse("", entries);
 	if (task_count < 0)
 		return STATUS_USAGE;
@@ -338,7 +340,6 @@ static int verb_taskset(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
-		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
 		.prepare = prepare_probe,
 		.run = run,

@@ -54,11 +54,10 @@ static struct {
 };
 
 /* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
-#define QUANTITY(option, field, least, text)                                                                 \
-	{                                                                                                    \
-		.name = (option), .kind = OPTION_INT, .value = &options.field, .min = (least),               \
-		.max = INT64_C(1000000000000000), .help = (text)                                             \
-	}
+static const struct option_entry quantity[] = {
+	{.name = "", .kind = OPTION_INT, .max = INT64_C(1000000000000000)},
+	{0},
+};
 
 static const struct option_entry table[] = {
 	{.name = "solver",
@@ -82,22 +81,14 @@ static const struct option_entry table[] = {
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
 	 .help = "real-time: a step each; 0: as fast as possible"},
-	HARNESS_OPTION_CPU,
-	HARNESS_OPTION_POLICY,
-	{.name = "priority",
-	 .kind = OPTION_INT,
-	 .value = &harness_options.priority,
-	 .min = 1,
-	 .max = 99,
-	 .help = "real-time priority (80)"},
-	HARNESS_OPTION_DURATION,
-	{.name = "steps",
-	 .kind = OPTION_INT,
-	 .value = &harness_options.count,
-	 .min = 0,
-	 .max = INT64_MAX / 4,
-	 .help = "in the measured phase (of a period each: activations), in place of a duration"},
-	HARNESS_OPTION_WARM_UP,
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_policy},
+	{.shared = harness_option_priority, .help = "real-time priority (80)"},
+	{.shared = harness_option_duration},
+	{.shared = harness_option_count,
+	 .name = "steps",
+	 .help = "steps in the measured phase (with a period: activations), instead of a duration"},
+	{.shared = harness_option_warm_up},
 	{.name = "without",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.without,
@@ -107,13 +98,29 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_FLAG,
 	 .value = &options.free_running,
 	 .help = "semaphore: no second buffer and no barrier a step"},
-	QUANTITY("mass-nkg", mass, 1, "of the whole tire, 1e-9 kg (10 kg)"),
-	QUANTITY("radius-nm", radius, 1, "(0.3 m)"),
-	QUANTITY("height-nm", height, 0, "of the lowest node above the floor (0.5 m)"),
-	QUANTITY("stiffness-nn-m", stiffness, 0, "of a spring, 1e-9 N/m; 0: by nodes and mass"),
-	QUANTITY("damping-nns-m", damping, 0, "of a spring, 1e-9 N s/m; 0: by nodes and mass"),
-	QUANTITY("gravity-nm-s2", gravity, 0, "(9.81 m/s2)"),
-	QUANTITY("speed-nm-s", speed, 0, "to the right while it rolls (0)"),
+	{.shared = quantity,
+	 .name = "mass-nkg",
+	 .value = &options.mass,
+	 .min = 1,
+	 .help = "of the whole tire, 1e-9 kg (10 kg)"},
+	{.shared = quantity, .name = "radius-nm", .value = &options.radius, .min = 1, .help = "(0.3 m)"},
+	{.shared = quantity,
+	 .name = "height-nm",
+	 .value = &options.height,
+	 .help = "of the lowest node above the floor (0.5 m)"},
+	{.shared = quantity,
+	 .name = "stiffness-nn-m",
+	 .value = &options.stiffness,
+	 .help = "of a spring, 1e-9 N/m; 0: by nodes and mass"},
+	{.shared = quantity,
+	 .name = "damping-nns-m",
+	 .value = &options.damping,
+	 .help = "of a spring, 1e-9 N s/m; 0: by nodes and mass"},
+	{.shared = quantity, .name = "gravity-nm-s2", .value = &options.gravity, .help = "(9.81 m/s2)"},
+	{.shared = quantity,
+	 .name = "speed-nm-s",
+	 .value = &options.speed,
+	 .help = "to the right while it rolls (0)"},
 	{.name = "floor",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.floor,
@@ -123,7 +130,8 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.state,
 	 .help = "file for the final positions and velocities"},
-	HARNESS_OPTIONS_MACHINE,
+	{.shared = harness_options_machine},
+	{0},
 };
 
 static struct tire_model model;
@@ -175,10 +183,11 @@ static int check_stability(void)
 		most / TIRE_STEP_S);
 }
 
-static int check(void)
+static int check(struct harness *h)
 {
 	int status = check_nodes();
 
+	(void)h;
 	if (status)
 		return status;
 	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
@@ -487,7 +496,6 @@ static int verb_tire(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
-		.option_count = sizeof(table) / sizeof(table[0]),
 		.check = check,
 		.prepare = prepare_probe,
 		.run = run,

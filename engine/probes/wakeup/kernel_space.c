@@ -15,8 +15,8 @@
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
-#include "harness/harness.h"
 #include "probes/wakeup/activations.h"
+#include "probes/wakeup/options.h"
 #include "probes/wakeup/tracer.h"
 
 #define INTERVAL_MIN_NS INT64_C(100000) /* timerlat_min_period, timerlat_max_period of the kernel */
@@ -24,35 +24,6 @@
 #define LEAD_NS (NS_PER_S / 50)
 #define DRAIN_NS (NS_PER_S / 10)
 #define END_NS (NS_PER_S / 1000)
-
-static struct {
-	int64_t interval_ns, stop_at_ns, window_ns;
-	int space;
-	const char *instance;
-} options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
-
-static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
-	HARNESS_OPTION_SPACE(&options.space, "where the thread runs"),
-	{.name = "interval-ns",
-	 .kind = OPTION_INT,
-	 .value = &options.interval_ns,
-	 .min = INT64_MIN,
-	 .max = INT64_MAX,
-	 .help = "between two releases (1000000)"},
-	HARNESS_OPTION_POLICY,
-	HARNESS_OPTION_PRIORITY,
-	HARNESS_OPTION_DURATION,
-	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
-	HARNESS_OPTION_WARM_UP,
-	WAKEUP_OPTION_STOP_AT(&options.stop_at_ns),
-	WAKEUP_OPTION_WINDOW(&options.window_ns),
-	{.name = "trace-instance",
-	 .kind = OPTION_TEXT,
-	 .value = &options.instance,
-	 .help = "instance of tracefs for it, which somebody else makes and removes"},
-	HARNESS_OPTIONS_MACHINE,
-};
 
 /* What is measured on a CPU. */
 struct task {
@@ -80,20 +51,20 @@ static struct task *task_of(struct harness_thread *thread)
 
 static int check(void)
 {
-	if (!options.instance || !tracefs_is_name(options.instance))
+	if (!wakeup_options.instance || !tracefs_is_name(wakeup_options.instance))
 		return usage_error(
 			"kernel space needs --trace-instance NAME, an instance of tracefs that is there (letters, digits, - and _)");
-	if (options.interval_ns < INTERVAL_MIN_NS || options.interval_ns > INTERVAL_MAX_NS)
+	if (wakeup_options.interval_ns < INTERVAL_MIN_NS || wakeup_options.interval_ns > INTERVAL_MAX_NS)
 		return error_line(
 			STATUS_USAGE, "interval",
 			"the timerlat tracer takes intervals from 100 us to 1 s, not %lld ns; give one such as 1ms",
-			(long long)options.interval_ns);
-	if (options.interval_ns % 1000)
+			(long long)wakeup_options.interval_ns);
+	if (wakeup_options.interval_ns % 1000)
 		return error_line(STATUS_USAGE, "interval",
 				  "the timerlat tracer takes whole us, not %lld ns; give one such as 100us",
-				  (long long)options.interval_ns);
-	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
-		return usage_error("that count of activations takes more than 70 years");
+				  (long long)wakeup_options.interval_ns);
+	if (harness_options.policy == POLICY_DEADLINE)
+		return usage_error("in kernel space --policy is fifo, rr or other");
 	return 0;
 }
 
@@ -147,7 +118,7 @@ static struct task *make_task(int cpu)
 		return NULL;
 	t->cpu = cpu;
 	t->wait_file = -1;
-	t->track.interval_ns = options.interval_ns;
+	t->track.interval_ns = wakeup_options.interval_ns;
 	t->thread.cpu = cpu;
 	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = (int)harness_options.priority;
@@ -168,7 +139,7 @@ static void number_series(struct harness *h)
 			s->id = h->series_count;
 			s->cpu = tasks[i]->cpu;
 			s->metric = metrics[order[c]];
-			s->window_ns = options.window_ns;
+			s->window_ns = wakeup_options.window_ns;
 			series[h->series_count++] = s;
 		}
 	}
@@ -177,7 +148,7 @@ static void number_series(struct harness *h)
 static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
-	int status = tracer_open(options.instance, measured, options.interval_ns);
+	int status = tracer_open(wakeup_options.instance, measured, wakeup_options.interval_ns);
 
 	if (status)
 		return status;
@@ -205,9 +176,9 @@ static int prepare_probe(struct harness *h)
 static void feed_missed(struct task *t, const struct timerlat_activation *a)
 {
 	for (int64_t i = a->missed; i > 0; i--) {
-		int64_t release_ns = a->release_ns - i * options.interval_ns;
+		int64_t release_ns = a->release_ns - i * wakeup_options.interval_ns;
 		/* The thread was back between the last release that was skipped and this one. */
-		int64_t at_least_ns = (i - 1) * options.interval_ns;
+		int64_t at_least_ns = (i - 1) * wakeup_options.interval_ns;
 
 		if (release_ns < start_ns)
 			continue;
@@ -243,7 +214,7 @@ static void feed(struct task *t, const struct timerlat_activation *a, bool compl
 		if (value_ns != TIMERLAT_NONE)
 			series_feed_timed(s, a->release_ns, value_ns, out);
 	}
-	if (options.stop_at_ns && a->latency_ns[TIMERLAT_THREAD] > options.stop_at_ns &&
+	if (wakeup_options.stop_at_ns && a->latency_ns[TIMERLAT_THREAD] > wakeup_options.stop_at_ns &&
 	    a->release_ns >= measure_ns) {
 		atomic_store(&harness_shared.over_threshold, true);
 		atomic_store(&harness_shared.stop, true);
@@ -298,14 +269,14 @@ static bool drain(struct json *j)
 /* What was released and had not come when all was stopped is missed; of the last ones it is not known yet. */
 static void feed_outstanding(struct task *t, int64_t stopped_ns)
 {
-	int64_t release_ns = t->last_release_ns + options.interval_ns;
+	int64_t release_ns = t->last_release_ns + wakeup_options.interval_ns;
 
-	while (t->any && release_ns < end_ns && release_ns + options.interval_ns < stopped_ns) {
+	while (t->any && release_ns < end_ns && release_ns + wakeup_options.interval_ns < stopped_ns) {
 		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, stopped_ns - release_ns, out);
 		if (contexts > TIMERLAT_USER)
 			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, stopped_ns - release_ns,
 					  out);
-		release_ns += options.interval_ns;
+		release_ns += wakeup_options.interval_ns;
 	}
 	for (unsigned int c = 0; c < contexts; c++)
 		t->series[c].reached_ns = release_ns;
@@ -322,7 +293,7 @@ static void feed_last(struct task *t, int64_t stopped_ns)
 			feed(t, &last, false);
 		} else {
 			feed_missed(t, &last);
-			t->last_release_ns = last.release_ns - options.interval_ns;
+			t->last_release_ns = last.release_ns - wakeup_options.interval_ns;
 		}
 	}
 	feed_outstanding(t, stopped_ns);
@@ -333,11 +304,11 @@ static void set_start(void)
 	int64_t warm_up_ns = harness_options.warm_up_ns, measured_ns = INT64_MAX;
 
 	if (harness_options.count)
-		measured_ns = harness_options.count * options.interval_ns;
+		measured_ns = harness_options.count * wakeup_options.interval_ns;
 	else if (harness_options.duration_ns)
 		measured_ns = harness_options.duration_ns;
 	/* The first release of a thread of ours is an interval after it began to wait. */
-	start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * options.interval_ns;
+	start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * wakeup_options.interval_ns;
 	measure_ns = start_ns + warm_up_ns;
 	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measure_ns + measured_ns;
 	for (unsigned int i = 0; i < task_count; i++) {
@@ -385,18 +356,13 @@ static void conclude(struct json *j)
 			"the kernel's timerlat threads were not all found: they keep the kernel's own priority, FIFO 95");
 }
 
-int wakeup_kernel_space(int argc, char **argv)
+int wakeup_in_kernel(struct harness *h)
 {
-	static struct harness harness = {
-		.table = table,
-		.option_count = sizeof(table) / sizeof(table[0]),
-		.check = check,
-		.prepare = prepare_probe,
-		.run = run,
-		.conclude = conclude,
-		.threads = threads,
-		.series = series,
-	};
-
-	return harness_run(&harness, argc, argv);
+	h->prepare = prepare_probe;
+	h->run = run;
+	h->conclude = conclude;
+	h->threads = threads;
+	h->series = series;
+	h->measurers = NULL;
+	return check();
 }

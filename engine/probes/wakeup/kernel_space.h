@@ -6,21 +6,10 @@
 #ifndef RTGAUGE_WAKEUP_KERNEL_SPACE_H
 #define RTGAUGE_WAKEUP_KERNEL_SPACE_H
 
-#include "base/options.h"
+#include "harness/harness.h"
 
-/* Options that it has in both spaces. */
-#define WAKEUP_OPTION_STOP_AT(variable)                                                                      \
-	{                                                                                                    \
-		.name = "stop-at-ns", .kind = OPTION_INT, .value = (variable), .min = 0,                     \
-		.max = INT64_MAX / 4, .help = "end when a latency is larger; 0: never"                       \
-	}
-#define WAKEUP_OPTION_WINDOW(variable)                                                                       \
-	{                                                                                                    \
-		.name = "window-ns", .kind = OPTION_INT, .value = (variable), .min = NS_PER_S / 100,         \
-		.max = 3600 * NS_PER_S, .help = "length of a window of the stream (1000000000)"              \
-	}
-
-/* The verb's whole life, as of every probe. */
-int wakeup_kernel_space(int argc, char **argv);
+/* Checks the options and gives the probe its steps in kernel space. 0, or the exit status after an `error`
+ * line. */
+int wakeup_in_kernel(struct harness *h);
 
 #endif

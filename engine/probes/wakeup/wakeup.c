@@ -20,6 +20,7 @@
 #include "base/verbs.h"
 #include "harness/harness.h"
 #include "probes/wakeup/kernel_space.h"
+#include "probes/wakeup/options.h"
 #include "rt/runtime.h"
 #include "rt/wait.h"
 
@@ -37,40 +38,55 @@ enum phase { PHASE_RANDOM, PHASE_FIXED };
 static const char *const timer_names[] = {"nanosleep", "timerfd", NULL};
 static const char *const phase_names[] = {"random", "fixed", NULL};
 
-/* The options that no other probe has. */
-static struct {
-	int64_t interval_ns, stop_at_ns, window_ns;
-	int timer, phase, space;
-} options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
+struct wakeup_options wakeup_options = {.interval_ns = 1000000, .window_ns = SERIES_WINDOW_NS};
 
 static const struct option_entry table[] = {
-	HARNESS_OPTION_CPU,
-	HARNESS_OPTION_SPACE(&options.space, "where the thread runs; kernel has options of its own"),
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_space, .value = &wakeup_options.space, .help = "where the thread runs"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
-	 .value = &options.interval_ns,
+	 .value = &wakeup_options.interval_ns,
 	 .min = INT64_MIN,
 	 .max = 3600 * NS_PER_S,
 	 .help = "between two releases (1000000)"},
-	HARNESS_OPTION_POLICY_ALL,
-	HARNESS_OPTION_PRIORITY,
+	{.shared = harness_option_policy, .choices = policy_all_names},
+	{.shared = harness_option_priority},
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
-	 .value = &options.timer,
+	 .value = &wakeup_options.timer,
 	 .choices = timer_names,
-	 .help = "waits by"},
+	 .only = {&wakeup_options.space, SPACE_USER},
+	 .help = "what the thread waits by"},
 	{.name = "phase",
 	 .kind = OPTION_CHOICE,
-	 .value = &options.phase,
+	 .value = &wakeup_options.phase,
 	 .choices = phase_names,
+	 .only = {&wakeup_options.space, SPACE_USER},
 	 .help = "of the first release against the tick and the other CPUs"},
-	HARNESS_OPTION_DURATION,
-	HARNESS_OPTION_COUNT("activations a CPU in the measured phase, in place of a duration"),
-	HARNESS_OPTION_WARM_UP,
-	WAKEUP_OPTION_STOP_AT(&options.stop_at_ns),
-	WAKEUP_OPTION_WINDOW(&options.window_ns),
-	HARNESS_OPTIONS_MACHINE,
-	HARNESS_OPTIONS_EXPLAIN,
+	{.shared = harness_option_duration},
+	{.shared = harness_option_count,
+	 .help = "activations a CPU in the measured phase, instead of a duration"},
+	{.shared = harness_option_warm_up},
+	{.name = "stop-at-ns",
+	 .kind = OPTION_INT,
+	 .value = &wakeup_options.stop_at_ns,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "end when a latency is larger; 0: never"},
+	{.name = "window-ns",
+	 .kind = OPTION_INT,
+	 .value = &wakeup_options.window_ns,
+	 .min = NS_PER_S / 100,
+	 .max = 3600 * NS_PER_S,
+	 .help = "length of a window of the stream (1000000000)"},
+	{.name = "trace-instance",
+	 .kind = OPTION_TEXT,
+	 .value = &wakeup_options.instance,
+	 .only = {&wakeup_options.space, SPACE_KERNEL},
+	 .help = "instance of tracefs for the tracer, which somebody else makes and removes"},
+	{.shared = harness_options_machine},
+	{.shared = explain_options_table, .only = {&wakeup_options.space, SPACE_USER}},
+	{0},
 };
 
 /* A measuring thread. The first part is its own while it measures; the rest is read by others before and
@@ -126,11 +142,12 @@ static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t laten
 		}
 		return 1;
 	}
-	if (options.stop_at_ns && latency > options.stop_at_ns && t->position >= t->warm_up_count) {
+	if (wakeup_options.stop_at_ns && latency > wakeup_options.stop_at_ns &&
+	    t->position >= t->warm_up_count) {
 		atomic_store(&harness_shared.over_threshold, true);
 		atomic_store(&harness_shared.stop, true);
 	}
-	missed = series_missed_after(latency, options.interval_ns);
+	missed = series_missed_after(latency, wakeup_options.interval_ns);
 	if (missed > left)
 		missed = left;
 	if (t->pending_lost || !ring_push(&t->ring, latency)) {
@@ -159,9 +176,9 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 /* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */
 static inline __attribute__((always_inline)) void measure(struct task *t, int64_t end, bool by_timerfd)
 {
-	const time_t interval_s = (time_t)(options.interval_ns / NS_PER_S);
-	const long interval_rest_ns = (long)(options.interval_ns % NS_PER_S);
-	struct timespec next = ns_timespec(t->start_ns + t->position * options.interval_ns), now;
+	const time_t interval_s = (time_t)(wakeup_options.interval_ns / NS_PER_S);
+	const long interval_rest_ns = (long)(wakeup_options.interval_ns % NS_PER_S);
+	struct timespec next = ns_timespec(t->start_ns + t->position * wakeup_options.interval_ns), now;
 	int64_t left = end - t->position;
 
 	while (left > 0) {
@@ -179,7 +196,7 @@ static inline __attribute__((always_inline)) void measure(struct task *t, int64_
 			t->position = end - left;
 			over = slow_path(t, latency);
 			left -= over;
-			next = ns_timespec(timespec_ns(&next) + over * options.interval_ns);
+			next = ns_timespec(timespec_ns(&next) + over * wakeup_options.interval_ns);
 			continue;
 		}
 		left--;
@@ -197,7 +214,7 @@ static void run_phase(struct task *t, int64_t end)
 {
 	if (t->position >= end)
 		return;
-	if (options.timer == TIMER_TIMERFD)
+	if (wakeup_options.timer == TIMER_TIMERFD)
 		measure(t, end, true);
 	else
 		measure(t, end, false);
@@ -207,7 +224,7 @@ static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
-	if (options.timer != TIMER_TIMERFD)
+	if (wakeup_options.timer != TIMER_TIMERFD)
 		return 0;
 	t->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	return t->timer_fd < 0 ? errno : 0;
@@ -227,7 +244,7 @@ static void measure_all(struct harness_thread *thread)
 		clock_pause_ns(ROOM_NS);
 }
 
-static int check_numbers(void)
+static int check_interval(void)
 {
 	struct timespec resolution;
 	int64_t least;
@@ -236,16 +253,25 @@ static int check_numbers(void)
 		return error_line(STATUS_CANNOT_MEASURE, "clock", "CLOCK_MONOTONIC cannot be read: %s",
 				  strerror(errno));
 	least = timespec_ns(&resolution);
-	if (options.interval_ns <= 0)
+	if (wakeup_options.interval_ns <= 0)
 		return error_line(STATUS_USAGE, "interval",
 				  "the interval must be longer than 0; give one such as 1ms or 100us");
-	if (options.interval_ns < least || options.interval_ns < 1000)
+	if (wakeup_options.interval_ns < least || wakeup_options.interval_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
 				  "an interval of %lld ns is shorter than %s (%lld ns); give a longer one",
-				  (long long)options.interval_ns,
+				  (long long)wakeup_options.interval_ns,
 				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
 				  (long long)(least > 1000 ? least : INT64_C(1000)));
-	if (harness_options.count && harness_options.count > INT64_MAX / 4 / options.interval_ns)
+	return 0;
+}
+
+static int check(struct harness *h)
+{
+	int status = wakeup_options.space == SPACE_KERNEL ? wakeup_in_kernel(h) : check_interval();
+
+	if (status)
+		return status;
+	if (harness_options.count && harness_options.count > INT64_MAX / 4 / wakeup_options.interval_ns)
 		return usage_error("that count of activations takes more than 70 years");
 	return 0;
 }
@@ -254,7 +280,7 @@ static size_t ring_size(void)
 {
 	size_t size = RING_MIN;
 
-	while (size < RING_MAX && (int64_t)size * options.interval_ns < RING_SPAN_NS)
+	while (size < RING_MAX && (int64_t)size * wakeup_options.interval_ns < RING_SPAN_NS)
 		size *= 2;
 	return size;
 }
@@ -267,7 +293,7 @@ static int64_t divide_up(int64_t a, int64_t b)
 /* Far more than an activation takes, and at most half of the CPU. */
 static int64_t deadline_runtime_ns(void)
 {
-	return options.interval_ns / 2 < RUNTIME_NS ? options.interval_ns / 2 : RUNTIME_NS;
+	return wakeup_options.interval_ns / 2 < RUNTIME_NS ? wakeup_options.interval_ns / 2 : RUNTIME_NS;
 }
 
 static struct task *make_task(unsigned int id, int cpu)
@@ -279,35 +305,35 @@ static struct task *make_task(unsigned int id, int cpu)
 		return NULL;
 	ring_init(&t->ring, slots, ring_size());
 	t->timer_fd = -1;
-	t->warm_up_count = divide_up(harness_options.warm_up_ns, options.interval_ns);
+	t->warm_up_count = divide_up(harness_options.warm_up_ns, wakeup_options.interval_ns);
 	t->total_count = INT64_MAX;
 	if (harness_options.count)
 		t->total_count = t->warm_up_count + harness_options.count;
 	else if (harness_options.duration_ns)
 		t->total_count =
-			t->warm_up_count + divide_up(harness_options.duration_ns, options.interval_ns);
-	t->usual_limit_ns = (uint64_t)options.interval_ns + 1;
-	if (options.stop_at_ns && options.stop_at_ns < options.interval_ns)
-		t->usual_limit_ns = (uint64_t)options.stop_at_ns + 1;
+			t->warm_up_count + divide_up(harness_options.duration_ns, wakeup_options.interval_ns);
+	t->usual_limit_ns = (uint64_t)wakeup_options.interval_ns + 1;
+	if (wakeup_options.stop_at_ns && wakeup_options.stop_at_ns < wakeup_options.interval_ns)
+		t->usual_limit_ns = (uint64_t)wakeup_options.stop_at_ns + 1;
 	t->limit_ns = t->usual_limit_ns;
 	t->thread.cpu = cpu;
 	t->thread.policy = (enum policy)harness_options.policy;
 	t->thread.priority = (int)harness_options.priority;
-	t->thread.deadline =
-		(struct deadline){deadline_runtime_ns(), options.interval_ns, options.interval_ns};
+	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wakeup_options.interval_ns,
+					       wakeup_options.interval_ns};
 	t->thread.prepare = prepare;
 	t->thread.measure = measure_all;
 	t->series.id = id;
 	t->series.cpu = cpu;
-	t->series.window_ns = options.window_ns;
-	t->series.interval_ns = options.interval_ns;
+	t->series.window_ns = wakeup_options.window_ns;
+	t->series.interval_ns = wakeup_options.interval_ns;
 	t->series.warm_up_count = t->warm_up_count;
 	t->series.total_count = t->total_count;
 	if (RUNTIME_FIRES_EARLY && !series_take_early(&t->series))
 		return NULL;
 	t->series.measured_ns = harness_options.duration_ns ? harness_options.duration_ns
-				: harness_options.count	    ? harness_options.count * options.interval_ns
-							    : INT64_MAX;
+				: harness_options.count ? harness_options.count * wakeup_options.interval_ns
+							: INT64_MAX;
 	return t;
 }
 
@@ -347,7 +373,8 @@ static void set_start(void)
 		struct task *t = tasks[i];
 
 		t->start_ns =
-			base_ns + (options.phase == PHASE_RANDOM ? random_below(options.interval_ns) : 0);
+			base_ns +
+			(wakeup_options.phase == PHASE_RANDOM ? random_below(wakeup_options.interval_ns) : 0);
 		t->series.start_ns = t->start_ns;
 	}
 }
@@ -374,7 +401,7 @@ static bool drain(struct json *j)
 
 static int64_t drain_ns(void)
 {
-	int64_t quarter_ns = (int64_t)ring_size() / 4 * options.interval_ns;
+	int64_t quarter_ns = (int64_t)ring_size() / 4 * wakeup_options.interval_ns;
 
 	return quarter_ns < DRAIN_NS ? quarter_ns : DRAIN_NS;
 }
@@ -383,8 +410,9 @@ static int run(struct harness *h)
 {
 	set_start();
 	harness_go(h);
-	harness_watch(h, tasks[0]->total_count == INT64_MAX ? INT64_MAX
-							    : tasks[0]->total_count * options.interval_ns);
+	harness_watch(h, tasks[0]->total_count == INT64_MAX
+				 ? INT64_MAX
+				 : tasks[0]->total_count * wakeup_options.interval_ns);
 	harness_drain(h, drain, drain_ns());
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
@@ -393,18 +421,14 @@ static int verb_wakeup(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
-		.option_count = sizeof(table) / sizeof(table[0]),
-		.check = check_numbers,
+		.check = check,
 		.prepare = prepare_probe,
 		.run = run,
 		.threads = threads,
 		.series = series,
 		.measurers = threads,
 	};
-	const char *space = options_value(argc, argv, "space");
 
-	if (space && !strcmp(space, harness_spaces[SPACE_KERNEL]))
-		return wakeup_kernel_space(argc, argv);
 	return harness_run(&harness, argc, argv);
 }
 

@@ -56,10 +56,11 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
 	 .help = "the instance of tracefs in which the kernel records"},
-	HARNESS_OPTION_DURATION,
-	HARNESS_OPTION_WARM_UP,
-	HARNESS_OPTIONS_MACHINE,
-	HARNESS_OPTIONS_EXPLAIN,
+	{.shared = harness_option_duration},
+	{.shared = harness_option_warm_up},
+	{.shared = harness_options_machine},
+	{.shared = explain_options_table},
+	{0},
 };
 
 /* Who did something to a thread, how often, and how long it was asleep for it: in all and at most. */
@@ -115,10 +116,11 @@ static int find_program(void)
 			  options.program);
 }
 
-static int check(void)
+static int check(struct harness *h)
 {
 	int wrong;
 
+	(void)h;
 	harness_options.policy = POLICY_OTHER; /* nothing of ours is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid && !options.program)
@@ -638,7 +640,6 @@ static bool explained(const struct harness *h, const struct series *s, struct ex
 
 static struct harness harness = {
 	.table = table,
-	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
 	.prepare = prepare_probe,
 	.started = begin_events,

@@ -132,9 +132,9 @@ int runtime_join(void)
 	return 0;
 }
 
-int runtime_check(const char *verb, const struct option_entry *table, size_t count)
+int runtime_check(const char *verb, const struct option_entry *table)
 {
-	return lacking_choice("RTAI", lacking, verb, table, count);
+	return lacking_choice("RTAI", lacking, verb, table);
 }
 
 int runtime_thread_begin(void)
