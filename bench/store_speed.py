@@ -24,8 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.records import Shape, write_record
 
 from rtgauge.record.reader import Record
-from rtgauge.store.digest import Digest, checksum_of, digest_of
-from rtgauge.store.machine import Machine
+from rtgauge.store.digest import Digest, Machine, checksum_of, digest_of
 from rtgauge.store.store import Store, _insert
 
 TIMES = 5

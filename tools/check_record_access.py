@@ -44,18 +44,16 @@ ALLOWED = {
         "whole_file",
         "new_file",
     },
-    "record/beneath.py": {"open"},
     "record/files.py": {"open", "rglob", "is_dir", "is_file", "is_symlink", "unlink", "whole_file"},
-    # Folders of records, not what is in a record; and of the record that is begun or renamed itself.
-    "record/finder.py": {"glob", "exists", "is_dir"},
+    # Of the record that is begun or renamed itself.
     "record/writer.py": {"open", "exists", "mkdir", "is_file", "is_symlink", "resolve", "new_file"},
-    # Through a file of a record, which has its own `open`.
-    "record/reader.py": {"open"},
+    # Folders of records, not what is in a record; and a file of a record, which has its own `open`.
+    "record/reader.py": {"open", "glob", "exists", "is_dir"},
     "record/windows_file.py": {"open", "open_regular", "read_parquet", "scan_parquet"},
     # Into the folder of the step that is measured, which is made for it, belongs to this user alone and is
     # given as its descriptor.
     "record/window_table.py": {"unlink", "whole_file"},
-    "record/moment_writer.py": {"open_regular", "unlink", "new_file", "whole_file"},
+    "record/moments.py": {"open_regular", "unlink", "new_file", "whole_file"},
     "record/samples.py": {"new_file"},
     # Files that the command line names.
     "report/page.py": {"read_text", "write_whole"},

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from rtgauge.analysis.compared_document import ComparisonList, OperationsAndComparisons
-from rtgauge.analysis.comparison_document import Comparison
+from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
 from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.cli.bisect import BisectDocument

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from jsonschema import Draft202012Validator
 
-from rtgauge.record.vlq import decode
+from rtgauge.record.histogram import decode
 from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:

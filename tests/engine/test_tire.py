@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from rtgauge.record.vlq import decode
+from rtgauge.record.histogram import decode
 from rtgauge.tire.motion import TireFrame
 from rtgauge.tire.probe import most_damping
 from rtgauge.tire.state_file import read_state

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rtgauge.record.histogram import bin_of
-from rtgauge.record.vlq import encode
+from rtgauge.record.histogram import bin_of, encode
 
 NS = 10**9
 VARIANTS = 2_048

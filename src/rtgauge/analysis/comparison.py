@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis import chi_square, extreme_value
-from rtgauge.analysis.comparison_conclusion import conclude, not_told, worse
+from rtgauge.analysis.comparison_conclusion import conclude, not_told, repeat_command, worse
 from rtgauge.analysis.comparison_document import (
     Comparison,
     Pair,
@@ -33,7 +33,6 @@ from rtgauge.analysis.quantile_difference import (
     holm,
 )
 from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
-from rtgauge.analysis.repeat_command import repeat_command
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution

@@ -5,10 +5,18 @@ made from.
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import TYPE_CHECKING
+
+from pydantic import Field, RootModel
 
 from rtgauge.analysis import chi_square
+from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import BaseModel
 
 SCHEMA_VERSION = 1
 
@@ -217,3 +225,27 @@ class Comparison(Model):
     selections: list[Selection]
     quantiles: list[QuantileDifference]
     tails: list[TailEstimate]
+
+
+class ComparisonList(RootModel[list[Comparison]]):
+    """A comparison a probe, a task, or a quantity and who saw it; `title` tells them apart."""
+
+
+class OperationsAndComparisons(Model):
+    """The operations of microbenchmarks, and the comparisons of all else."""
+
+    operations: Microbenchmarks
+    comparisons: list[Comparison]
+
+
+def compared_document(
+    benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
+) -> BaseModel:
+    """The document to print. `one`: everything was compared in one go."""
+    if benchmarks is None:
+        return comparisons[0] if one else ComparisonList(list(comparisons))
+    return (
+        OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons))
+        if comparisons
+        else benchmarks
+    )

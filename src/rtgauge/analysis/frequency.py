@@ -20,7 +20,7 @@ from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
 from rtgauge.analysis.sides import sides_of
-from rtgauge.analysis.sustained import without_searches
+from rtgauge.analysis.sustained import Curve, without_searches
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
@@ -327,3 +327,10 @@ def check_fraction(text: str) -> Fraction:
     if not 0 < value <= 1:
         raise InputError(f"--fraction {text[:40]}: more than 0 and at most 1 (the whole period)")
     return value
+
+
+class FrequencyDocument(Model):
+    """The tables of latency, response and jitter, and the searches over the period."""
+
+    tables: list[Table] = Field(default_factory=list[Table])
+    sustained: list[Curve] = Field(default_factory=list[Curve])

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
-from rtgauge.analysis.quantile_interval import WindowCounts
+from rtgauge.analysis.quantile_interval import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.record_names import record_names
-from rtgauge.analysis.window_counts import values_ns, window_counts
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
 from rtgauge.record.model import worst_severity
-from rtgauge.record.open_values import LIMITS
+from rtgauge.record.parameters import LIMITS
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import UNKNOWN, Integers, Merged, Windows, add_bins, merge
 from rtgauge.suggest import nearest

@@ -197,9 +197,9 @@ def compare(
           release latency of each task of a task set, idle and loaded
     """
     from rtgauge.analysis.chi_square import Scale
-    from rtgauge.analysis.compared_document import compared_document
     from rtgauge.analysis.comparison import Options
     from rtgauge.analysis.comparison import compare as compare_sides
+    from rtgauge.analysis.comparison_document import compared_document
     from rtgauge.analysis.comparison_scope import EVERYTHING, scopes_of
     from rtgauge.analysis.microbenchmarks import has_several_operations, microbenchmarks
     from rtgauge.analysis.record_names import record_names

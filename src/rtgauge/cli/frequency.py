@@ -47,9 +47,8 @@ def frequency(
       rtgauge frequency RECORD -o frequency.html --marker "CAN frame=130us"
           with figures, and your own time marked in them
     """
-    from rtgauge.analysis.frequency import gather
+    from rtgauge.analysis.frequency import FrequencyDocument, gather
     from rtgauge.analysis.sustained import curves
-    from rtgauge.analysis.timing_document import FrequencyDocument
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError

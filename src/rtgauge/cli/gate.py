@@ -137,8 +137,7 @@ def gate(
     from rtgauge.exporters.gate_junit import gate_junit
     from rtgauge.plan.plan import Overrides, parse_setting
     from rtgauge.record.alternation import Alternation
-    from rtgauge.record.finder import find_record
-    from rtgauge.record.reader import Record
+    from rtgauge.record.reader import Record, find_record
     from rtgauge.report import gate_report
     from rtgauge.runner.run import RunOptions, resume_run, start_run
     from rtgauge.study.gate import gate_plan, next_pairs

@@ -22,7 +22,7 @@ from rtgauge.cli.options import Details, WaitForLock
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
-from rtgauge.record.finder import RECORDS
+from rtgauge.record.reader import RECORDS
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
@@ -292,7 +292,7 @@ def measure_probe(
     overrides = Overrides(parameters=parameters, require=require, targets=[target])
     plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
     if requirement is not None:
-        from rtgauge.verdict.answerable import check_answerable
+        from rtgauge.verdict.run_verdict import check_answerable
 
         check_answerable(requirement, plan.steps, f"probe {name}")
     display = make_display(one_step=True)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.record.finder import find_record
-from rtgauge.record.reader import Record
+from rtgauge.record.reader import Record, find_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

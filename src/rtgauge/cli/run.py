@@ -130,8 +130,7 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
     from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import InputError
     from rtgauge.plan.study_state import newest_record
-    from rtgauge.record.finder import find_record
-    from rtgauge.record.reader import Record
+    from rtgauge.record.reader import Record, find_record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
@@ -388,8 +387,8 @@ def run(
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study import registry
-    from rtgauge.verdict.answerable import check_answerable
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge.verdict.run_verdict import check_answerable
 
     if require is not None:
         parse_requirement(require)

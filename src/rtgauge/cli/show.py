@@ -60,8 +60,7 @@ def list_records(
 
     from rtgauge.cli.console import Console
     from rtgauge.errors import InputError, RecordError
-    from rtgauge.record.finder import record_folders
-    from rtgauge.record.reader import Record
+    from rtgauge.record.reader import Record, record_folders
     from rtgauge.report.terminal import print_list
 
     if not out.is_dir():

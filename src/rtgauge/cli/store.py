@@ -124,7 +124,7 @@ def add(
       rtgauge store add latest --machine bench-3
     """
     from rtgauge.errors import InputError, RtgaugeError
-    from rtgauge.record.finder import find_record
+    from rtgauge.record.reader import find_record
     from rtgauge.store import adding
     from rtgauge.store.document import Added, StoreAdded
     from rtgauge.store.store import Store
@@ -352,8 +352,7 @@ def show(
 def _record_name(store: Store, named: str) -> str:
     """The name of a record: as the store knows it, or of the record in that folder."""
     from rtgauge.errors import RecordError
-    from rtgauge.record.finder import find_record
-    from rtgauge.record.reader import read_run
+    from rtgauge.record.reader import find_record, read_run
 
     if named in store.paths():
         return named

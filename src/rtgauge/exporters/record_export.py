@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exports a record for other programs: a tidy table (CSV, Parquet), the whole document (JSON), or one of the
-formats of registry.py.
+formats in TEXTS and TRACES.
 """
 
 from __future__ import annotations
@@ -11,18 +11,47 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.registry import BINARY, TEXTS, TRACES
+from rtgauge.exporters.ci_reports import junit, kcidb, tap
+from rtgauge.exporters.cyclictest_lines import cyclictest, lava
+from rtgauge.exporters.document_tables import latex, markdown
+from rtgauge.exporters.hdr_log import hdr_log
+from rtgauge.exporters.moment_traces import perfetto, trace_dat
+from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import polars as pl
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
+
+TEXTS: dict[str, Callable[[Record], bytes]] = {
+    "cyclictest": cyclictest,
+    "hdr": hdr_log,
+    "junit": junit,
+    "kcidb": kcidb,
+    "latex": latex,
+    "lava": lava,
+    "markdown": markdown,
+    "openmetrics": openmetrics,
+    "tap": tap,
+}
+"""Name -> what makes the file, UTF-8.
+
+Raise InputError where a record has nothing for the format, RecordError for a damaged record.
+"""
+
+TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
+"""The same, of the one step of a record that was explained: the kernel's events around its largest latencies.
+"""
+BINARY = frozenset({"parquet", "trace.dat"})
+"""Formats that are no text."""
+
 
 FORMATS = ("csv", "parquet", "json", *TEXTS, *TRACES)
 

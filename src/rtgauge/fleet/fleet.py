@@ -28,9 +28,8 @@ from rtgauge.errors import (
     RtgaugeError,
 )
 from rtgauge.record.files import write_whole
-from rtgauge.record.finder import PARTIAL, record_folders
 from rtgauge.record.model import VerdictWord
-from rtgauge.record.reader import read_run
+from rtgauge.record.reader import PARTIAL, read_run, record_folders
 from rtgauge.store.adding import Said, add
 from rtgauge.store.store import Store
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.record.histogram import lower_ns, upper_ns
+from rtgauge.record.histogram import decode, lower_ns, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExplainCost, ExplainReport, Mark
-from rtgauge.record.vlq import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

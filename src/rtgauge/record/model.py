@@ -19,8 +19,7 @@ from pydantic import (
 
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
-from rtgauge.record.open_values import check_clock, check_parameters
-from rtgauge.record.parameters import OpenParameters, Parameters
+from rtgauge.record.parameters import OpenParameters, Parameters, check_clock, check_parameters
 from rtgauge.record.strict_model import Model
 
 SCHEMA_VERSION = 1

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Parameters of a step: a probe's own model, or an open one of whatever a record holds."""
+"""Parameters of a step: a probe's own model, or an open one of whatever a record holds.
+
+The values that a record's models leave open have kinds that every reader knows by their names. They are
+checked when a file is read (`FROM_A_FILE`), and nowhere else: what reads them trusts their types.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,103 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, cast, ge
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from pydantic import ValidationInfo
+
+FROM_A_FILE = {"from": "file"}
+"""The context of pydantic's validation in which values come from anybody."""
+MOST_NS = 1 << 62
+TEXTS = frozenset(
+    ("context", "event", "execution", "explain_events", "lock", "method", "name", "path",
+     "peer_path", "phase", "placement", "policy", "role", "rt", "solver", "space", "timer")
+)  # fmt: skip
+WHOLE_NUMBERS = frozenset(
+    ("count", "cycles", "dma_latency_us", "explain_buffer_kb", "nodes", "priority", "seed", "trials")
+)
+TRUTHS = frozenset(("explain", "free_running", "samples"))
+SIGNED_NS = frozenset(("wire_offset_ns",))
+LIMITS, INTERVALS = "histogram_limits_ns", "intervals_ns"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_time(value: object) -> bool:
+    return _is_whole(value) and 0 <= cast("int", value) <= MOST_NS
+
+
+def _is_limits(value: object) -> bool:
+    """Series -> the limit of its histogram (ns), or None."""
+    if not isinstance(value, dict):
+        return False
+    limits = cast("dict[str, object]", value)
+    return all(
+        series.isascii() and series.isdecimal() and len(series) < 10 and (limit is None or _is_time(limit))
+        for series, limit in limits.items()
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST_NS
+
+
+def _are_times(value: object) -> bool:
+    return isinstance(value, list) and all(
+        time is None or _is_time(time) for time in cast("list[object]", value)
+    )
+
+
+def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
+    """What the parameter of this name has to be, where every reader knows it; None: anything."""
+    if name == LIMITS:
+        return "times (ns) of series", _is_limits
+    if name == INTERVALS:
+        return "a list of times (ns)", _are_times
+    if name in SIGNED_NS:
+        return "a whole number", _is_whole
+    if name.endswith("_ns"):
+        return "a time (ns)", _is_time
+    if name in TEXTS:
+        return "a text", _is_text
+    if name in WHOLE_NUMBERS:
+        return "a whole number", _is_whole
+    return ("true or false", _is_truth) if name in TRUTHS else None
+
+
+def _check(
+    values: dict[str, Any], kind_of: Callable[[str], tuple[str, Callable[[object], bool]] | None]
+) -> None:
+    for name, value in values.items():
+        kind = kind_of(name)
+        if kind is not None and value is not None and not kind[1](value):
+            raise ValueError(f"{name[:60]} is not {kind[0]}")
+
+
+def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """The parameters of a step, as they are.
+
+    Raises ValueError for one of a file that is of another kind than its name says.
+    """
+    if info.context is FROM_A_FILE:
+        _check(parameters, _parameter)
+    return parameters
+
+
+def check_clock(clock: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """What a step says of its clock, as it is. Raises ValueError for a time of a file that is none."""
+    if info.context is FROM_A_FILE:
+        _check(clock, lambda name: ("a time (ns)", _is_figure) if name.endswith("_ns") else None)
+    return clock
 
 
 class Parameters(BaseModel):

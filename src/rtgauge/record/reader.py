@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Reads a record's folder."""
+"""Finds a record by what the user calls it, and reads its folder."""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -15,12 +16,11 @@ from rtgauge.input_file import MOST_JSON, parse_json
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
-from rtgauge.record.open_values import FROM_A_FILE
+from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     import polars as pl
 
@@ -249,3 +249,42 @@ def _check_counts(windows: Windows, step: Step) -> None:
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
             raise ValueError(f"series {series.series} does not have the number of values in step.json")
+
+
+RECORDS = Path("rtgauge-runs")
+"""Where records are kept if no other folder is named."""
+LATEST = "latest"
+PARTIAL = ".partial"
+
+
+def record_folders(out: Path) -> list[Path]:
+    """The records in a folder, the oldest first: their names begin with the time."""
+    return sorted(path.parent for path in out.glob("*/run.json") if not path.parent.name.startswith("."))
+
+
+def _begun_last(out: Path) -> Path:
+    begun: list[tuple[str, Path]] = []
+    for folder in record_folders(out) if out.is_dir() else []:
+        with suppress(RecordError):
+            begun.append((read_run(folder).created, folder))
+    if not begun:
+        raise RecordError(f"there is no latest record: {out} holds none; rtgauge run makes one")
+    return max(begun)[1]
+
+
+def find_record(named: Path) -> Path:
+    """The folder of a record. What is there under that path is taken as it is.
+
+    `latest` is the record in rtgauge-runs that was begun last, finished or not, DIR/latest that in DIR;
+    another name without a folder is looked for
+    in rtgauge-runs, with or without its `.partial`. Raises RecordError for `latest` if there is no record.
+    """
+    if named.exists():
+        return named
+    if named.name == LATEST:
+        out = RECORDS if named == Path(LATEST) else named.parent
+        return _begun_last(out)
+    places = [named, RECORDS / named] if len(named.parts) == 1 else [named]
+    candidates = [place.with_name(f"{place.name}{end}") for place in places for end in ("", PARTIAL)]
+    candidates += [place.with_name(place.name.removesuffix(PARTIAL)) for place in places]
+    return next((candidate for candidate in candidates if candidate.is_dir()), named)

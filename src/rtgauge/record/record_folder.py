@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import READING, open_regular, read_at_most, regular
-from rtgauge.record.beneath import FOLDER, open_beneath, parent_of
 from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
 
 if TYPE_CHECKING:
@@ -255,3 +254,52 @@ def checksum(source: Source) -> str:
     """SHA-256 of a regular file, hexadecimal. Raises OSError."""
     with open_source(source) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def _is_link(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _open_part(name: str, flags: int, folder: int) -> int:
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        # A link is ELOOP, but ENOTDIR where a folder was asked for.
+        if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link(name, folder)):
+            raise OSError(errno.ELOOP, "it is a link", name) from None
+        raise
+
+
+@contextmanager
+def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
+    """(descriptor of the folder that `name`, a path below `folder`, is directly in; the last part of the
+    name).
+
+    Raises OSError; ELOOP for a link on the way.
+    """
+    *folders, last = name.split("/")
+    if any(part in {"", "..", "."} for part in (*folders, last)):
+        raise ValueError(f"'{name}' is not the name of something below a folder")
+    opened: list[int] = []
+    try:
+        for part in folders:
+            opened.append(_open_part(part, FOLDER, opened[-1] if opened else folder))
+        yield (opened[-1] if opened else folder), last
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def open_beneath(folder: int, name: str, flags: int) -> int:
+    """The descriptor of `name`, a path below the open folder.
+
+    Raises OSError; ELOOP where a part of it is a link.
+    """
+    with parent_of(folder, name) as (parent, last):
+        return _open_part(last, flags, parent)

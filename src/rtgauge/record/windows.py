@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-from rtgauge.record.histogram import OVERFLOW_BIN, upper_ns
-from rtgauge.record.vlq import decode
+from rtgauge.record.histogram import OVERFLOW_BIN, decode, upper_ns
 
 if TYPE_CHECKING:
     from rtgauge.record import stream

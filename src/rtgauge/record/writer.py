@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
-from rtgauge.record.finder import PARTIAL
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import BLOCKS, PART, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.reader import BLOCKS, PART, PARTIAL, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
 from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:

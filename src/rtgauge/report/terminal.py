@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from rtgauge.record.finder import RECORDS
 from rtgauge.record.model import Severity, VerdictWord
-from rtgauge.record.reader import PAGE
+from rtgauge.record.reader import PAGE, RECORDS
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import hosts, system_lines

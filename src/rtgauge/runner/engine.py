@@ -13,7 +13,7 @@ from pathlib import Path
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import COKERNELS
-from rtgauge.record.moment_writer import MomentWriter
+from rtgauge.record.moments import MomentWriter
 from rtgauge.record.stream import (
     AnyLine,
     Armed,

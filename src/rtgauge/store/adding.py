@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.files import clear_errors
-from rtgauge.record.finder import record_folders
 from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
-from rtgauge.record.reader import RUN, Record, opened_folder, read_model
+from rtgauge.record.reader import RUN, Record, opened_folder, read_model, record_folders
 from rtgauge.record.record_folder import damaged
 from rtgauge.store import postgresql
 from rtgauge.store.database import BUSY_S, DamagedError, clear_problems, place_of

@@ -7,22 +7,28 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rtgauge.analysis.differing_settings import flat
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, why_no_interval, window_counts
 from rtgauge.record.labels import LABELS, read_labels
+from rtgauge.record.parameters import LIMITS
 from rtgauge.record.reader import RUN
-from rtgauge.store.machine import Machine, machine_of
-from rtgauge.store.names import FIGURES
+from rtgauge.store.tables import FIGURES, INTERVALS
+from rtgauge.system.identity import SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from rtgauge.record.facts import Facts
     from rtgauge.record.labels import Labels
     from rtgauge.record.model import Distribution, SeriesSummary, Step
     from rtgauge.record.reader import Record
     from rtgauge.record.record_folder import RecordFolder
+    from rtgauge.record.windows import Windows
 
 Row = dict[str, Any]
 """Column -> value."""
@@ -163,7 +169,6 @@ def configuration_of(facts: Facts) -> Row:
 
 
 def _results(record: Record, step: Step) -> Iterable[tuple[Row, Row]]:
-    from rtgauge.store.intervals import Intervals
 
     intervals = Intervals(record, step)
     for summary in (*step.series, *([] if step.total is None else [step.total])):
@@ -213,3 +218,78 @@ def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
         "parameters": parameters,
     }
     return {"key": key_of(row, sorted(key.targets)), **row}
+
+
+OWN_NAME, ADDRESS = "name", "address"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`key`: `SOURCE:...`; `shared`: machines of one image may have it too. `host`: only shown."""
+
+    key: str
+    source: str
+    shared: bool
+    host: str
+
+
+def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
+    """The machine with these facts, which the run called `target`; `name`: what the user calls it.
+
+    Without a serial number the address of the target is a part of the key: boards of one image at different
+    addresses stay apart. A local machine then also has its host name in it.
+    """
+    host = facts.host or target
+    if name is not None:
+        return Machine(f"{OWN_NAME}:{name}", OWN_NAME, shared=False, host=host)
+    source, number = facts.identity.source, facts.identity.hash
+    if source is not None and number is not None and source != SHARED:
+        return Machine(f"{source}:{number}", source, shared=False, host=host)
+    where = f"{target}\0{host}" if target == "local" else target
+    if number is not None:
+        both = hashlib.sha256(f"{number}\0{where}".encode(errors="replace")).hexdigest()[:32]
+        return Machine(f"{SHARED}:{both}", SHARED, shared=True, host=host)
+    return Machine(f"{ADDRESS}:{host if target == 'local' else target}", ADDRESS, shared=True, host=host)
+
+
+LEVEL = 0.95
+
+
+class Intervals:
+    """Of one step; its windows are read once, if at all."""
+
+    def __init__(self, record: Record, step: Step) -> None:
+        self._record, self._step = record, step
+
+    @cached_property
+    def _windows(self) -> Windows:
+        return self._record.windows(self._step)
+
+    def of(self, numbers: Collection[int], filled: Distribution) -> dict[str, Any]:
+        """The columns of `result` with intervals at 95 % (None: too short for one), and the number and the
+        length (ns) of the windows.
+
+        `numbers`: the series together; `filled`: their figures. Raises RecordError.
+        """
+        columns: dict[str, Any] = {f"{name}_{end}_ns": None for name in INTERVALS for end in ("low", "high")}
+        if not numbers or not filled.count:
+            return columns | {"windows": None, "window_ns": None}
+        from scipy.special import stdtrit
+
+        windows = self._windows.chosen(self._windows.are_of(numbers))
+        lengths = windows.end_ns - windows.start_ns
+        columns |= {
+            "windows": len(np.unique(windows.index)),
+            "window_ns": round(float(np.median(lengths))) if len(lengths) else None,
+        }
+        if self._step.parameters.get(LIMITS):
+            return columns  # a tool's histogram that ends: not all samples are in the bins
+        resolution_ns = int(self._step.parameters.get("resolution_ns") or 1)
+        run = window_counts(windows, windows.index, resolution_ns, filled)
+        for name, share in INTERVALS.items():
+            if why_no_interval(run, share) is None:
+                quantile = RunQuantile(run, share)
+                low, high = quantile.bounds(float(stdtrit(quantile.freedom, (1 + LEVEL) / 2)))
+                columns[f"{name}_low_ns"] = low if abs(low) < ENDLESS_NS else None
+                columns[f"{name}_high_ns"] = high if abs(high) < ENDLESS_NS else None
+        return columns

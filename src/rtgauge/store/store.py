@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
-from rtgauge.record.finder import RECORDS
+from rtgauge.record.reader import RECORDS
 from rtgauge.store.database import Place, clear_problems, open_database, place_of
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from rtgauge.store.digest import Digest, Row
-    from rtgauge.store.machine import Machine
+    from rtgauge.store.digest import Digest, Machine, Row
 
 DEFAULT = RECORDS / "store.sqlite"
 

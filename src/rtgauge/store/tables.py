@@ -6,20 +6,19 @@ Times in columns `_ns` are integers; dates are ISO 8601 in UTC, as in the record
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-)
+from fractions import Fraction
 
-from rtgauge.store.names import FIGURES, INTERVALS
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, Integer, MetaData, Table, Text
+
+FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
+INTERVALS = {
+    "p50": Fraction(1, 2),
+    "p99": Fraction(99, 100),
+    "p99_9": Fraction(999, 1000),
+    "p99_99": Fraction(9999, 10000),
+}
+"""Quantiles of which the interval is kept, and the share of samples that do not exceed each."""
+
 
 SCHEMA_VERSION = 1
 METADATA = MetaData()

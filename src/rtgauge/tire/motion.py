@@ -43,7 +43,7 @@ def frame_message(number: int, frame: Frame) -> bytes:
     """
     import numpy as np  # only if a frame comes: the probe's descriptor is imported by every command
 
-    from rtgauge.record.vlq import decode
+    from rtgauge.record.histogram import decode
 
     try:
         tire = TireFrame.model_validate(frame.model_extra)

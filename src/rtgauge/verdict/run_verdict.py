@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """The verdict on a whole run, in one sentence: how many of its loads keep the requirement, and which is the
-worst.
+worst; and before anything is measured, whether a plan can answer the requirement at all.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.probe.registry import PROBES, preset_of
-from rtgauge.record.model import Step, Verdict, VerdictWord
-from rtgauge.units import format_count, format_duration, format_share, format_time
+from rtgauge.analysis.confidence import activations_needed, upper_bound
+from rtgauge.errors import InputError
+from rtgauge.probe.registry import PROBES, get, preset_of
+from rtgauge.record.alternation import alternation_of
+from rtgauge.record.model import Exposure, Step, Verdict, VerdictWord
+from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
-from rtgauge.verdict.exposure import exposure_of
 from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
@@ -21,7 +24,7 @@ from rtgauge.verdict.worst import ORDER, worst
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rtgauge.record.model import Run
+    from rtgauge.record.model import Run, StepKey
     from rtgauge.record.reader import Record
 
 MOST_LEFT_OUT = 3
@@ -241,3 +244,110 @@ def measuring_command(requirement: Requirement) -> str:
     )
     space = "" if metric.space is None else f" --space {metric.space}"
     return f'rtgauge probe {probe.name}{space} --require "{requirement}"'
+
+
+def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
+    """Raises InputError, which names a command that can, if no step of the plan measures what the
+    requirement bounds.
+
+    `plan`: what the user called it, such as `quick` or `probe wakeup`.
+    """
+
+    measured = {
+        metric.name for key in steps for metric in get(key.probe).metrics if metric.space in {None, key.space}
+    }
+    if requirement.metric in measured:
+        return
+    bounded = sorted(
+        name
+        for name in measured
+        if any(
+            known.bound is not None for probe in PROBES.values() if (known := probe.metric(name)) is not None
+        )
+    )
+    what = " and ".join(bounded) or "nothing that a requirement bounds"
+    raise InputError(
+        f"{plan} cannot answer a requirement on {requirement.metric}: it measures {what}; this can: "
+        f"{measuring_command(requirement)}"
+    )
+
+
+RAREST = 1e-15
+"""No rarer share is aimed at."""
+
+
+def exposure_of(
+    requirement: Requirement, judged: Sequence[tuple[Step, Verdict]], run: Run
+) -> Exposure | None:
+    """The exposure of all steps together that were judged; None if nothing was counted.
+
+    Violations that come in bursts count less, by each step's design effect. The excluded rate is of this mix
+    of loads.
+    """
+    counted = [(step, verdict.evidence) for step, verdict in judged if verdict.evidence.get("activations")]
+    if not counted:
+        return None
+    confidence = float(requirement.confidence)
+    activations = sum(int(evidence["activations"]) for _, evidence in counted)
+    violations = sum(int(evidence["violations_possible"]) for _, evidence in counted)
+    effects = [float(evidence["design_effect"]) for _, evidence in counted]
+    effective = sum(
+        int(evidence["activations"]) / effect for (_, evidence), effect in zip(counted, effects, strict=True)
+    )
+    broken = sum(
+        int(evidence["violations_possible"]) / effect
+        for (_, evidence), effect in zip(counted, effects, strict=True)
+    )
+    share = upper_bound(broken, effective, confidence)
+    seconds = sum(_measured_s(step) for step, _ in counted)
+    target = 10.0 ** (math.ceil(math.log10(share)) - 1)
+    needed = (
+        activations_needed(
+            target,
+            confidence,
+            violations=violations,
+            count=activations,
+            design_effect=activations / effective,
+        )
+        if target >= RAREST
+        else None
+    )
+    keys = [step.key for step, _ in counted]
+    return Exposure(
+        activations=activations,
+        violations=violations,
+        runs=len({(key.repeat, key.targets.get("self")) for key in keys}),
+        boots=_boots(keys, run),
+        conditions=len({condition_of(key) for key in keys}),
+        measured_s=seconds,
+        confidence=confidence,
+        share_excluded=share,
+        per_hour_excluded=share * activations / seconds * 3600 if seconds else None,
+        next_share=target,
+        next_s=None if needed is None or not seconds else seconds * needed / activations,
+        next_boards=None if needed is None else math.ceil(needed / activations),
+    )
+
+
+def _measured_s(step: Step) -> float:
+    duration = step.parameters.get("duration_ns")
+    if isinstance(duration, int) and duration > 0:
+        return duration / NS_PER_S
+    if step.start_ns is None or step.end_ns is None:
+        return 0.0
+    return (step.end_ns - step.start_ns) / NS_PER_S
+
+
+def _boots(keys: Sequence[StepKey], run: Run) -> int:
+    """How many boots they were measured in, as far as the run made them; a boot of each target at least."""
+    alternation = alternation_of(run)
+    if alternation is not None and alternation.boot_between:
+        return len({(key.repeat, key.targets.get("self")) for key in keys})
+    boots = 0
+    last: dict[str, str] = {}
+    by_boot = run.plan.get("deployments-by") == "boot"
+    for key in keys:
+        target = key.targets.get("self", "")
+        boots += target not in last or (by_boot and last[target] != key.deployment)
+        last[target] = key.deployment
+    return boots

@@ -19,8 +19,7 @@ from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 from tap.parser import Parser as TapParser
 
 from rtgauge.errors import InputError
-from rtgauge.exporters.record_export import FORMATS, export
-from rtgauge.exporters.registry import TEXTS
+from rtgauge.exporters.record_export import FORMATS, TEXTS, export
 from rtgauge.exporters.step_figures import QUANTILES
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import VerdictWord

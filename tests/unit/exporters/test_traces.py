@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from rtgauge.explain.trace.formats import TraceFormats
-from rtgauge.exporters.perfetto_json import perfetto
-from rtgauge.exporters.trace_dat_file import trace_dat
+from rtgauge.exporters.moment_traces import perfetto_json, trace_dat_file
 from tests.unit.explain.made_events import HIGHER, IDLE, MEASURED, Story
 from tests.unit.explain.made_pages import event, extend, formats, handler, page, waking
 
@@ -41,7 +40,9 @@ def test_trace_cmd_reads_every_event_at_its_time(tmp_path: Path) -> None:
         page(1_000_000_000, event(0, waking(5)), event(700, handler(31, b"virtio-net"))),
         page(3_000_000_000, extend(1 << 28), event(1, waking(6))),
     ]
-    lines = lines_of(trace_dat(known, [{0: first, 1: [page(1_000_000_350, event(0, waking(7)))]}]), tmp_path)
+    lines = lines_of(
+        trace_dat_file(known, [{0: first, 1: [page(1_000_000_350, event(0, waking(7)))]}]), tmp_path
+    )
     found = [
         re.findall(r"\[(\d+)\]\s+([\d.]+): (\w+):\s+(?:irq=|.*?(?=pid|task))(.*)", line)[0] for line in lines
     ]
@@ -57,12 +58,12 @@ def test_trace_cmd_reads_every_event_at_its_time(tmp_path: Path) -> None:
 def test_a_page_that_two_moments_have_is_written_once(tmp_path: Path) -> None:
     known = TraceFormats.read(formats())
     early, late = page(500, event(0, waking(1))), page(500, event(0, waking(1)), event(9, waking(2)))
-    lines = lines_of(trace_dat(known, [{0: [early]}, {0: [late]}, {0: [early]}]), tmp_path)
+    lines = lines_of(trace_dat_file(known, [{0: [early]}, {0: [late]}, {0: [early]}]), tmp_path)
     assert len(lines) == 2
 
 
 def test_a_moment_without_pages_is_an_empty_trace(tmp_path: Path) -> None:
-    assert lines_of(trace_dat(TraceFormats.read(formats()), [{0: [], 1: []}]), tmp_path) == []
+    assert lines_of(trace_dat_file(TraceFormats.read(formats()), [{0: [], 1: []}]), tmp_path) == []
 
 
 def slices(document: dict[str, Any]) -> dict[int, list[tuple[float, float, str]]]:
@@ -99,7 +100,7 @@ def test_slices_nest_and_the_release_and_the_wake_up_are_marked() -> None:
     story.at(80, 1, "irq_handler_exit", irq=9).switch(300, 1, HIGHER, MEASURED, state=1).switch(
         400, 1, MEASURED, IDLE, state=1
     )
-    document = json.loads(perfetto(TraceFormats.read(formats()), [story.moment(301)]))
+    document = json.loads(perfetto_json(TraceFormats.read(formats()), [story.moment(301)]))
     lanes = slices(document)
     base = 1_000_000.0
     cpu1 = {(round(start - base, 3), round(end - base, 3), name) for start, end, name in lanes[1_000_001]}
@@ -133,5 +134,7 @@ def test_events_of_two_moments_are_drawn_once() -> None:
         .switch(300, 1, HIGHER, MEASURED, state=1)
     )
     twice = [story.moment(301), story.moment(302)]
-    once = slices(json.loads(perfetto(TraceFormats.read(formats()), twice[:1])))
-    assert slices(json.loads(perfetto(TraceFormats.read(formats()), twice)))[1_000_001] == once[1_000_001]
+    once = slices(json.loads(perfetto_json(TraceFormats.read(formats()), twice[:1])))
+    assert (
+        slices(json.loads(perfetto_json(TraceFormats.read(formats()), twice)))[1_000_001] == once[1_000_001]
+    )

@@ -22,8 +22,8 @@ from rtgauge.report.figures.source import Source
 from rtgauge.report.frequency_tables import conclusion, grids
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.exposure import exposure_of
 from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import exposure_of
 from tests.unit.importers.foreign_files import FILES, rt_tests
 
 

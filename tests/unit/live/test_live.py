@@ -30,10 +30,9 @@ from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
 from rtgauge.live.live_server import Address, LiveServer, parse_address
 from rtgauge.live.live_state import MOST_MAXIMA, LiveState, Moving
-from rtgauge.record.histogram import bin_of
+from rtgauge.record.histogram import bin_of, encode
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
-from rtgauge.record.vlq import encode
 from rtgauge.tire.motion import frame_message
 
 if TYPE_CHECKING:

@@ -13,13 +13,11 @@ import pytest
 from scipy import stats
 
 from rtgauge.errors import RecordError
-from rtgauge.record import moment_writer
+from rtgauge.record import moments
 from rtgauge.record.explain_report import explain_cost, explain_marks, explain_report
-from rtgauge.record.histogram import bin_of
-from rtgauge.record.moment_writer import MomentWriter
-from rtgauge.record.moments import MOMENTS, MomentFile
+from rtgauge.record.histogram import bin_of, encode
+from rtgauge.record.moments import MOMENTS, MomentFile, MomentWriter
 from rtgauge.record.stream import StreamResult, StretchLine, SymbolsLine, TraceFormatsLine, parse_line
-from rtgauge.record.vlq import encode
 
 FORMATS = {
     "type": "trace_formats",
@@ -146,7 +144,7 @@ def test_a_target_that_sends_moments_without_end_is_left(
 ) -> None:
     formats = parse_line(json.dumps(FORMATS))
     assert isinstance(formats, TraceFormatsLine)
-    monkeypatch.setattr(moment_writer, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(moments, "MOST_WRITTEN", 1_000)
     writer = MomentWriter(tmp_path, formats)
     line = json.dumps(MOMENT).encode()
     with pytest.raises(RecordError, match="more than 0 MiB of moments"):

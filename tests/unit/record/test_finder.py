@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.errors import RecordError
-from rtgauge.record.finder import find_record
+from rtgauge.record.reader import find_record
 from tests.unit.records import run
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
-from rtgauge.record.vlq import decode, encode
+from rtgauge.record.histogram import decode, encode
 
 NUMBERS = st.lists(st.integers(-(2**58), 2**58))
 

@@ -17,9 +17,8 @@ from pathlib import Path
 import polars as pl  # noqa: F401 - imported before the forks, used after them alone
 from sqlalchemy import Engine, event
 
-from rtgauge.store import adding, intervals  # noqa: F401
-from rtgauge.store.digest import Digest, StepDigest
-from rtgauge.store.machine import Machine
+from rtgauge.store import adding
+from rtgauge.store.digest import Digest, Machine, StepDigest
 from rtgauge.store.store import Store
 
 

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""What continuous integration reads: JUnit XML, the Test Anything Protocol and KCIDB.
+
+Each step is a test, and so are the requirement and what was left out. All pass if the run exits with 0.
+"""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.escape import one_line
+from rtgauge.exporters.step_figures import (
+    failure_of,
+    microseconds,
+    missed_of,
+    missed_text,
+    not_judged,
+    run_checks,
+    series_name,
+    shown_series,
+    step_name,
+    verdict_of,
+)
+from rtgauge.record.facts import UNKNOWN
+from rtgauge.record.files import clean_name
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+
+def _seconds(step: Step) -> float:
+    try:
+        return max(
+            (datetime.fromisoformat(step.ended) - datetime.fromisoformat(step.started)).total_seconds(), 0.0
+        )
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def junit(record: Record) -> bytes:
+    """JUnit XML."""
+    cases: list[ET.Element] = []
+    for step in record.steps:
+        case = ET.Element(
+            "testcase",
+            classname=f"rtgauge.{one_line(step.key.probe)}",
+            name=f"{step.id}: {step_name(step)}",
+            time=f"{_seconds(step):.3f}",
+        )
+        failure, unknown = failure_of(record, step), not_judged(record, step)
+        if failure is not None:
+            ET.SubElement(case, "failure", message=failure, type="requirement")
+        elif unknown is not None:
+            ET.SubElement(case, "skipped", message=unknown)
+        lines = [
+            f"{series_name(series)}: count {series.count}, missed {missed_text(step, series)}, max "
+            f"{microseconds(series.max_ns)} us, "
+            "p99.9 "
+            f"{'at least ' if 'p99_9_ns' in series.lower_bounds else ''}{microseconds(series.p99_9_ns)} "
+            "us"
+            for series in shown_series(step)
+        ]
+        lines += [
+            f"{mark.severity.value}: {one_line(mark.name)}: {one_line(mark.detail)}" for mark in step.marks
+        ]
+        ET.SubElement(case, "system-out").text = "\n".join(lines)
+        cases.append(case)
+    for check in run_checks(record):
+        case = ET.Element("testcase", classname="rtgauge", name=check.name, time="0")
+        if check.failure is not None:
+            ET.SubElement(case, "failure", message=check.failure, type="requirement")
+        elif check.skipped is not None:
+            ET.SubElement(case, "skipped", message=check.skipped)
+        cases.append(case)
+    failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
+    suites = ET.Element("testsuites")
+    about = {
+        "name": f"rtgauge {one_line(record.run.id)}",
+        "tests": str(len(cases)),
+        "failures": str(failed),
+        "skipped": str(skipped),
+        "errors": "0",
+    }
+    suite = ET.SubElement(suites, "testsuite", about, timestamp=record.run.created)
+    suite.extend(cases)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _text(text: str) -> str:
+    """A description: `#` would begin a directive."""
+    return one_line(text).replace("#", "no.")
+
+
+def tap(record: Record) -> bytes:
+    """The Test Anything Protocol, version 13. Figures are YAML blocks below each test, of JSON values."""
+    checks = run_checks(record)
+    lines = ["TAP version 13", f"1..{len(record.steps) + len(checks)}"]
+    number = 0
+    for number, step in enumerate(record.steps, start=1):
+        failure, unknown = failure_of(record, step), not_judged(record, step)
+        result = "not ok" if failure is not None else "ok"
+        directive = f" # SKIP {_text(unknown)}" if unknown is not None and failure is None else ""
+        lines += [f"{result} {number} - {_text(step.id)}: {_text(step_name(step))}{directive}", "  ---"]
+        if failure is not None:
+            lines.append(f"  message: {json.dumps(failure)}")
+        lines += [
+            f"  {json.dumps(series_name(series))}: {{count: {series.count}, missed: "
+            f"{json.dumps(missed_of(step, series))}, "
+            f"max_us: {json.dumps(microseconds(series.max_ns))}}}"
+            for series in shown_series(step)
+        ]
+        lines += [
+            f"  {json.dumps(one_line(mark.name))}: {json.dumps(one_line(mark.detail))}"
+            for mark in {mark.name: mark for mark in step.marks}.values()
+        ]
+        lines.append("  ...")
+    for at, check in enumerate(checks, start=number + 1):
+        directive = f" # SKIP {_text(check.skipped)}" if check.skipped is not None else ""
+        lines.append(f"{'ok' if check.failure is None else 'not ok'} {at} - {_text(check.name)}{directive}")
+        if check.failure is not None:
+            lines += ["  ---", f"  message: {json.dumps(check.failure)}", "  ..."]
+    return ("\n".join(lines) + "\n").encode()
+
+
+ORIGIN = "rtgauge"
+VERSION = {"major": 5, "minor": 3}
+FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
+
+
+def _build(record: Record, step: Step) -> str:
+    release = record.system(next(iter(step.key.targets.values()), "local")).kernel.release
+    return f"{ORIGIN}:{one_line(release or UNKNOWN)}"
+
+
+def kcidb(record: Record) -> bytes:
+    """The report for KCIDB, kernel CI's database: also a test for each figure of each step, in seconds.
+
+    The origin is `rtgauge`, the build the kernel's release: who submits it puts their own there.
+    """
+    tests: list[dict[str, Any]] = []
+    for step in record.steps:
+        path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
+        about = {
+            "build_id": _build(record, step),
+            "origin": ORIGIN,
+            "start_time": step.started,
+            "comment": step_name(step),
+        }
+        misc = {
+            "deployment": one_line(step.key.deployment),
+            "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks],
+        }
+        status = (
+            "FAIL"
+            if failure_of(record, step) is not None
+            else "DONE"
+            if verdict_of(record, step) is None
+            else "PASS"
+        )
+        tests.append(
+            {
+                **about,
+                "id": f"{ORIGIN}:{record.run.id}/{step.id}",
+                "path": path,
+                "status": status,
+                "misc": misc,
+            }
+        )
+        for series in shown_series(step):
+            missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
+            for figure in FIGURES:
+                value: float | None = getattr(series, figure)
+                if value is None:
+                    continue
+                name = figure.removesuffix("_ns").replace("_", "-")
+                bound = {"bound": "lower"} if figure in series.lower_bounds else {}
+                tests.append(
+                    {
+                        **about,
+                        "id": f"{ORIGIN}:{record.run.id}/{step.id}/{series.series}/{name}",
+                        "path": f"{path}.{clean_name(series.metric)}.{name}",
+                        "status": "DONE",
+                        "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
+                        "misc": {"series": series_name(series), "count": series.count, **missed, **bound},
+                    }
+                )
+    for number, check in enumerate(run_checks(record) if record.steps else []):
+        tests.append(
+            {
+                "build_id": _build(record, record.steps[0]),
+                "origin": ORIGIN,
+                "id": f"{ORIGIN}:{record.run.id}/run/{number}",
+                "path": "rtgauge.run",
+                "status": "FAIL"
+                if check.failure is not None
+                else "SKIP"
+                if check.skipped is not None
+                else "PASS",
+                "comment": check.name,
+                "misc": {"reason": check.failure or check.skipped or ""},
+            }
+        )
+    return (json.dumps({"version": VERSION, "tests": tests}, indent=1) + "\n").encode()
