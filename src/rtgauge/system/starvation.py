@@ -129,7 +129,7 @@ def throttled(
     `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with long
     waits. Involuntary switches alone are no evidence: kernel threads of the highest priority cause them too,
     and a thread
-    that sleeps when throttling begins has none (docs/system.md has the measurements).
+    that sleeps when throttling begins has none.
     """
     if policy not in REALTIME_POLICIES:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The counts are those that Linux 6.18 gave (docs/system.md)."""
+"""The counts are those that Linux 6.18 gave."""
 
 from __future__ import annotations
 
