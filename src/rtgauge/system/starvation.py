@@ -128,8 +128,7 @@ def throttled(
     `thread`: what the kernel counted for it; `facts`: of its target; `max_latency_ns`: its largest latency;
     `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with long
     waits. Involuntary switches alone are no evidence: kernel threads of the highest priority cause them too,
-    and a thread
-    that sleeps when throttling begins has none.
+    and a thread that sleeps when throttling begins has none.
     """
     if policy not in REALTIME_POLICIES:
         return None
