@@ -56,13 +56,12 @@ ALLOWED = {
     "record/moments.py": {"open_regular", "unlink", "new_file", "whole_file"},
     "record/samples.py": {"new_file"},
     # Files that the command line names.
-    "report/page.py": {"read_text", "write_whole"},
+    "report/page_frame.py": {"open", "read_text", "write_whole"},
     "report/figures/files.py": {"mkdir", "write_whole"},
     "exporters/samples_export.py": {"is_dir", "exists", "whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "tire/state_file.py": {"whole_file"},
-    # Caches, templates.
-    "report/drawing_code.py": {"open", "write_whole"},
+    # Templates.
     "verdict/flowchart_file.py": {"read_text", "read_regular"},
     # Names of records, compared.
     "analysis/record_names.py": {"resolve"},

@@ -9,8 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from rtgauge.report.frequency_tables import Timing
-from rtgauge.report.known_times import SERIAL, Marker
+from rtgauge.report.frequency_tables import SERIAL, Marker, Timing
 from rtgauge.report.page import render
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.timing import Drawn, Series, record

@@ -18,8 +18,7 @@ from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Virtualization
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.chapters import chapter_of
-from rtgauge.report.compare.page import html
+from rtgauge.report.compare.page import chapter_of, html
 from rtgauge.report.compare.tables import grids, machines_grids
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables

@@ -190,13 +190,13 @@ def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
         Drawn(three, parameters={**parameters, "space": "kernel"}),
     ]
     tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
-    assert [(gathered.metric, len(gathered.table.lines)) for gathered in tables] == [
+    assert [(gathered.table.metric, len(gathered.table.lines)) for gathered in tables] == [
         ("latency", 2),
         ("irq-latency", 1),
         ("user-latency", 1),
     ]
     (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
-    assert alone.title == "Wakeup"
+    assert alone.table.title == "Wakeup"
 
 
 def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):

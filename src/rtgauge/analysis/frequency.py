@@ -264,11 +264,8 @@ def line_of(side: Side, options: Options) -> Line | None:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """One quantity with the sides of every role, and its table."""
+    """The table of one quantity, and the sides of every role."""
 
-    title: str
-    probe: str
-    metric: str
     sides: list[Side]
     table: Table
 
@@ -314,7 +311,7 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
                 confidence=options.confidence,
                 lines=lines,
             )
-            gathered.append(Gathered(title, probe, metric, sides, table))
+            gathered.append(Gathered(sides, table))
     return gathered
 
 

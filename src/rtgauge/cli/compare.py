@@ -66,7 +66,7 @@ def _operation_chapters(
 ) -> list[Chapter]:
     """The tables of the operations and the figures of each."""
     from rtgauge.analysis.sides import pairs, sides_of
-    from rtgauge.report.compare.chapters import operation_chapters
+    from rtgauge.report.compare.page import operation_chapters
 
     sides = [(scope, sides_of(records, scope, force=force)) for scope in scopes]
     return operation_chapters(
@@ -78,7 +78,7 @@ def _operation_chapters(
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
     """The chapter of frequencies, if the records have steps that can be judged against a period."""
     from rtgauge.analysis.frequency import gather
-    from rtgauge.report.compare.chapters import timing_chapter
+    from rtgauge.report.compare.page import timing_chapter
 
     chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
     return [chapter] if chapter.grids else []
@@ -271,8 +271,7 @@ def compare(
             _print_operations(benchmarks)
         _print(compared, details=details, after=benchmarks is not None)
     if out is not None or figures is not None:
-        from rtgauge.report.compare.chapters import chapter_of
-        from rtgauge.report.compare.files import write
+        from rtgauge.report.compare.page import chapter_of, write
 
         operations = [part for part in parts if part.operation is not None]
         chapters = [
@@ -342,7 +341,7 @@ def _print(
     from rich.text import Text
 
     from rtgauge.cli.console import Console
-    from rtgauge.report.compare.chapters import comparison_grids
+    from rtgauge.report.compare.page import comparison_grids
     from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable

@@ -52,7 +52,6 @@ def frequency(
     from rtgauge.cli.options import timing
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
-    from rtgauge.report.frequency_tables import conclusion, grids
 
     timing_options = timing(fraction, marker, confidence)
     opened = [open_record(record) for record in records]
@@ -72,30 +71,17 @@ def frequency(
         from rich.text import Text
 
         from rtgauge.cli.console import Console
-        from rtgauge.report import sustained_tables
-        from rtgauge.report.presenter import frequency_grids
+        from rtgauge.report.sustained_tables import timing_grids, timing_sentences
         from rtgauge.report.terminal_table import print_tables
         from rtgauge.report.text import printable
 
         console = Console()
-        for sentence in (
-            *map(sustained_tables.sustained_sentence, searched),
-            conclusion([entry.table for entry in frequencies]),
-        ):
-            if sentence is not None:
-                console.print(Text(printable(f"{sentence}."), style="bold"))
+        for sentence in timing_sentences(frequencies, searched):
+            console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
-        print_tables(
-            [
-                *grids([entry.table for entry in frequencies]),
-                *frequency_grids(opened, console.width),
-                *sustained_tables.grids(searched),
-            ],
-            console,
-        )
+        print_tables(timing_grids(opened, frequencies, searched, console.width), console)
     if out is not None or figures is not None:
-        from rtgauge.report.compare.chapters import timing_chapter
-        from rtgauge.report.compare.files import write
+        from rtgauge.report.compare.page import timing_chapter, write
 
         write(
             [timing_chapter(opened, frequencies, timing_options.markers)],

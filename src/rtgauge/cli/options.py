@@ -69,8 +69,7 @@ Marker = Annotated[
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
     """The options of frequency tables and figures. Raises InputError."""
     from rtgauge.analysis.frequency import Options, check_fraction
-    from rtgauge.report.frequency_tables import Timing
-    from rtgauge.report.known_times import parse_markers
+    from rtgauge.report.frequency_tables import Timing, parse_markers
 
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g} is not in 0.5 to 1 (exclusive); try 0.95")

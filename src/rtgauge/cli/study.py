@@ -21,8 +21,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
-from rtgauge.report.compare.chapters import chapter_of
-from rtgauge.report.compare.page import html
+from rtgauge.report.compare.page import chapter_of, html
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables

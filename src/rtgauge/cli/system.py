@@ -28,7 +28,7 @@ def system(target: Target = "local", json: Json = False) -> None:
         typer.echo(facts.model_dump_json(indent=1))
         return
     from rtgauge.cli.console import Console
-    from rtgauge.report.machine_terminal import print_facts
+    from rtgauge.report.fact_rows import print_facts
 
     print_facts(facts, Console())
 

@@ -11,27 +11,18 @@ from typing import TYPE_CHECKING
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity, VerdictWord
-from rtgauge.report.exposure import exposure_text
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
-from rtgauge.report.record_view import (
-    RecordView,
-    has_distribution,
-    has_releases,
-    quantity_of,
-    series_name,
-)
+from rtgauge.report.record_view import RecordView, has_distribution, has_releases, quantity_of, series_name
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.tables import missed_known
 from rtgauge.report.text import NONE
-from rtgauge.units import format_count, format_time, plural
+from rtgauge.units import format_count, format_share, format_span, format_time, plural
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Step, Verdict
-    from rtgauge.report.record_view import RecordView
+    from rtgauge.record.model import Exposure, Step, Verdict
     from rtgauge.report.table import Tone
-
 
 MOST_OUTCOMES = 12
 """More of them are folded."""
@@ -277,3 +268,27 @@ def cross_check_lines(view: RecordView) -> list[str]:
 
 def _without_tool(step: Step) -> str:
     return step.key.id_without("tool")
+
+
+def exposure_text(exposure: Exposure) -> str:
+    """The exposure in one line."""
+    measured = (
+        f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
+        f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and "
+        f"{format_span(exposure.measured_s) if exposure.measured_s else 'an unknown time'}"
+    )
+    share = format_share(exposure.share_excluded)
+    excluded = f"at {exposure.confidence:.0%} confidence at most {share} break the bound"
+    if exposure.per_hour_excluded is not None:
+        excluded += f", {_per_hour(exposure.per_hour_excluded)} an hour"
+    if exposure.next_s is None or exposure.next_boards is None:
+        return f"{measured}: {excluded}"
+    seen = "without a violation" if not exposure.violations else "at the rate seen"
+    return (
+        f"{measured}: {excluded}; {format_share(exposure.next_share)} takes {format_span(exposure.next_s)} "
+        f"{seen}, or as long as this on {format_count(exposure.next_boards)} boards"
+    )
+
+
+def _per_hour(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -10,13 +10,13 @@ from rtgauge.analysis.frequency import Gathered, gather
 from rtgauge.analysis.sustained import Curve, curves
 from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
+from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.files import FORMATS, write_figures
 from rtgauge.report.figures.histogram import histogram
-from rtgauge.report.figures.source import Source
 from rtgauge.report.figures.spread import spread_figure
-from rtgauge.report.figures.timing import sustained_figure, timing_figures
+from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.figures.theme import Theme
+    from rtgauge.report.figures.vega import Figure, Theme
 
 
 def figures(source: Source) -> dict[str, Figure]:
@@ -63,11 +62,7 @@ class Drawn:
         """Draw them. Raises RecordError for a damaged record."""
         source = Source.of(RecordView(record))
         gathered, searched = gather([record], timing.options), curves([record])
-        more = [
-            figure
-            for figure in (*timing_figures(gathered, timing.markers), sustained_figure(searched))
-            if figure is not None
-        ]
+        more = timing_figures(gathered, timing.markers, searched)
         return cls(
             source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more}
         )

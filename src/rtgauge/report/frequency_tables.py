@@ -12,24 +12,16 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
 from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
-from rtgauge.report.known_times import SERIAL, Marker
+from rtgauge.errors import InputError
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
-from rtgauge.units import format_duration, format_time
+from rtgauge.units import format_duration, format_time, parse_duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FASTER = "†"
 """Marks a frequency that is higher than the one at which it was measured."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How the tables are made and the figures drawn."""
-
-    options: Options = field(default_factory=Options)
-    markers: tuple[Marker, ...] = (SERIAL,)
 
 
 def format_hz(hz: float | None) -> str:
@@ -290,3 +282,59 @@ def caption_of(line: Line) -> str:
     """One line in words: for a reader who does not see the figure."""
     at95, at100 = (line.limit(share) for share in HARDNESS)
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
+
+
+LONGEST_NAME = 60
+MOST = 20
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A named time (ns)."""
+
+    name: str
+    ns: int
+
+
+SERIAL = Marker("12 serial bytes at 115200 baud", round(12 * 10 / 115_200 * 10**9))
+"""The marker of figures 3 and 5 of Brown & Martin (2010): 12 bytes of 10 bits each, 1041.7 us."""
+
+
+def parse_marker(text: str) -> Marker:
+    """`"CAN frame=130us"` -> a marker. Raises InputError."""
+    name, sign, value = text.rpartition("=")
+    name = name.strip()
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    shown, value = text[:80], text.rpartition("=")[2]
+    if not sign or not name:
+        raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
+    if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
+        raise InputError(
+            f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters, a time no more"
+        )
+    try:
+        ns = parse_duration_ns(value)
+    except ValueError as error:
+        raise InputError(f"--marker '{shown}': {error}") from None
+    if ns <= 0:
+        raise InputError(f"--marker '{shown}': the time must be longer than 0")
+    return Marker(name, ns)
+
+
+def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
+    """The paper's marker and those of the command line; a name that is there twice keeps its last time.
+
+    Raises InputError.
+    """
+    named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
+    if len(named) > MOST:
+        raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")
+    return tuple(named.values())
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How the tables are made and the figures drawn."""
+
+    options: Options = field(default_factory=Options)
+    markers: tuple[Marker, ...] = (SERIAL,)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.gate_result import percent
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.units import format_time, plural

@@ -1,50 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""The page of a record: one HTML file that works from disk, without a network. page_model.py says what is on
-it, templates/page.html.j2 how it looks.
+"""The page of a record: one HTML file that works from disk, without a network. templates/page.html.j2 has the
+names of its sections.
 """
 
 from __future__ import annotations
 
-import functools
 import shlex
-from dataclasses import replace
-from importlib import resources
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.escape import escaped
 from rtgauge.probe.registry import plural_of
-from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.reader import PAGE
 from rtgauge.record.writer import write_page as write_record_page
-from rtgauge.report import frequency_tables, method, sustained_tables, tables
+from rtgauge.report import method, tables
 from rtgauge.report.calibrations import clock_table
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
-from rtgauge.report.deployment_table import deployment_table
-from rtgauge.report.drawing_code import drawing_code
+from rtgauge.report.deployment import deployment_table
 from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
-from rtgauge.report.figures.theme import config
+from rtgauge.report.figures.vega import config
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.marks import gathered_marks, sighting_table
-from rtgauge.report.page_model import (
-    ChangesSection,
-    Chart,
-    DetailStep,
-    Facts,
-    FigureView,
-    FrequencySection,
-    Header,
-    LargestSection,
-    LoadOfStep,
-    LoadProgram,
-    MethodSection,
-    NumbersSection,
-    Page,
-    VerdictSection,
-)
-from rtgauge.report.presenter import frequency_grids, presenters, step_lines
+from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
+from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_view import common_quantity, example_requirement
+from rtgauge.report.sustained_tables import timing_grids
 from rtgauge.report.table import pairs
 from rtgauge.report.text import capital, quantity
 from rtgauge.units import plural
@@ -53,46 +34,192 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import jinja2
-
-    from rtgauge.record.model import Mark, Step
+    from rtgauge.record.facts import AuditSummary
+    from rtgauge.record.model import LeftOut, Mark, Run, Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.figures.source import Source
+    from rtgauge.report.conclusion import Conclusion
+    from rtgauge.report.deployment import DeploymentTable
+    from rtgauge.report.figure_data import Source
+    from rtgauge.report.figures.vega import Figure
+    from rtgauge.report.marks import GatheredMark
     from rtgauge.report.presenter import Chapter
     from rtgauge.report.record_view import RecordView
+    from rtgauge.report.table import Table
+
+Pairs = list[tuple[str, str]]
+"""(name, value) of each line of a table."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The machines and the run.
+
+    `when`: its beginning in UTC, for people; `plan`: what was run; `system`: the machines in lines.
+    """
+
+    run: Run
+    hosts: list[str]
+    when: str
+    plan: str
+    system: list[str]
+
+
+@dataclass(frozen=True)
+class VerdictSection:
+    """The answer.
+
+    `outcomes`: how each step did, if there are several; `example`: a command that would give a verdict, if no
+    requirement was given.
+    """
+
+    conclusion: Conclusion
+    outcomes: Table | None
+    example: str | None
+    unfinished: str | None
+    marks: list[GatheredMark]
+    left_out: list[LeftOut]
+
+
+@dataclass(frozen=True)
+class NumbersSection:
+    """Idle beside loaded: a table a quantity.
+
+    `compares`: both idle and a load were measured; `lines`: of repeats, a cross-check, and what was counted;
+    `elsewhere`: (id of a chapter, what the run measured), if no quantity has a line here.
+    """
+
+    tables: dict[str, Table]
+    compares: bool
+    lines: list[str]
+    elsewhere: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart of a figure. `index`: its place among the specifications of the figure."""
+
+    index: int
+    title: str
+    label: str
+    marks: list[Mark]
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure with its caption."""
+
+    name: str
+    title: str
+    notes: list[str]
+    charts: list[Chart]
+
+
+@dataclass(frozen=True)
+class FrequencySection:
+    """How often a task can run. `figures`: names."""
+
+    grids: list[Table]
+    figures: list[str]
+
+
+@dataclass(frozen=True)
+class DetailStep:
+    """One step CPU by CPU, and its measuring threads."""
+
+    name: str
+    series: Table
+    threads: Table
+
+
+@dataclass(frozen=True)
+class LargestSection:
+    """The largest values, a table a step by its name; `plural` names what the steps have in common."""
+
+    plural: str
+    tables: dict[str, Table]
+
+
+@dataclass(frozen=True)
+class LoadProgram:
+    """A program of a load: what it had to reach and what it did reach, with units."""
+
+    program: str
+    command: str
+    wanted: Pairs
+    reached: Pairs
+    ended_early: str | None
+
+
+@dataclass(frozen=True)
+class LoadOfStep:
+    """The load of one step."""
+
+    name: str
+    load: str
+    programs: list[LoadProgram]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class ChangesSection:
+    """What changed over each step.
+
+    `folded`: (probe, number of its steps) of which only one of each load and deployment is here.
+    """
+
+    folded: list[tuple[str, int]]
+    steps: dict[str, list[Table]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One machine: the facts in short, all of them, and what the audit found when it was measured, None where
+    that is not known.
+    """
+
+    name: str
+    short: Table
+    all: Table
+    audit: AuditSummary | None
+
+
+@dataclass(frozen=True)
+class MethodSection:
+    """How it was measured. `clocks`: a table a step."""
+
+    paragraphs: list[str]
+    tools: list[str]
+    command: str
+    parameters: Table
+    clocks: dict[str, Table]
+    calibrations: Table
+
+
+@dataclass(frozen=True)
+class Page:
+    """All sections. `figures`: by name; `data`: for the script, as JSON."""
+
+    header: Header
+    verdict: VerdictSection
+    first_chapters: list[Chapter]
+    numbers: NumbersSection
+    figures: dict[str, FigureView]
+    cpus: list[str]
+    frequency: FrequencySection
+    chapters: list[Chapter]
+    detail: list[DetailStep]
+    largest: LargestSection
+    loads: list[LoadOfStep]
+    deployments: dict[str, DeploymentTable]
+    marks: Table | None
+    changes: ChangesSection
+    facts: list[Facts]
+    method: MethodSection
+    data: dict[str, object]
+
 
 MOST_LINES = 16
 """Longer tables of a step's series are folded."""
-
-
-def template_text(name: str) -> str:
-    """A file of the templates as text: of this package, or `package/file` of another one."""
-    package, _, file = name.rpartition("/")
-    return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
-
-
-def _shown(value: object) -> object:
-    """What a template shows; text of ours (markup) stays as it is."""
-    return escaped(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-@functools.cache
-def templates() -> jinja2.Environment:
-    """The templates of this package by file, and those of presenters by `package/file`; all that they show is
-    escaped.
-    """
-    import jinja2
-
-    loader = jinja2.FunctionLoader(template_text)
-    return jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        finalize=_shown,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def _example(steps: Sequence[Step]) -> str | None:
@@ -244,11 +371,7 @@ def page_of(drawing: Drawn) -> Page:
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
         cpus=source.cpus,
         frequency=FrequencySection(
-            [
-                *frequency_tables.grids([table.table for table in drawing.gathered]),
-                *frequency_grids([view.record]),
-                *sustained_tables.grids(drawing.curves),
-            ],
+            timing_grids([view.record], drawing.gathered, drawing.curves),
             [figure.name for figure in drawing.timing],
         ),
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
@@ -303,15 +426,6 @@ def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = Non
             engine=drawing_code(),
         )
     )
-
-
-def write_page(text: str, out: Path) -> None:
-    """Write a page to `out`; it is complete or not there.
-
-    Raises InputError where `out` cannot be written, MeasureError for a full disk.
-    """
-    with clear_errors(out, option="-o", kind="file"):
-        write_whole(out, text.encode(errors="replace"))
 
 
 def render(

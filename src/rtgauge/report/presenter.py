@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import Result, SeriesSummary, Step
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
 
 PARTS = {

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.sustained import RESOLUTION
+from rtgauge.report import frequency_tables
 from rtgauge.report.frequency_tables import format_hz
+from rtgauge.report.presenter import frequency_grids
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_share, format_time
@@ -14,7 +16,9 @@ from rtgauge.units import format_share, format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rtgauge.analysis.frequency import Gathered
     from rtgauge.analysis.sustained import Curve, Point
+    from rtgauge.record.reader import Record
 
 
 def _spread(curve: Curve) -> str:
@@ -162,3 +166,17 @@ def grids(curves: Sequence[Curve]) -> list[Table]:
     """Every table; none where there is no curve."""
     result = result_grid(curves)
     return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]
+
+
+def timing_grids(
+    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve], width: int | None = None
+) -> list[Table]:
+    """Every table of how often a task can run. `width`: columns of a terminal, None for a page."""
+    frequencies = frequency_tables.grids([quantity.table for quantity in gathered])
+    return [*frequencies, *frequency_grids(records, width), *grids(curves)]
+
+
+def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:
+    """The same in sentences, each without its end."""
+    frequencies = frequency_tables.conclusion([quantity.table for quantity in gathered])
+    return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

@@ -18,8 +18,17 @@ from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
 from rtgauge.report.figures.timing import bin_width_ns, timing_figures
-from rtgauge.report.frequency_tables import Timing, format_hz, grids, lower_hz
-from rtgauge.report.known_times import MOST, SERIAL, Marker, parse_marker, parse_markers
+from rtgauge.report.frequency_tables import (
+    MOST,
+    SERIAL,
+    Marker,
+    Timing,
+    format_hz,
+    grids,
+    lower_hz,
+    parse_marker,
+    parse_markers,
+)
 from tests.support.repeated_runs import System, side
 from tests.support.timing import Drawn, Series, facts, record
 
@@ -176,7 +185,9 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
     assert lateness.rows[0][-1] == "no end"
     assert frequency.rows[0][3] == "none"
     assert any(
-        "without an answer" in note for figure in timing_figures([found], [SERIAL]) for note in figure.notes
+        "without an answer" in note
+        for figure in timing_figures([found], [SERIAL], [])
+        for note in figure.notes
     )
 
 
@@ -185,7 +196,7 @@ def test_two_kernels_stand_side_by_side(tmp_path: Path):
     rt = record(tmp_path / "rt", [Drawn([Series(_us(9, 12, 40))])], facts("PREEMPT_RT"))
     (found,) = gather([stock, rt])
     assert [line.label for line in found.table.lines] == ["6.12.0", "6.12.0-preempt_rt"]
-    linear, log = timing_figures([found], [SERIAL, Marker("CAN frame", 130_000)])
+    linear, log = timing_figures([found], [SERIAL, Marker("CAN frame", 130_000)], [])
     assert linear.titles == ["6.12.0", "6.12.0-preempt_rt"]
     assert "CAN frame: 130 us" in str(log.specs)
     assert "12 serial bytes at 115200 baud: 1.04 ms" in str(log.specs)

@@ -22,7 +22,7 @@ from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import figures
-from rtgauge.report.figures.source import Source
+from rtgauge.report.figure_data import Source
 from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary

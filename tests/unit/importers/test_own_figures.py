@@ -16,9 +16,9 @@ from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.drawn_figures import figures as drawn_figures
-from rtgauge.report.exposure import exposure_text
-from rtgauge.report.figures.source import Source
+from rtgauge.report.figure_data import Source
 from rtgauge.report.frequency_tables import conclusion, grids
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge

@@ -9,7 +9,7 @@ import pytest
 
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
-from rtgauge.report.deployment_table import PUT_BACK, deployment_table
+from rtgauge.report.deployment import PUT_BACK, deployment_table
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
 from tests.support.records import Shape, write_record

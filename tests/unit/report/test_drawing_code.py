@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.report import drawing_code as module
+from rtgauge.report import page_frame as module
 
 BUNDLE = "vegaEmbed </script <!-- end"
 

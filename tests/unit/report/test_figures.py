@@ -15,8 +15,8 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.report.drawn_figures import Drawn, figures, save_figures
-from rtgauge.report.figures.source import Source
-from rtgauge.report.figures.theme import config, cpu_colours
+from rtgauge.report.figure_data import Source
+from rtgauge.report.figures.vega import config, cpu_colours
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.record_view import RecordView
 from tests.support.records import Shape, write_record

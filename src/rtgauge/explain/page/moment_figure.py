@@ -13,7 +13,7 @@ from rtgauge.explain.analysis.parts import Kind
 from rtgauge.explain.analysis.sentence import culprit_name, us
 from rtgauge.explain.trace.contexts import timelines
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.parts import Culprit, Explanation

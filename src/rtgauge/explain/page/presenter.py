@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rtgauge.explain.analysis.parts import Explanation
     from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
 

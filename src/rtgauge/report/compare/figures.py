@@ -15,8 +15,8 @@ from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outline
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
-from rtgauge.report.figures.figure import Figure
 from rtgauge.report.figures.files import write_figures
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
@@ -64,10 +64,6 @@ def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.
     ranks = np.maximum(1, np.ceil(shares * cumulative[-1] - 1e-9))
     values = side.values_ns(bins)[np.searchsorted(cumulative, ranks)]
     return (values if side.filled.max_ns is None else np.minimum(values, side.filled.max_ns)) / 1_000
-
-
-def _labelled(sides: Sequence[Side]) -> list[Side]:
-    return [side for side in sides if side.filled.count]
 
 
 def _colour(sides: Sequence[Side]) -> vega.Part:
@@ -211,16 +207,18 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     )
 
 
-def comparison_figures(sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> dict[str, Figure]:
-    """Name -> figure; none where every side is empty."""
-    filled = _labelled(sides)
+def comparison_figures(
+    sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
+) -> list[Figure]:
+    """The figures of one chapter, the part of this title; none if every side is empty."""
+    filled = [side for side in sides if side.filled.count]
     if not filled:
-        return {}
+        return []
     figures = [_histograms(filled), _exceedance(filled), _qq(pairs)]
-    return {figure.name: figure for figure in figures if figure is not None}
+    return [_of_part(figure, part) for figure in figures if figure is not None]
 
 
-def of_part(figure: Figure, title: str) -> Figure:
+def _of_part(figure: Figure, title: str) -> Figure:
     """The figure with the part that it shows in its name and title: "task-switch-histograms"."""
     if not title:
         return figure
@@ -235,5 +233,9 @@ def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: P
 
     Raises as `write_figures` does.
     """
-    subtitle = "\n".join(dict.fromkeys(line for record in records for line in system_lines(record)))
-    return write_figures(figures, folder, subtitle)
+    return write_figures(figures, folder, "\n".join(lines_of_all(records)))
+
+
+def lines_of_all(records: Iterable[Record]) -> list[str]:
+    """The system line of every target of the records, each once."""
+    return list(dict.fromkeys(line for record in records for line in system_lines(record)))

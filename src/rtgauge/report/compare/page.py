@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The page of a comparison: one HTML file that works from disk, without a network; it shares the look and the
+"""The page of a comparison: one HTML file that works from disk, without a network, with the look and the
 script of a record's page.
+
+Its chapters: one, or one a task, or the tables of the microbenchmarks and the figures of each operation.
 """
 
 from __future__ import annotations
@@ -8,19 +10,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.report.drawing_code import drawing_code
-from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figures.theme import config
-from rtgauge.report.page import template_text, templates, write_page
+from rtgauge.analysis.sustained import curves
+from rtgauge.report.compare.figures import comparison_figures, lines_of_all, save_figures
+from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
+from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.figures.vega import config
+from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
+from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
+from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
+from rtgauge.report.sustained_tables import timing_grids, timing_sentences
+from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.text import NONE, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from rtgauge.analysis.comparison_document import Comparison
+    from rtgauge.analysis.comparison_scope import Scope
+    from rtgauge.analysis.frequency import Gathered
+    from rtgauge.analysis.microbenchmarks import Microbenchmarks
+    from rtgauge.analysis.sides import Side
     from rtgauge.record.model import Verdict
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
-    from rtgauge.report.table import Table
+    from rtgauge.report.figures.vega import Figure
+    from rtgauge.report.frequency_tables import Marker
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,74 @@ class Chapter:
     """What is shown, in one sentence."""
     doubt: str | None = None
     """What makes it doubtful."""
+
+
+def misses_grid(sides: Sequence[Side], task: str) -> Table:
+    """What was counted of one task on each side, repeats added up."""
+    rows: list[list[str]] = []
+    for side in sides:
+        counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
+        preemptions = [of_task.preemptions for of_task in counts]
+        known = [number for number in preemptions if number is not None]
+        cells = [
+            whole(sum(of_task.activations for of_task in counts)),
+            whole(sum(of_task.deadline_misses for of_task in counts)),
+        ]
+        rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
+    columns = [*texts(""), *numbers("activations", "deadline misses", "preemptions")]
+    return Table("Deadlines", columns, rows)
+
+
+def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
+    """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
+    tables = grids(result, width)
+    if result.task is not None:
+        tables.insert(
+            next(i for i, grid in enumerate(tables) if grid.folded), misses_grid(sides, result.task)
+        )
+    return tables
+
+
+def chapter_of(
+    result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = ""
+) -> Chapter:
+    """The chapter of one comparison."""
+    return Chapter(
+        title,
+        list(dict.fromkeys(pair.baseline for pair in result.pairs)),
+        comparison_grids(result, sides),
+        comparison_figures(sides, pairs, title),
+        emulated_note(result),
+        result.conclusion,
+        doubtful_sides(result),
+    )
+
+
+def operation_chapters(
+    benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
+) -> list[Chapter]:
+    """The tables of all operations, and then the figures of each."""
+    conclusion = microbenchmark_conclusion(benchmarks) or ""
+    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=conclusion)]
+    for part, sides, pairs in parts:
+        baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
+        chapters.append(Chapter(part.title, baselines, [], comparison_figures(sides, pairs, part.title)))
+    return chapters
+
+
+def timing_chapter(
+    records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]
+) -> Chapter:
+    """The tables and figures of frequencies, of responses and of searches over the period."""
+    searched = curves(records)
+    sentences = timing_sentences(gathered, searched)
+    return Chapter(
+        "How often",
+        [],
+        timing_grids(records, gathered, searched),
+        timing_figures(gathered, markers, searched),
+        conclusion=" ".join(f"{sentence}." for sentence in sentences),
+    )
 
 
 def html(
@@ -67,7 +149,7 @@ def html(
             verdicts=verdicts or {},
             baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,
             records=list(dict.fromkeys(str(record.path) for record in records)),
-            system_lines=list(dict.fromkeys(line for record in records for line in system_lines(record))),
+            system_lines=lines_of_all(records),
             notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
             data={
                 "figures": {name: figure.specs for name, figure in drawn.items()},
@@ -91,3 +173,26 @@ def render(
     Raises InputError where `out` cannot be written.
     """
     write_page(html(chapters, records, verdicts), out)
+
+
+def write(
+    chapters: Sequence[Chapter],
+    records: Sequence[Record],
+    verdicts: Mapping[str, Verdict] | None = None,
+    *,
+    page: Path | None,
+    figures: Path | None,
+    say: Callable[[str], object],
+) -> None:
+    """The page, with each record's verdict if there are any, and the figures, where they are wanted; `say` is
+    called with a line a file.
+
+    Raises InputError for a file that cannot be written.
+    """
+    if page is not None:
+        render(chapters, records, page, verdicts)
+        say(f"page     {page}")
+    if figures is not None:
+        drawn = [figure for chapter in chapters for figure in chapter.figures]
+        for path in save_figures(drawn, records, figures):
+            say(f"figure   {path}")

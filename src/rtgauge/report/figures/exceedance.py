@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.figure_data import ALL, Curve, exceedance
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.outer_view import view_curves, views
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Step
-    from rtgauge.report.figures.source import Source
+    from rtgauge.report.figure_data import Source
     from rtgauge.report.record_view import RecordView
 
 POINTS = 16_000

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.figures.figure import WIDTH, Figure, drawable
-from rtgauge.report.figures.theme import BACKGROUND, Theme, config
-from rtgauge.report.figures.vega import VEGALITE
+from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, Theme, config, drawable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

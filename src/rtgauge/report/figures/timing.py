@@ -16,8 +16,8 @@ from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
 from rtgauge.report.figures.spread import GREY_LEGEND
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.frequency_tables import caption_of
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
@@ -25,10 +25,10 @@ from rtgauge.units import format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.analysis.frequency import Gathered, Line
+    from rtgauge.analysis.frequency import Gathered, Line, Table
     from rtgauge.analysis.sides import Side
     from rtgauge.analysis.sustained import Curve
-    from rtgauge.report.known_times import Marker
+    from rtgauge.report.frequency_tables import Marker
 
 COLUMNS = 150
 """About so many bins of a linear histogram."""
@@ -48,14 +48,8 @@ def bin_width_ns(end_ns: int) -> int:
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))
 
 
-def _name(gathered: Gathered, kind: str) -> str:
-    words = (
-        "timing",
-        gathered.probe,
-        *([] if gathered.metric == gathered.probe else [gathered.metric]),
-        kind,
-    )
-    return "-".join(words)
+def _name(table: Table, kind: str) -> str:
+    return "-".join(dict.fromkeys(("timing", table.probe, table.metric, kind)))
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
@@ -121,7 +115,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
         notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
     return Figure(
-        _name(gathered, "linear"),
+        _name(table, "linear"),
         f"{table.title}: {table.metric} by percent of the samples",
         text,
         specs,
@@ -176,14 +170,16 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     )
     spec = vega.layered(layers, height=max(40, 30 * len(order)), description=text)
     return Figure(
-        _name(gathered, "log"), f"{table.title}: 95 % and 100 % and known times", text, [spec], [], notes
+        _name(table, "log"), f"{table.title}: 95 % and 100 % and known times", text, [spec], [], notes
     )
 
 
-def timing_figures(gathered: Sequence[Gathered], markers: Sequence[Marker]) -> list[Figure]:
-    """The figures of every part, in the papers' order: linear, then log."""
+def timing_figures(
+    gathered: Sequence[Gathered], markers: Sequence[Marker], curves: Sequence[Curve]
+) -> list[Figure]:
+    """The figures of every part, in the papers' order: linear, then log; and then that of the searches."""
     drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
-    return [figure for figure in drawn if figure is not None]
+    return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
 
 
 KINDS = {"lost": "lost", "over_half": "later than half the period", "long": "later than 1 ms"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import Step
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.table import Table
     from rtgauge.tire.analysis.results import TireResults
 

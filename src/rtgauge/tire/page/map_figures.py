@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.speed_figures import nodes_axis
 

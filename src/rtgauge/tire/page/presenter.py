@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import Step
-    from rtgauge.report.figures.figure import Figure
+    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.tire.analysis.results import TireResults
     from rtgauge.tire.page.chapter import Chapter as SystemChapter

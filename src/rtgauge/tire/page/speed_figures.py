@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.figure import Figure
+from rtgauge.report.figures.vega import Figure
 from rtgauge.tire.page.labels import (
     SIMULATED_S,
     SIMULATED_STEPS,

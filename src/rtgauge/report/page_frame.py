@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The JavaScript that draws the figures of a page: Vega, Vega-Lite and Vega-Embed, from the vl-convert
-package.
+"""What every page is made with: its templates, and the JavaScript that draws its figures.
 
-Bundling takes longer than all the rest of a page, so the bundle is kept in the user's cache, by the version
-of vl-convert. It ends up in pages, so
+That is Vega, Vega-Lite and Vega-Embed, from the vl-convert package. Bundling takes longer than all the rest
+of a page, so the bundle is kept in the user's cache, by the version of vl-convert. It ends up in pages, so
 only a file is taken from there that no other user could have written.
 """
 
@@ -13,16 +12,20 @@ import functools
 import os
 import stat
 from contextlib import suppress
+from importlib import resources
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
-from rtgauge.record.files import write_whole
+from rtgauge.escape import escaped
+from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.report.figures.vega import VEGALITE
 from rtgauge.user_cache import cache_folder, open_to_others, private_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import jinja2
 
 LARGEST = 8 * 2**20
 """Bytes; the bundle has 0.9 million."""
@@ -62,3 +65,41 @@ def drawing_code() -> str:
             private_folder(file.parent)
             write_whole(file, (code + END).encode(), mode=0o600)
     return code
+
+
+def template_text(name: str) -> str:
+    """A file of the templates as text: of this package, or `package/file` of another one."""
+    package, _, file = name.rpartition("/")
+    return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
+
+
+def _shown(value: object) -> object:
+    """What a template shows; text of ours (markup) stays as it is."""
+    return escaped(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """The templates of this package by file, and those of presenters by `package/file`; all that they show is
+    escaped.
+    """
+    import jinja2
+
+    loader = jinja2.FunctionLoader(template_text)
+    return jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def write_page(text: str, out: Path) -> None:
+    """Write a page to `out`; it is complete or not there.
+
+    Raises InputError where `out` cannot be written, MeasureError for a full disk.
+    """
+    with clear_errors(out, option="-o", kind="file"):
+        write_whole(out, text.encode(errors="replace"))
