@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Hooks of mkdocs: the section "Probes" has every page of docs/probes; pages load nothing from a network,
-also where they are opened from disk.
+"""Hooks of mkdocs: the section "Probes" has every page of docs/probes; some pages are made from the code
+(tools/reference.py); pages load nothing from a network, also where they are opened from disk.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any
+
+import reference
+from mkdocs.structure.files import File
 
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme's offline plugin would load to search from disk."""
@@ -22,6 +25,16 @@ def on_config(config: Any) -> Any:
         if "Probes" in section:
             section["Probes"] = [{page.stem: f"probes/{page.name}"} for page in pages]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages that are made from the code."""
+    for name, content in (
+        ("marks.md", reference.marks_page()),
+        ("commands.md", reference.commands_page()),
+    ):
+        files.append(File.generated(config, name, content=content))
+    return files
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:  # noqa: ARG001 - as mkdocs calls it

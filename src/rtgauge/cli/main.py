@@ -61,6 +61,7 @@ COMMANDS = {
     "restore": "deploy:restore",
     "show": "show:show",
     "list": "show:list_records",
+    "marks": "marks:marks",
     "report": "report:report",
     "compare": "compare:compare",
     "gate": "gate:gate",

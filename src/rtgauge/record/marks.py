@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The registry of marks: every mark that rtgauge or its engine makes, what it means and what to do.
 
-docs/marks.md is made from it (tools/marks.py).
+`rtgauge marks` prints it, and tools/reference.py makes a page of it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge marks`: what each mark means, and what to do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def marks(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these marks.", show_default=False)
+    ] = None,
+) -> None:
+    """Explain marks: what each one means, and what to do about it.
+
+    A mark is a doubt about a measurement. A note is worth knowing; a doubtful step cannot hold a requirement;
+    an invalid step decides nothing.
+
+    \b
+    Examples:
+      rtgauge marks
+      rtgauge marks throttled
+    """
+    from rtgauge.errors import InputError
+    from rtgauge.record.marks import KIND_OF_NAME
+    from rtgauge.suggest import nearest
+
+    for name in names or sorted(KIND_OF_NAME):
+        if name not in KIND_OF_NAME:
+            raise InputError(f"there is no mark {name}{nearest(name, list(KIND_OF_NAME))}")
+        entry = KIND_OF_NAME[name].value
+        typer.echo(f"{name} ({' or '.join(entry.severities)}): {entry.meaning}")
+        if entry.remedy:
+            typer.echo(f"    {entry.remedy}")
