@@ -107,10 +107,9 @@ def reshape(
     were empty).
 
     Samples of the side outside of the baseline's range are counted in the baseline's first or last bin, as in
-    the paper. The paper does not say
-    what to do with a bin inside of that range that the baseline left empty (the statistic divides by it):
-    here it is merged with the next lower bin
-    that is not empty, so that no sample is lost. Both arguments: whole us and counts, rising, none empty.
+    the paper. The paper does not say what to do with a bin inside of that range that the baseline left empty
+    (the statistic divides by it): here it is merged with the next lower bin that is not empty, so that no
+    sample is lost. Both arguments: whole us and counts, rising, none empty.
     """
     bins_us, expected = baseline
     bin_of_sample = np.clip(np.searchsorted(bins_us, side[0], side="right") - 1, 0, len(bins_us) - 1)
@@ -137,8 +136,7 @@ def paper_test(
     many degrees of freedom as the baseline has bins.
 
     `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`:
-    both histograms add up to 100.
-    Raises CannotTestError for an empty side, or a baseline of one bin.
+    both histograms add up to 100. Raises CannotTestError for an empty side, or a baseline of one bin.
     """
     _check(side, baseline)
     if len(baseline[0]) == 1:
@@ -159,9 +157,7 @@ def paper_test(
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
-    """Both rows of counts with neighbouring cells merged until at least LEAST_EXPECTED are expected in each;
-    the remainder joins the last cell.
-    """
+    """Both rows with neighbouring cells merged until LEAST_EXPECTED are expected in each."""
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0
@@ -182,9 +178,8 @@ def textbook_test(
     """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of
     freedom: cells - 1.
 
-    It takes samples as independent, which latencies are not. Raises CannotTestError if a side is empty or
-    one cell remains.
-    chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
+    It takes samples as independent, which latencies are not. Raises CannotTestError if a side is empty or one
+    cell remains. chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
     """
     _check(side, baseline)
     bins_us = np.union1d(side[0], baseline[0])

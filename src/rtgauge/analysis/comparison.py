@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A whole comparison: figures, settings that differ, chi-square tests, effect sizes, differences of quantiles
-with intervals, and tails.
-"""
+"""A whole comparison: figures, settings, chi-square tests, effect sizes, quantile differences, tails."""
 
 from __future__ import annotations
 
@@ -179,9 +177,7 @@ def _runs_ns(side: Side, quantile: str) -> list[int]:
 
 
 def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """The mean of the quantile over the runs of a side; if one of these is a lower bound, the quantile of
-    all samples together.
-    """
+    """The mean of the quantile over a side's runs; of all samples together if a run has a lower bound."""
     name = _field(quantile)
     return (
         getattr(side.filled, name)

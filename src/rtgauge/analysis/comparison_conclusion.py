@@ -26,9 +26,7 @@ MOST_NAMED = 4
 
 
 class Finding(StrEnum):
-    """What a difference of quantiles shows; values are the words of the conclusion where runs were
-    repeated.
-    """
+    """What a difference of quantiles shows; the values are the words for repeated runs."""
 
     WORSE = "worse"
     MIXED = "worse and better"
@@ -176,9 +174,7 @@ def _common(labels: Sequence[str]) -> list[str]:
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """The sentence of several pairs, without its end: the sides by what they show, the worst first, those of
-    single runs last.
-    """
+    """The sentence of several pairs, without its end: the worst first, sides of single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
@@ -259,9 +255,7 @@ MOST_COMMANDS = 2
 
 
 def _words(record: Record) -> list[str]:
-    """The command that made the record, without what it said of repeats; `rtgauge run` for an imported
-    one.
-    """
+    """The command that made the record, without its repeats; `rtgauge run` for an imported one."""
     command = record.run.command
     if command[1:2] not in (["run"], ["probe"], ["watch"]):
         return ["rtgauge", "run"]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The document of a comparison: what `rtgauge compare --json` prints, and what its tables and its page are
-made from.
-"""
+"""The documents of a comparison: what `rtgauge compare --json` prints, and what tables are made from."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ class Pair(Model):
 
 
 class Selection(Model):
-    """The side that is nearest to one baseline by the paper's selection; `best` None: all were rejected, or
-    none could be tested.
-    """
+    """The side that is nearest to a baseline by the paper; `best` None: all were rejected or untested."""
 
     baseline: str
     convention: chi_square.Convention
@@ -95,8 +91,8 @@ class QuantileDifference(Model):
 
     The p-values are corrected for all comparisons of this document (Holm); the interval is not.
 
-    If both sides have several runs these are the units, and a figure is the mean over the runs. Else
-    nothing follows for other runs.
+    If both sides have several runs these are the units, and a figure is the mean over the runs. Else nothing
+    follows for other runs.
     """
 
     side: str
@@ -140,9 +136,7 @@ class QuantileDifference(Model):
 
 
 class TailLevel(Model):
-    """The latency exceeded once in `activations` (ns), with its interval; None: the sample gives no bound to
-    that side.
-    """
+    """The latency (ns) exceeded once in `activations`, and its interval; None: no bound to that side."""
 
     activations: int
     ns: float

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The scope of one comparison: all steps, or, where these have no common scale, those of one task, one
-operation or one quantity.
-"""
+"""The scope of a comparison: all steps, or if these have no common scale a task, operation or quantity."""
 
 from __future__ import annotations
 
@@ -72,9 +70,7 @@ EVERYTHING = Scope()
 
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """A scope for each probe, quantity and role that is compared with a period, in the papers' order; empty
-    if the records have none.
-    """
+    """A scope for each probe, quantity and role that is compared with a period, in the papers' order."""
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
@@ -107,8 +103,8 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     """What is compared with what: one scope for everything where all steps have one quantity, else one a
     task, an operation, a probe and quantity.
 
-    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or if there
-    are no tasks.
+    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or if there are
+    no tasks.
     """
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)

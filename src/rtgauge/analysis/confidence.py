@@ -2,8 +2,8 @@
 """What a number of activations supports: exact bounds on the probability that one is too late.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): how many activations that depend on
-each other are worth one that does not. Without
-it activations are taken as independent, and the figures are the best that so many activations allow.
+each other are worth one that does not. Without it activations are taken as independent, and the figures are
+the best that so many activations allow.
 """
 
 from __future__ import annotations
@@ -34,10 +34,8 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
     (one-sided).
 
     Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
-    binomial,
-    Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at 95 % (the
-    rule of three).
-    1 if nothing was counted. Raises ValueError for counts that cannot be.
+    binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at
+    95 % (the rule of three). 1 if nothing was counted. Raises ValueError for counts that cannot be.
     """
     _check(violations, count, confidence)
     if violations == count:
@@ -85,9 +83,8 @@ def activations_needed(
     thousandth of their number.
 
     Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default) and
-    with the same `design_effect`. None if that
-    rate is itself too high, so that no number is enough. Raises ValueError if `allowed` is not between 0 and
-    1.
+    with the same `design_effect`. None if that rate is itself too high, so that no number is enough. Raises
+    ValueError if `allowed` is not between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -123,10 +120,9 @@ def design_effect(
     least.
 
     `violations` among `counts` in each window of one run, in their order. The variance of their sum, over
-    that of independent ones, and Student's t for
-    the estimate of it (Korn and Graubard, Confidence intervals for proportions with small expected number of
-    positive counts, 1998). 1 for
-    fewer than LEAST_WINDOWS windows or without any violation, as neither says anything of bursts.
+    that of independent ones, and Student's t for the estimate of it (Korn and Graubard, Confidence intervals
+    for proportions with small expected number of positive counts, 1998). 1 for fewer than LEAST_WINDOWS
+    windows or without any violation, as neither says anything of bursts.
     """
     from scipy.special import ndtri, stdtrit
 

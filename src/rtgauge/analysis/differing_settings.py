@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The settings in which sides differ: every fact of the machine and every parameter that is not the same in
-all of them.
-"""
+"""The settings in which sides differ: every fact of the machine and every parameter."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ def settings_of(side: Side) -> dict[str, str]:
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Name of each setting that differs -> its value in each side, in their order; "not recorded" where a
-    side does not have it.
-    """
+    """Name of each setting that differs -> its value in each side, or "not recorded"."""
     settings = [settings_of(side) for side in sides]
     names = dict.fromkeys(name for of_side in settings for name in of_side)
     values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}

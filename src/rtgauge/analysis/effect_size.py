@@ -25,8 +25,8 @@ def wasserstein(
     the two distribution functions.
 
     In the unit of the values; every value counts with its weight. Raises ValueError if a side is empty.
-    wasserstein_distance of scipy.stats
-    gives the same, and takes 0.5 s longer to import, near half of what a comparison of six records takes.
+    wasserstein_distance of scipy.stats gives the same, and takes 0.5 s longer to import, near half of what a
+    comparison of six records takes.
     """
     at_a, at_b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
     weights_a, weights_b = np.asarray(counts_a, dtype=np.float64), np.asarray(counts_b, dtype=np.float64)

@@ -3,10 +3,9 @@
 latency of each stretch of time.
 
 The generalised extreme value distribution is fitted to block maxima by maximum likelihood; levels have
-intervals by profile likelihood.
-Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 3. Here the shape xi has Coles'
-sign (scipy's is the opposite):
-xi < 0 has a largest possible value, xi > 0 a heavy tail.
+intervals by profile likelihood. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch.
+3. Here the shape xi has Coles' sign (scipy's is the opposite): xi < 0 has a largest possible value, xi > 0 a
+heavy tail.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ ACTIVATIONS = (10**6, 10**7, 10**8, 10**9)
 FURTHEST = 1_000
 """A level is not estimated for more than this many times the activations that were measured."""
 ASSUMPTION_ALPHA = 0.05 / 3
-"""Three assumptions are tested, of several runs a fourth: a sample that meets all is rejected in about 5 % of
-cases, or 7 %.
-"""
+"""Three or four assumptions are tested: a sample that meets all is rejected in about 5 % or 7 % of cases."""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
 """An interval that reaches so many scales of the fit is unbounded."""
@@ -123,8 +120,7 @@ def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     n), rises along its last axis.
 
     Hosking, Wallis and Wood, Estimation of the generalized extreme-value distribution by the method of
-    probability-weighted moments,
-    Technometrics 27 (1985), eq. 14 and 15.
+    probability-weighted moments, Technometrics 27 (1985), eq. 14 and 15.
     """
     from scipy.special import gamma
 
@@ -187,9 +183,7 @@ def level_interval(
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """The loss of log-likelihood at this level, less the loss that the confidence allows; infinite if
-        nothing fits.
-        """
+        """The loss of log-likelihood at this level beyond the allowed one; infinite if nothing fits."""
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
@@ -312,8 +306,7 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
     distribution; the runs are two or more.
 
     Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
-    kruskal of scipy.stats is the same, and takes
-    0.5 s longer to import.
+    kruskal of scipy.stats is the same, and takes 0.5 s longer to import.
     """
     import polars as pl
     from scipy.special import chdtrc
@@ -359,8 +352,7 @@ class Tail:
     `not_estimated`: numbers of activations too far beyond the sample, or below a block.
 
     `peaks` and `peak_levels`: the second opinion, None and empty if the sample gives none; `disagree`: the
-    numbers of activations where either
-    estimate is outside of the interval of the other.
+    numbers of activations where either estimate is outside of the interval of the other.
     """
 
     cannot: str | None
@@ -376,9 +368,7 @@ class Tail:
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Maxima (ns) and counts of at most MOST_BLOCKS blocks of equally many neighbouring windows; a shorter
-    last block is left out.
-    """
+    """Maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last one."""
     windows = max(1, math.ceil(len(maxima_ns) / MOST_BLOCKS))
     end = len(maxima_ns) // windows * windows
     return (
@@ -393,9 +383,8 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level])
     None if it does not contradict them.
 
     `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in
-    the levels. So many windows above a level
-    must not have a probability below SEEN_ALPHA (Poisson), nor so many above its upper bound one below
-    BOUND_ALPHA.
+    the levels. So many windows above a level must not have a probability below SEEN_ALPHA (Poisson), nor so
+    many above its upper bound one below BOUND_ALPHA.
     """
     from scipy.special import pdtrc
 
@@ -420,9 +409,7 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level])
 def _second_opinion(
     histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[Level], confidence: float
 ) -> tuple[peaks_over_threshold.Pareto | None, list[Level], list[int]]:
-    """The peaks over a threshold, their levels at the same numbers of activations, and those where the two
-    disagree.
-    """
+    """The peaks over a threshold, their levels, and the numbers of activations where the two disagree."""
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:
         return None, [], []
@@ -454,11 +441,9 @@ def estimate(
     of time.
 
     A burst of late activations counts once: a level tells how often lateness begins. If an assumption does
-    not hold, the sample is too small, or
-    contradicts what would be extrapolated from it, there is no estimate and `cannot` says why. `runs`: the
-    run of each stretch; if there are several they
-    must be alike, as a level of all together says nothing of any other run. `histogram`: values (ns, rising)
-    and counts of all
+    not hold, the sample is too small, or contradicts what would be extrapolated from it, there is no estimate
+    and `cannot` says why. `runs`: the run of each stretch; if there are several they must be alike, as a
+    level of all together says nothing of any other run. `histogram`: values (ns, rising) and counts of all
     activations, for the second opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)

@@ -86,9 +86,7 @@ class Limit(Model):
 
 
 class Extreme(Model):
-    """The lateness that is exceeded once in so many activations, as the extreme-value estimate has it, with
-    its interval; and the frequency that it allows.
-    """
+    """The lateness exceeded once in so many activations, its interval, and the frequency it allows."""
 
     activations: int
     ns: float
@@ -287,8 +285,7 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every quantity that is compared with a period, without the steps of searches; empty if there is
-    none.
+    """Every quantity that is compared with a period, without the steps of searches; empty if there is none.
 
     Raises RecordError for a damaged record.
     """

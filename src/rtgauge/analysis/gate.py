@@ -2,11 +2,11 @@
 """Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
 
 A pair is one run or boot of each side. The order within a pair is random, and balanced over each BLOCK of
-pairs, after which it is decided whether to go on: fewer show no change at this level.
-The test is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and
-slow boots widen the spread instead of shifting the mean. The error of the whole decision is spent look by
-look (Lan and DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes
-a bound of Student's t by its nominal level (Pocock 1977). `bench/gate_simulation.py` measures what is kept.
+pairs, after which it is decided whether to go on: fewer show no change at this level. The test is on the
+logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots widen the
+spread instead of shifting the mean. The error of the whole decision is spent look by look (Lan and DeMets
+1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a bound of Student's
+t by its nominal level (Pocock 1977). `bench/gate_simulation.py` measures what is kept.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ def decide(log_ratios: Sequence[float], *, larger_than: float, max_pairs: int) -
 
     `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; the first `max_pairs`
     count. `larger_than`: the change that matters, 0.1 for 10 %. A smaller change passes even if it is
-    significant. Raises InputError for values that are not
-    finite or beyond MOST_LOG_RATIO.
+    significant. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:

@@ -63,9 +63,7 @@ class PairFigures(Model):
 
 
 class SeriesChange(Model):
-    """The change of one series. Only the primary series decides; the others are not corrected for their
-    number.
-    """
+    """The change of one series: the primary one decides, the others are not corrected for their number."""
 
     series: str
     pairs: int = Field(description="that count")

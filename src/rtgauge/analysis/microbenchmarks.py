@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cost(Model):
-    """The cost of one operation on one system (ns), its repeats pooled: the maximum is the largest, the mean
-    that of all samples.
-    """
+    """The cost of an operation on a system (ns), its repeats pooled: the largest maximum, the mean of all."""
 
     operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
     steps: list[str]
@@ -95,9 +93,7 @@ class NoiseAnswer(Model):
 
 
 class Happened(Model):
-    """How often the operation was what it should be: a yield that switched, or, the warm-up included, a
-    hand-over in which the task slept.
-    """
+    """How often the operation did what it should: a yield switched, a task slept (warm-up included)."""
 
     record: str
     name: str
@@ -133,9 +129,7 @@ class Microbenchmarks(Model):
 
 
 def operation(step: Step) -> str | None:
-    """The operation whose cost a step measured, by the name in the paper's tables: "task switch", "semaphore
-    (same-cpu)"; None for another probe.
-    """
+    """The measured operation by its name in the paper: "task switch", "semaphore (same-cpu)"; or None."""
     probe = probe_of(step)
     return None if probe.cost is None else probe.cost.operation(probe.own(step.key))
 
@@ -278,9 +272,7 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
 
 
 def has_several_operations(records: Sequence[Record]) -> bool:
-    """Whether the records have steps of these probes that measured different operations, whose distributions
-    cannot be compared with each other.
-    """
+    """Whether the records measured different operations, whose distributions cannot be compared."""
     steps = [step for record in records for step in record.steps]
     probes = {step.key.probe: probe_of(step) for step in steps}
     operations = {operation(step) for step in steps} - {None}

@@ -2,9 +2,8 @@
 """Newton's method for the minimum of a smooth function of a few variables, and a root finder.
 
 For functions that are infinite outside of a region, and that are minimised hundreds of times in a comparison.
-scipy.optimize is not used because a
-comparison of six records (1.2 s) would take 0.2 s longer, the time to import it; its minimisers take as long
-(SLSQP) to 15 times as long (trust-constr).
+scipy.optimize is not used because a comparison of six records (1.2 s) would take 0.2 s longer, the time to
+import it; its minimisers take as long (SLSQP) to 15 times as long (trust-constr).
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
 def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The second derivatives by differences of the gradient, backward where the forward step is outside of
-    the region.
-    """
+    """The second derivatives by differences of the gradient, forward or backward, within the region."""
     rows: list[FloatArray] = []
     for i in range(len(at)):
         for step in (STEP, -STEP):
@@ -51,8 +48,7 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
     start where the function is infinite there.
 
     `function` returns its value, infinite outside of its region, and its gradient. Damped after Levenberg and
-    Marquardt, so that the result is never
-    above the value at `start`.
+    Marquardt, so that the result is never above the value at `start`.
     """
     at = start
     value, gradient = function(at)
@@ -91,8 +87,8 @@ def root(
     1).
 
     `low` and `high` are (place, value), of opposite signs: fewer calls than brentq needs, which calculates
-    both again. The Illinois rule (Dowell and
-    Jarratt, A modified regula falsi method for computing the root of an equation, BIT 11, 1971).
+    both again. The Illinois rule (Dowell and Jarratt, A modified regula falsi method for computing the root
+    of an equation, BIT 11, 1971).
     """
     (a, at_a), (b, at_b) = low, high
     at = b

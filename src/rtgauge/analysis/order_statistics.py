@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """The largest rank whose sample the quantile of `share` is not below, at `confidence` (one-sided); 0: no
-    sample is that small.
-    """
+    """The largest rank that the quantile is not below, at `confidence` (one-sided); 0: there is none."""
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """The smallest rank whose sample the quantile of `share` is not above, at `confidence` (one-sided);
-    `count` + 1: no sample is that large.
-    """
+    """The smallest rank that the quantile is not above, one-sided; `count` + 1: there is none."""
     return _first_reaching(share, count, confidence) + 1
 
 
@@ -80,9 +76,7 @@ class Ranked:
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """The most that the sample of this rank (1 is the smallest) may be (ns); None: nobody knows how
-        much.
-        """
+        """The most (ns) that the sample of this rank (1: the smallest) may be; None: unknown."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -107,9 +101,7 @@ class Ranked:
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Whether the least and the most that the sample of this rank may be lie in one bin, or it has no
-        end.
-        """
+        """Whether the least and the most that this sample may be lie in one bin, or it has no end."""
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
@@ -163,8 +155,8 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
     bounds.
 
     `rank_error`: the bounds are at least so many ranks away, since samples depend on each other. Of all of
-    them (`share` 1) the lower bound is the largest
-    that was seen, and there is no upper one. Raises ValueError if there are none.
+    them (`share` 1) the lower bound is the largest that was seen, and there is no upper one. Raises
+    ValueError if there are none.
     """
     count = values.count
     if count == 0:

@@ -2,15 +2,12 @@
 """Differences of a quantile between two sides, with intervals and p-values.
 
 The run is the unit: runs of one and the same system differ by more than the samples within a run say. With
-two runs or more of a side, the
-interval is Welch's on the quantiles of the runs (The generalization of 'Student's' problem when several
-different population variances are
-involved, 1947). If one side has a single run, that run is taken to vary as the runs of the other side do.
-With one run a side, the interval holds
+two runs or more of a side, the interval is Welch's on the quantiles of the runs (The generalization of
+'Student's' problem when several different population variances are involved, 1947). If one side has a single
+run, that run is taken to vary as the runs of the other side do. With one run a side, the interval holds
 between these two runs only: each quantile has bounds of its own, and those of the difference follow from them
-by the squares of their distances
-(Zou and Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval:
-nothing bounds them from one run.
+by the squares of their distances (Zou and Donner, Construction of confidence limits about effect measures,
+2008). Maxima get no interval: nothing bounds them from one run.
 """
 
 from __future__ import annotations
@@ -62,9 +59,7 @@ class Difference:
     freedom: float
 
     def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
-        """The one-sided p-value: the level at which the limits just cease to show it; 1 where they never
-        do.
-        """
+        """The one-sided p-value: the level at which the limits cease to show it; 1 if they never do."""
         from scipy.special import stdtr
 
         if not holds(self.limits(0.0)):
@@ -90,8 +85,7 @@ class Difference:
         `within_ns`", "not beyond".
 
         "Not within" is the larger of two one-sided tests (Schuirmann, 1987); "within" includes the bound
-        itself, so that two equal figures are the same
-        within 0.
+        itself, so that two equal figures are the same within 0.
         """
         from scipy.special import stdtrit
 
@@ -166,9 +160,7 @@ def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
-    """Welch's degrees of freedom of a difference whose two means have these variances, from so many runs
-    each.
-    """
+    """Welch's degrees of freedom of a difference of two means with these variances and numbers of runs."""
     return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
 
 

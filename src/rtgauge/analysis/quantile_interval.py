@@ -2,12 +2,11 @@
 """A quantile of one run with bounds that allow for serial dependence.
 
 The standard error of the share of samples above the quantile comes from its slow changes over the windows:
-the mean square of the first cosine
-transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR inference: recommendations for practice,
-2018). Dependence over several windows is
-in these. The quantiles at the bounds of the share are the bounds of the quantile (Woodruff, Confidence
-intervals for medians and other position
-measures, 1952). If the run has too little independent information beyond a quantile, the bound is endless.
+the mean square of the first cosine transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR
+inference: recommendations for practice, 2018). Dependence over several windows is in these. The quantiles at
+the bounds of the share are the bounds of the quantile (Woodruff, Confidence intervals for medians and other
+position measures, 1952). If the run has too little independent information beyond a quantile, the bound is
+endless.
 """
 
 from __future__ import annotations

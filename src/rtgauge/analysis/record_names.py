@@ -28,8 +28,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
     """A short name of each record that tells it from the others.
 
     The one that the user gave, numbered where several have it; else, if its folder was renamed, the folder;
-    else when it was begun: the time, with the date
-    if the days differ.
+    else when it was begun: the time, with the date if the days differ.
     """
     made = [_made(record) for record in records]
     one_day = len({moment[0] for moment in made if moment is not None}) == 1

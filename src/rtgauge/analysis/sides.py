@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sides of a comparison: each condition of each record is one side, with its repeats as runs; so are the
-records of one label.
-"""
+"""The sides of a comparison: a condition of a record, or of all records of one label, with its runs."""
 
 from __future__ import annotations
 
@@ -113,9 +111,7 @@ class Side:
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; imported samples that are in no bin count where
-        their range begins.
-        """
+        """Bins and counts, missed activations filled in; unplaced samples at the start of their range."""
         return _histogram(self.merged)
 
     @cached_property
@@ -203,9 +199,7 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """The parameters of a step that tell it from others: of explaining whether it was, and then the events
-    that it cost; earlier versions had no such key.
-    """
+    """The parameters that tell a step from others; of explaining only whether it was, and the events."""
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
@@ -238,9 +232,7 @@ def _parameter(name: str, value: Any) -> str:
 def _traits(
     record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]
 ) -> dict[str, str]:
-    """`different`: parameters that differ between sides, by their path of names; the others would only make
-    labels long.
-    """
+    """`different`: the parameters, by their path of names, that differ between sides."""
     facts = record.system(target)
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
@@ -268,9 +260,7 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by their path of names, that are not the same in all steps; the context in all that
-    have one.
-    """
+    """The parameters, by path, that are not the same in all steps; the context among those that have one."""
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = (
@@ -317,9 +307,7 @@ def _limits(step: Step) -> dict[int, int]:
 
 
 def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
-    """A label of each side: the traits that differ, after the record's name where these are not enough or
-    (`named`) the user named the records.
-    """
+    """A label of each side: the traits that differ, after the record's name if needed or `named`."""
 
     def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
@@ -396,8 +384,8 @@ def sides_of(
     idle first within these.
 
     `force`: also emulated machines beside others. `alike` False: also steps that were measured at different
-    intervals, for tables that compare
-    nothing. Raises InputError if two cannot be compared, RecordError for a damaged record.
+    intervals, for tables that compare nothing. Raises InputError if two cannot be compared, RecordError for a
+    damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
@@ -456,9 +444,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError that names the first difference of probe, quantity, unit or interval, and the two
-    sides that differ in it.
-    """
+    """Raises InputError that names the first difference of probe, quantity, unit or interval."""
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -489,11 +475,10 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     """(side, its baseline) for every side that is not a baseline itself.
 
     `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel).
-    Without one: the deployment Single if there
-    is one, else the first record, in one record the first machine, of one machine user space, else the first
-    side. If it names several sides, each
-    other side is compared with the one under the same load, deployment and so on. Raises InputError if
-    that is none or more than one.
+    Without one: the deployment Single if there is one, else the first record, in one record the first
+    machine, of one machine user space, else the first side. If it names several sides, each other side is
+    compared with the one under the same load, deployment and so on. Raises InputError if that is none or more
+    than one.
     """
     if not sides:
         raise InputError("no record has a finished step with these latencies: there is nothing to compare")
@@ -547,9 +532,7 @@ def _record_words(record: Record) -> set[str | None]:
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """The words of its parameters, and what comes before a colon in one: two loops are more alike than a loop
-    and a wire.
-    """
+    """The words of its parameters, and what precedes a colon in one: loops are alike, a wire is not."""
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

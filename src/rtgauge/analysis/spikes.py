@@ -22,9 +22,7 @@ the same time, as they are released together.
 
 @dataclass(frozen=True)
 class Spike:
-    """One outlier: from its release to its end, on one CPU; `uncertain_ns`: how far its times may be off
-    those of other CPUs.
-    """
+    """An outlier on a CPU, from release to end; `uncertain_ns`: how far its times may be off."""
 
     cpu: int
     start_ns: int
@@ -82,8 +80,8 @@ def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
 def step_words(step: Step) -> str | None:
     """The spikes of a step joined on their time, in words; None: nothing to join.
 
-    They are the overflow cycles that cyclictest listed, or else the outliers far
-    above the rest, if at least half of them were on several CPUs at once: some meet by chance.
+    They are the overflow cycles that cyclictest listed, or else the outliers far above the rest, if at least
+    half of them were on several CPUs at once: some meet by chance.
     """
     listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
     if listed:

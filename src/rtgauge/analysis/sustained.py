@@ -159,9 +159,7 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of one repeat: from the longest period down, until something is lost, or the master cannot
-    make every stimulus.
-    """
+    """The result of a repeat: from the longest period down until a stimulus or an answer is missing."""
     lost: dict[int, int] = {}
     unmade: dict[int, int] = {}
     for point in points:
@@ -193,9 +191,7 @@ def same_but_period(step: Step) -> str:
 
 
 def period_series(record: Record) -> list[list[Step]]:
-    """The record's steps in groups that differ only in period and repeat, of at least LEAST_PERIODS different
-    periods each.
-    """
+    """The record's steps in groups that differ in period and repeat, of LEAST_PERIODS periods at least."""
     groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:
@@ -204,9 +200,7 @@ def period_series(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """The record with only the longest period of each search: its other steps are so many that each says
-    little by itself.
-    """
+    """The record with only the longest period of each search, whose many steps say little each."""
     searched: set[str] = set()
     for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
@@ -221,9 +215,7 @@ def without_searches(record: Record) -> Record:
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of these steps, which differ only in period and repeat; None if none of them has a
-    point.
-    """
+    """The curve of steps that differ only in period and repeat; None if none has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
         return None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables for documents: GitHub's Markdown for a pull request, and LaTeX with booktabs as papers have them;
-one a quantity, times in us.
-"""
+"""Tables for documents: GitHub's Markdown, and LaTeX with booktabs; one a quantity, times in us."""
 
 from __future__ import annotations
 

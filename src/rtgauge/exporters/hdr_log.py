@@ -3,10 +3,10 @@
 with a tag each; values in ns.
 
 A bin of a record counts as its largest value, as in its quantiles, at most the window's maximum. The format
-has no place for values below 0 (early
-activations are in series with the tag `early`, without their sign), for samples above an imported histogram
-(only the largest is in the log) and for
-missed activations: comments give their numbers."""
+has no place for values below 0 (early activations are in series with the tag `early`, without their sign),
+for samples above an imported histogram (only the largest is in the log) and for missed activations: comments
+give their numbers.
+"""
 
 from __future__ import annotations
 

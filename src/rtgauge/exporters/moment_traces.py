@@ -58,9 +58,7 @@ def _one(record: Record) -> MomentFile:
 CPUS, LATENCIES = 1, 2
 """The groups of lanes ("processes" of the format)."""
 _LANES = 1_000_000
-"""Of each group: Perfetto takes the number of a lane for that of a thread, which has to be another one in
-each group, and not 0.
-"""
+"""Of each group. Perfetto takes a lane's number for a thread's, which must be unique and not 0."""
 
 
 def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:

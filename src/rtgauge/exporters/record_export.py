@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports a record for other programs: a tidy table (CSV, Parquet), the whole document (JSON), or one of the
-formats in TEXTS and TRACES.
-"""
+"""Exports a record: a tidy table (CSV, Parquet), the whole document (JSON), or a format of others."""
 
 from __future__ import annotations
 
@@ -47,8 +45,7 @@ Raise InputError where a record has nothing for the format, RecordError for a da
 """
 
 TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The same, of the one step of a record that was explained: the kernel's events around its largest latencies.
-"""
+"""The same of the one explained step: the kernel's events around its largest latencies."""
 BINARY = frozenset({"parquet", "trace.dat"})
 """Formats that are no text."""
 
@@ -137,9 +134,7 @@ def _columns() -> dict[str, Any]:
 
 
 def table(record: Record) -> pl.DataFrame:
-    """One row per step and series, and one per step for all CPUs together (`series` null, `all_cpus` true):
-    all statistics and the step's key.
-    """
+    """A row per step and series, and one for all CPUs together (`series` null): statistics and key."""
     import polars as pl
 
     rows: list[dict[str, Any]] = []

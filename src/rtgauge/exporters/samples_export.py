@@ -38,9 +38,7 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
 
 
 def samples_table(source: Source) -> pl.DataFrame:
-    """One row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC of the target), latency_ns; or time_ns,
-    value_ns for samples without a release.
-    """
+    """A row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC) and latency_ns; or time_ns, value_ns."""
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
     phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
@@ -65,8 +63,8 @@ def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
     written.
 
     `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series:
-    `out` itself for one
-    series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or MeasureError.
+    `out` itself for one series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or
+    MeasureError.
     """
     with clear_errors(out, option="--samples", kind="file"):
         if out.suffix in TABLES:

@@ -57,9 +57,7 @@ def verdict_of(record: Record, step: Step) -> Verdict | None:
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step does not pass: a verdict other than "holds", or a mark that makes it invalid; None if it
-    passes, or was not judged.
-    """
+    """Why a step does not pass: its verdict, or a mark that makes it invalid; None: it passes or unjudged."""
     verdict = verdict_of(record, step)
     if verdict is not None and verdict.word is not VerdictWord.HOLDS:
         return one_line(f"{verdict.word.value}: {verdict.requirement}: {verdict.reason}")
@@ -68,9 +66,7 @@ def failure_of(record: Record, step: Step) -> str | None:
 
 
 def not_judged(record: Record, step: Step) -> str | None:
-    """Why nothing is said of a step although there is a requirement: it is about something else; None if
-    the step was judged, or nothing was required.
-    """
+    """Why a step was not judged although there is a requirement; None if it was, or nothing was required."""
     if (
         not record.run.verdicts
         or verdict_of(record, step) is not None
@@ -96,8 +92,8 @@ def run_checks(record: Record) -> list[RunCheck]:
     """The requirement on the whole run, what was left out, and whether the run came to its end: with the
     steps they all pass where the run exits with 0.
 
-    What was left out fails if there is a requirement that does not allow it: else it is skipped. None
-    if only some of the run's steps are exported.
+    What was left out fails if there is a requirement that does not allow it: else it is skipped. None if only
+    some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):

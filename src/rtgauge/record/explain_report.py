@@ -109,9 +109,7 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Doubts: events that cost more than the bound or whose cost is unknown, latencies that were not
-    captured.
-    """
+    """Doubts: recording that cost more than the bound or an unknown time, and latencies not captured."""
     if report is None:
         return []
     marks: list[Mark] = []

@@ -372,9 +372,7 @@ class Tasks(Part):
 
 
 class AuditSummary(Part):
-    """What an audit found: the titles of what differs by severity, and how many rules were right or
-    unknown.
-    """
+    """What an audit found: the titles of the differences, and how many rules were right or unknown."""
 
     purpose: Purpose
     serious: list[str]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of a record: names that a file can have, and writing that leaves a file whole or absent, also after a
-power cut.
-"""
+"""Files of a record: their names, and writing that leaves a file whole or absent, even after a power cut."""
 
 from __future__ import annotations
 
@@ -131,9 +129,8 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
     the new one, also after a power cut.
 
     It is written beside `path` under a name that cannot be foreseen, never through a link, in a folder that
-    is opened once (or is open already:
-    `folder`, of which only the last part of `path` is used). A link at `path` is replaced, not followed.
-    Raises OSError; then nothing is left behind.
+    is opened once (or is open already: `folder`, of which only the last part of `path` is used). A link at
+    `path` is replaced, not followed. Raises OSError; then nothing is left behind.
     """
     if folder is None:
         with open_folder(path.parent) as opened, whole_file(path, folder=opened, mode=mode) as file:

@@ -60,8 +60,8 @@ class ThreadCounts(Model):
 class Distribution(Model):
     """Count, extremes, moments and quantiles of one set of values.
 
-    `lower_bounds` names the fields that are lower bounds because the histogram overflows.
-    All values are None if `count` is 0.
+    `lower_bounds` names the fields that are lower bounds because the histogram overflows. All values are None
+    if `count` is 0.
     """
 
     count: int
@@ -403,9 +403,7 @@ class InstrumentReport(Model):
 
 
 class ExplainCost(Model):
-    """What recording the kernel's events cost the latencies, in stretches of the warm-up by turns without
-    events and with them.
-    """
+    """What recording the kernel's events cost: stretches of the warm-up without and with them, by turns."""
 
     pairs: int = Field(
         description="stretches without events, each compared with a neighbouring one with events"
@@ -424,9 +422,7 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "costs 0.41 us at the median (0.30 to 0.52)"; of an interval with 0 in it "has no measurable cost
-        (-0.30 to 0.52 us at the median)".
-        """
+        """ "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)" if 0 is in it."""
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
             return f"has no measurable cost ({between} us at the median)"
@@ -509,9 +505,7 @@ class Step(Model):
 
     @property
     def main_series(self) -> list[SeriesSummary]:
-        """The series that `total` puts together: not parts of it (label `segment`), nor what another role
-        saw.
-        """
+        """The series that `total` puts together: no parts (label `segment`), nor what another role saw."""
         whole = [
             series
             for series in self.series
@@ -532,9 +526,7 @@ class Step(Model):
         return worst_severity(mark.severity for mark in self.marks)
 
     def doubts_on(self, metric: str) -> list[Mark]:
-        """The doubtful marks that concern the figures of this metric: all but those on a series of another
-        one, such as the missing latencies of a program whose responses are complete.
-        """
+        """The doubtful marks that concern this metric: all but those on a series of another one."""
         others = {summary.series for summary in self.series if summary.metric != metric}
         return [
             mark

@@ -24,9 +24,7 @@ SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
 """A window has numbers that do not compress: real files have less than ten values a byte."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""However large a file is: a long step's windows are merged into blocks, of which the most have a third of
-it.
-"""
+"""However large a file is. Long steps have blocks, of which the most take a third of it."""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 

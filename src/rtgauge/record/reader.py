@@ -276,8 +276,8 @@ def find_record(named: Path) -> Path:
     """The folder of a record. What is there under that path is taken as it is.
 
     `latest` is the record in rtgauge-runs that was begun last, finished or not, DIR/latest that in DIR;
-    another name without a folder is looked for
-    in rtgauge-runs, with or without its `.partial`. Raises RecordError for `latest` if there is no record.
+    another name without a folder is looked for in rtgauge-runs, with or without its `.partial`. Raises
+    RecordError for `latest` if there is no record.
     """
     if named.exists():
         return named

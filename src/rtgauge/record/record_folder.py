@@ -3,8 +3,8 @@
 there, through no link.
 
 So what was checked is what is used: whoever exchanges a folder or a file meanwhile shows no file from
-elsewhere and has none overwritten. A check of the
-tree (tools/check_record_access.py) keeps other ways out of the packages that handle records.
+elsewhere and has none overwritten. A check of the tree (tools/check_record_access.py) keeps other ways out of
+the packages that handle records.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from io import BufferedReader, BufferedWriter
 
 Identity = tuple[int, int, int, int, int]
-"""Device, inode, size, and the times of the last change in ns: of a file that is still the one that was read.
-"""
+"""Device, inode, size, and the times of the last changes (ns): the same if a file is still the same."""
 
 
 def identity_of(file: BinaryIO) -> Identity:
@@ -81,9 +80,7 @@ class RecordFolder:
 
     @property
     def place(self) -> Path:
-        """A path that leads into the folder itself, for other processes of this user too, while it is open
-        here.
-        """
+        """A path into the folder itself for other processes of this user, while it is open here."""
         return below_descriptor(self.descriptor)
 
     def below(self, name: str) -> RecordFolder:
@@ -243,9 +240,7 @@ def open_source(source: Source, most_bytes: int | None = None) -> BufferedReader
 
 
 def damaged(file: object, error: Exception) -> RecordError:
-    """The error of one line for a file of a record that cannot be read: `strerror` of an OSError, or what the
-    error says.
-    """
+    """The error of one line for a file of a record that cannot be read."""
     reason: Any = getattr(error, "strerror", None) or error
     return RecordError(f"{file} cannot be read ({reason}): the record is damaged")
 

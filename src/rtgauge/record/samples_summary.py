@@ -2,17 +2,14 @@
 """Exact statistics of a file of raw samples of any length, in one pass.
 
 The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has
-larger values) are counted in a table
-with 1 ns per entry; larger values are kept if they are few (`KEPT`), else more passes narrow down the wanted
-ranks.
+larger values) are counted in a table with 1 ns per entry; larger values are kept if they are few (`KEPT`),
+else more passes narrow down the wanted ranks.
 
 Measured on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a
-piece
-of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the second-level
-cache) and
-2.7 times that at 8 MiB; with pieces much smaller than the table, adding the table dominates; pieces of 8 MiB
-do not fit the
-cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns, finding missed activations 0.25 ns.
+piece of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the
+second-level cache) and 2.7 times that at 8 MiB; with pieces much smaller than the table, adding the table
+dominates; pieces of 8 MiB do not fit the cache (1.5 times). readinto costs 0.5 ns, the maxima 0.15 ns,
+finding missed activations 0.25 ns.
 """
 
 from __future__ import annotations
@@ -56,9 +53,7 @@ class SamplesSummary:
 
 
 class _Fine:
-    """Counts and moments of values: a table with 1 ns per entry below `limit`, the rest kept while it is
-    small.
-    """
+    """Counts and moments of values: 1 ns per entry below `limit`, the rest kept while it is small."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -126,9 +121,7 @@ def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
 
 
 def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
-    """The values at `ranks` (1 is the smallest) among the samples in [low, high] after the first `skip`: a
-    pass a step of REFINE_BITS bits.
-    """
+    """The values at `ranks` (1: the smallest) of the samples in [low, high] after the first `skip`."""
     shift = max(0, (high - low).bit_length() - REFINE_BITS)
     table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
     left = skip
@@ -185,9 +178,8 @@ def summarise_samples(source: Source) -> SamplesSummary:
     """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its windows.
 
     Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow
-    from the samples (docs/formats/stream.md); those
-    released after the measured phase are not counted. Raises RecordError for a foreign, damaged or truncated
-    file.
+    from the samples (docs/formats/stream.md); those released after the measured phase are not counted. Raises
+    RecordError for a foreign, damaged or truncated file.
     """
     header = read_header(source)
     course = TimedCourse(header, source) if header.timed else GridCourse(header, source)

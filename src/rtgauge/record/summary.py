@@ -46,9 +46,7 @@ EMPTY = Distribution(
 
 
 def nearest_rank(share: Fraction, count: int) -> int:
-    """The rank (1 is the smallest) of the smallest value that at least `share` of `count` values do not
-    exceed.
-    """
+    """The rank (1: the smallest) of the least value that at least `share` of `count` values do not exceed."""
     return max(1, math.ceil(share * count))
 
 
@@ -56,8 +54,7 @@ def standard_deviation(m2_ns2: float, count: int) -> float:
     """Of a sample: sqrt(m2 / (n - 1)), and 0 for a single value.
 
     The papers do not say which standard deviation they print; a measurement is a sample, so this is the
-    sample's.
-    With thousands of samples the two agree in all printed digits.
+    sample's. With thousands of samples the two agree in all printed digits.
     """
     return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
 
@@ -100,8 +97,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
 
     Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is by
     nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), within minimum and maximum;
-    one in the
-    overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
+    one in the overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:
         return EMPTY
@@ -132,11 +128,9 @@ def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """The statistics including missed activations, each with the latency it would have had.
 
-    Only the bins of these latencies are known: mean and standard deviation take the middle of the
-    bin (error at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of
-    one.
-    If a missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds.
-    Equal
+    Only the bins of these latencies are known: mean and standard deviation take the middle of the bin (error
+    at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of one. If a
+    missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
     to `distribution` if none was missed.
     """
     if len(merged.missed_bins) == 0:
@@ -186,9 +180,7 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
 
 @dataclass(frozen=True)
 class StepSummary:
-    """The summaries of a step: its series, all series of the main metric together (None without series), and
-    marks for inconsistencies.
-    """
+    """The summaries of a step, of all series of its main metric together, and marks for inconsistencies."""
 
     series: list[SeriesSummary]
     total: SeriesSummary | None
@@ -219,9 +211,8 @@ def summarise(
     """One series of the measured phase, or several together.
 
     `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the
-    measurement;
-    `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records); `merged`: its
-    windows, if they are merged already.
+    measurement; `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records);
+    `merged`: its windows, if they are merged already.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
     engine = engine or {}
@@ -299,12 +290,11 @@ def summarise_step(
     """Every series of a step, and all series of its main metric together: latency, else the metric of the
     first series.
 
-    `series_info`: the engine's `series` lines (series,
-    metric, unit, labels).
-    `summaries`: its `summary` lines, none for an import or a killed engine. If windows, bins and summaries
-    disagree, the windows' values are used and a mark `windows-disagree` (invalid) says what differs. A series
-    without a summary, while others have one, is marked `summary-missing` (doubtful), except series that
-    cannot have one (`without_summary`).
+    `series_info`: the engine's `series` lines (series, metric, unit, labels). `summaries`: its `summary`
+    lines, none for an import or a killed engine. If windows, bins and summaries disagree, the windows' values
+    are used and a mark `windows-disagree` (invalid) says what differs. A series without a summary, while
+    others have one, is marked `summary-missing` (doubtful), except series that cannot have one
+    (`without_summary`).
     """
     by_series = {line["series"]: line for line in summaries}
     marks: list[Mark] = []

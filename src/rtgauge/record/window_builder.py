@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Windows of a series from its samples, for what is not measured by the engine: an instrument, an
-oscilloscope's file.
-"""
+"""Windows of a series from its samples, for what the engine does not measure, such as an instrument."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects the windows of a step as they come, in bounded memory: what grows beyond it goes to files, and is
-merged in time.
-"""
+"""Collects the windows of a step in bounded memory: the rest goes to files, and is merged in time."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
 It has fewer if they are wide: so many bytes in memory, which are about 1 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
-"""A step of more windows, or of more bytes, is a long one: its windows stay in part files, and readers get
-them merged in time.
-"""
+"""A step of more windows or bytes is long: its windows stay in part files, and readers get blocks."""
 MOST_BLOCKS = 8_192
 """Of a step. With 1,000 bins each they take 100 MB of memory."""
 SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
@@ -61,9 +57,7 @@ class WindowTable:
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on count series from `first_series`, and add `added_ns` to the times: for the other end of
-        a step.
-        """
+        """From now on count series from `first_series` and add `added_ns` to times, for the other end."""
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
 
@@ -84,9 +78,7 @@ class WindowTable:
                 self._write_part(self._folder)
 
     def expect(self, count: float) -> None:
-        """Get ready for about so many windows: what writes parts is imported before they are measured, not
-        meanwhile.
-        """
+        """Get ready for about so many windows: what writes parts is imported before they are measured."""
         if count >= PACK_EVERY:
             importlib.import_module("rtgauge.record.windows_file")
 
@@ -103,9 +95,7 @@ class WindowTable:
         )
 
     def windows(self, other: WindowTable | None = None) -> Windows:
-        """The windows in order of arrival; of a long step (with those of its `other` end) merged in time, and
-        all in part files.
-        """
+        """The windows in order of arrival; of a long step, with its `other` end, merged in time."""
         self._pack()
         if self._folder is None or not self.is_long(other):
             windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md) as columns of numpy, and merging them into one histogram,
-count, mean and deviation.
-"""
+"""The windows of a step (docs/formats/record.md) as columns of numpy, and merging them into one."""
 
 from __future__ import annotations
 
@@ -203,9 +201,7 @@ class Windows:
         )
 
     def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
-        """Whether each window is of one of these series (None: of any), and of the measured phase or of the
-        warm-up.
-        """
+        """Whether each window is of one of these series (None: any), and measured or of the warm-up."""
         in_phase = self.measured == measured
         if series is None:
             return in_phase
@@ -292,8 +288,8 @@ class Merged:
     """Windows merged into one.
 
     `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own;
-    docs/formats/record.md).
-    `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the source does not have them.
+    docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the
+    source does not have them.
     """
 
     bins: Integers
@@ -325,8 +321,8 @@ def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Inte
 def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> tuple[int, int, float]:
     """Count, sum and sum of squared deviations of all groups together.
 
-    Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances,
-    1979), for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
+    Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979),
+    for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
     """
     count, total = sum(counts), sum(sums)
     if count == 0:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes windows.parquet, and checks it once: against its checksum, before it is decoded, and
-whether its values fit together.
-"""
+"""Reads and writes windows.parquet, and checks it before it is decoded, and then its values."""
 
 from __future__ import annotations
 
@@ -155,8 +153,7 @@ def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = Non
     named; `name`: as the user knows it.
 
     The bytes that are checked are the bytes that are decoded: polars never opens a file, whose name it might
-    read as a pattern, a URL or `~`.
-    Raises RecordError.
+    read as a pattern, a URL or `~`. Raises RecordError.
     """
     try:
         data = BytesIO(file.read())
@@ -192,9 +189,7 @@ def slices_of(path: Path) -> Iterator[Windows]:
 
 
 def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
-    """The tables of windows in the part files of a long step, one after the other, each read and checked when
-    it is needed: `collect` raises RecordError.
-    """
+    """The windows of a long step's part files, each read and checked when needed: raises RecordError."""
 
     def tables(
         columns: list[str] | None,

@@ -30,8 +30,7 @@ FOLDER_MODE = 0o775
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
 OWN_FOLDER_MODE = 0o700
-"""Of a step that is being measured: programs write there by name, so nobody else may put a link in their way.
-"""
+"""Of a step that is being measured: nobody else may put a link in the way of programs that write there."""
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
@@ -57,8 +56,7 @@ class RecordWriter:
     `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
 
     The folder is opened once, and everything is written from there: who owns the folder around it can rename
-    it,
-    but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are
+    it, but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are
     written; figures do without them.
     """
 
@@ -113,9 +111,7 @@ class RecordWriter:
     @classmethod
     @contextmanager
     def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """As `create`, for a record of which all is known: after an error nothing of it is left, since there
-        is nothing to resume.
-        """
+        """As `create`, for a record of which all is known: after an error nothing of it is left."""
         writer = cls.create(out, host=host, name=name, now=now)
         writer._at_once = True
         try:
@@ -132,8 +128,7 @@ class RecordWriter:
         """Continue an unfinished record: its `run` lists the finished steps, half-written ones are removed.
 
         An interrupted record gets its `.partial` back. Raises RecordError for a damaged one, InputError for a
-        complete one and for one
-        that another user can change.
+        complete one and for one that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
         if not (path / RUN).is_file():

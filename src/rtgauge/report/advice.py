@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of an advice: the answer first, then what it rests on, what it costs, what is open,
-and what to do next.
-"""
+"""An advice in the terminal: the answer, what it rests on, what it costs, what is open, what to do next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of an audit: the conclusion, then what differs, the worst first; and the mends as a
-script.
-"""
+"""An audit in the terminal, the worst difference first; and its mends as a script."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a record by default: a row a load, and whatever else fits into a few lines at
-any number of CPUs, loads and threads.
-"""
+"""The terminal's summary of a record: a row a load, in a few lines at any number of CPUs and threads."""
 
 from __future__ import annotations
 
@@ -99,9 +97,7 @@ def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
 
 
 def _parts(step: Step, main: str) -> list[_Row]:
-    """What a step measured beside its main quantity, and parts of that: a row each, the worst of the threads
-    or CPUs that have it.
-    """
+    """What a step measured besides its main quantity: a row each, of the worst thread or CPU."""
     groups: dict[str, list[SeriesSummary]] = {}
     mains = {summary.series for summary in step.main_series}
     for summary in step.series:
@@ -120,9 +116,7 @@ def _parts(step: Step, main: str) -> list[_Row]:
 
 
 def _each(step: Step, name: str) -> list[_Row]:
-    """A row for each of the series of a step that are no distribution together, such as threads of a program:
-    those with the largest maxima.
-    """
+    """A row for each series of a step that are no distribution together, such as threads: the largest."""
     known = _by_maximum(step.main_series)
     shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]
     rows = [
@@ -303,9 +297,7 @@ def _worst(rows: list[_Row], most: int) -> list[_Row]:
 
 
 def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[RenderableType]:
-    """Texts in at most `most` lines: wrapped if there is room, else a line each, and at last how many
-    there are more.
-    """
+    """Texts in at most `most` lines: wrapped, else a line each, and how many there are more."""
     wrapped: list[RenderableType] = [line for text in texts for line in text.wrap(console, console.width)]
     if len(wrapped) <= most:
         return wrapped
@@ -322,9 +314,7 @@ def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> li
 
 
 def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
-    """All that follows the answer: at most MOST_LINES lines with `ends`, which come last and are all
-    shown.
-    """
+    """What follows the answer: at most MOST_LINES lines, of which `ends` are the last."""
     systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
     state = unfinished(view)
     free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1

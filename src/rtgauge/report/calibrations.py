@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of calibrate: the clocks on the terminal, which the page has of every step in how it was
-measured; and the gravity of Xenomai's timer.
-"""
+"""Presenter of calibrate: the cost of the clocks, and the gravity of Xenomai's timer."""
 
 from __future__ import annotations
 

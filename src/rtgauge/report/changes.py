@@ -22,9 +22,7 @@ PLACES = 8
 
 @dataclass(frozen=True)
 class _Counted:
-    """One counter: its name, what it gained, where, as far as that is known, and by what it changed, to sort
-    by; None if that is not known.
-    """
+    """A counter: its name, its gain, the places with theirs, and a size to sort by; None: not known."""
 
     name: str
     total: str
@@ -51,9 +49,7 @@ def _size(number: object) -> float | None:
 
 
 def _counted(key: str, name: str, item: object) -> _Counted:
-    """One entry of a kind: a number, a table's line with its total, a pair of before and after, or something
-    else in one line.
-    """
+    """An entry of a kind: a number, a line with its total, a pair of before and after, or anything else."""
     if not isinstance(item, Mapping):
         number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
         return _Counted(name, number, "", _size(item))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conclusion of a record in one sentence: the verdict where there is a requirement, else the largest of
-what was measured.
-"""
+"""The conclusion of a record in a sentence: its verdict, or without a requirement the largest values."""
 
 from __future__ import annotations
 
@@ -47,16 +45,12 @@ class Conclusion:
 
 
 def _has_largest(step: Step) -> bool:
-    """Whether the largest value says what came of a step: also of threads that are no distribution together,
-    but not of a microbenchmark's sections, nor of a task set, which have answers of their own.
-    """
+    """Whether the largest value says what came of a step: not of microbenchmarks or task sets."""
     return has_distribution(step) or not (step.tasks or probe_of(step).microbenchmark)
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads); 57 missed"; None where nothing
-    of it was measured.
-    """
+    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads)"; None: nothing measured."""
     names = view.labels
     measured = [
         (step, step.total)
@@ -184,9 +178,7 @@ TONES: dict[VerdictWord, Tone] = {
 
 
 def outcome_table(view: RecordView) -> Table:
-    """How each step did, in the conditions' order: its verdict, its largest value and how many broke the
-    bound. Without lines if there is no requirement.
-    """
+    """A line a step: its verdict, largest value and violations; none without a requirement."""
     judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
     rows: list[list[str]] = []
     for step in view.steps:

@@ -96,9 +96,7 @@ def refusals(report: DeploymentReport) -> list[str]:
 
 
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:
-    """What is in force now, what refused, and how to go on; `where`: the option that names the machine, with
-    a space before it.
-    """
+    """What is in force now, what refused, and how to go on. `where`: " --target NAME", or empty."""
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"

@@ -45,9 +45,7 @@ def figures(source: Source) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """All figures of a record by name, and what they were drawn from: the page and the files show the
-    same.
-    """
+    """The figures of a record by name, and what they were drawn from."""
 
     source: Source
     gathered: list[Gathered]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The numbers behind the figures, from a step's windows: small pure functions, all of them exact sums and
-maxima of what was measured.
-"""
+"""The numbers behind the figures: exact sums and maxima of a step's windows."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Series number -> CPU, for the main series of a step that are times in ns; a series without a CPU goes
-    by its labels or its number.
-    """
+    """Number of each main series with times in ns -> its CPU, or else its labels or its number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
@@ -58,9 +54,7 @@ def cpu_order(cpus: set[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Counts:
-    """A histogram: the bins (docs/formats/histogram.md) that hold something, rising, and how many each
-    holds.
-    """
+    """A histogram: its filled bins (docs/formats/histogram.md), rising, and their counts."""
 
     bins: IntArray
     counts: IntArray
@@ -99,9 +93,7 @@ NOTHING = Measured(EMPTY, EMPTY, None)
 
 
 def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
-    """CPU -> what it measured in the measured phase of one step's windows; `cpus` names the series (see
-    `time_series`).
-    """
+    """CPU -> what it measured in a step without the warm-up. `cpus`: as of `time_series`."""
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
@@ -145,9 +137,7 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram's outline, to be drawn as steps: from `x_us[i]` on, bins hold `count[i]` each; it begins
-    and ends with 0.
-    """
+    """A histogram as steps: from `x_us[i]` on, bins hold `count[i]` each; the first and last are 0."""
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
@@ -184,9 +174,7 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
 
 @dataclass(frozen=True)
 class Curve:
-    """An exceedance curve, to be drawn as steps: the share of activations above `x_us[i]` is `share[i]`; it
-    ends at the largest value.
-    """
+    """An exceedance curve as steps: the share of activations above `x_us[i]` is `share[i]`."""
 
     x_us: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
@@ -308,9 +296,7 @@ def _spans(record: Record) -> list[_Span]:
 
 
 def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
-    """What to take from each span's clock (ns), and whether the true distances between the steps could be
-    kept.
-    """
+    """What to take from each span's clock (ns), and whether the true distances between steps are kept."""
     together = sum(span.end_ns - span.start_ns for span in spans)
     gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
     one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
@@ -325,9 +311,7 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
 
 
 def course(record: Record, buckets: int = 900) -> Course | None:
-    """The largest latency over time of every step, thinned to about `buckets` points a CPU by keeping maxima;
-    None where there is none to show.
-    """
+    """The maxima over time, thinned to about `buckets` points a CPU by keeping maxima; None: no data."""
     spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
     if not spans:
         return None
@@ -388,9 +372,7 @@ def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
 
 @dataclass(frozen=True)
 class Source:
-    """The record without the steps that chapters of their own draw, its conditions by label, what each CPU
-    measured under each, and the required bound (us).
-    """
+    """The steps that no chapter draws: conditions by label, what each CPU measured, the bound (us)."""
 
     view: RecordView
     conditions: dict[str, Condition]

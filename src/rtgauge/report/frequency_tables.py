@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables 4 to 9 of Brown & Martin (2010) as text: lateness, the frequencies that it allows, and for periodic
-tasks jitter and lateness together.
-"""
+"""Tables 4 to 9 of Brown & Martin (2010): lateness, frequencies, and jitter and lateness together."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ FASTER = "†"
 
 
 def format_hz(hz: float | None) -> str:
-    """Three significant digits in Hz, kHz or MHz; "any" where nothing limits it, "none" where no frequency is
-    possible.
-    """
+    """Three significant digits in Hz, kHz or MHz; "any" if nothing limits it, "none" if none is possible."""
     if hz is None:
         return "any"
     if hz <= 0:

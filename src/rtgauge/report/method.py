@@ -175,9 +175,7 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
 
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
-    """(step, calibration) of every clock that was calibrated; the same one carried by several steps is listed
-    once.
-    """
+    """(step, calibration) of every calibrated clock, each once even if several steps carry it."""
     names = view.labels
     seen: set[str] = set()
     calibrations: list[tuple[str, Calibration]] = []

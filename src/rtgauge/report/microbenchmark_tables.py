@@ -67,9 +67,7 @@ def _p99(cost: Cost) -> float:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Worst case (the form of tables 1 and 2 of the paper), average and 99 % of each operation, in ns, a line
-    a system.
-    """
+    """Worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a line a system."""
     if not results.systems:
         return []
     figures = (("Worst case (ns)", _worst), ("Average (ns)", _mean), ("99 % (ns)", _p99))
@@ -222,9 +220,7 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
 
 
 def happened_grid(results: Microbenchmarks) -> Table | None:
-    """How often a yield switched, an event preempted, a waiting task slept; None where nothing was
-    counted.
-    """
+    """How often a yield switched, an event preempted, a task slept; None if nothing was counted."""
     if not results.happened:
         return None
     rows = [
@@ -300,9 +296,7 @@ class MicrobenchmarkPresenter(Presenter):
     """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """The share that noise took, and whether the high task starved; costs are said as the largest of
-        their quantity.
-        """
+        """The share that noise took, and whether the high task starved; the costs are said elsewhere."""
         results = microbenchmarks([view.record])
         shares = [
             (share, answer)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an instrument saw from outside beside what the machine saw of itself: tables, a line for the terminal,
-and the figure's curves.
-"""
+"""What an instrument saw from outside, and what the machine saw of itself."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ MIDDLE = ("std", "p50", "p99")
 
 @dataclass(frozen=True)
 class Views:
-    """The outer series of a step, and the inner one of the same quantity; None where the machine measured
-    nothing of it.
-    """
+    """The outer series of a step, and the inner one of the same quantity; None if there is none."""
 
     step: Step
     report: InstrumentReport
@@ -205,9 +201,7 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
 
 
 def instrument_line(step: Step) -> str | None:
-    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None where there was
-    none.
-    """
+    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None without one."""
     report = step.instrument
     if report is None:
         return None

@@ -173,9 +173,7 @@ class ChangesSection:
 
 @dataclass(frozen=True)
 class Facts:
-    """One machine: the facts in short, all of them, and what the audit found when it was measured, None where
-    that is not known.
-    """
+    """A machine: the facts in short, all of them, and what the audit found when it was measured."""
 
     name: str
     short: Table

@@ -80,9 +80,7 @@ def _shown(value: object) -> object:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The templates of this package by file, and those of presenters by `package/file`; all that they show is
-    escaped.
-    """
+    """The templates of this package by file, of others by `package/file`. All that they show is escaped."""
     import jinja2
 
     loader = jinja2.FunctionLoader(template_text)

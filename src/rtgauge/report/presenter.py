@@ -16,9 +16,7 @@ from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
 
 GROUP = "rtgauge.presenters"
-"""The group of entry points: a probe's name, or the name of a file that steps of any probe keep = the
-presenter.
-"""
+"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -45,9 +43,7 @@ class Chapter:
     """What the template shows, as `chapter.content`."""
     place: Literal["first", "after frequencies"]
     measured: str
-    """What the run measured, as a sentence ends that begins with "This run measured": for a run of which
-    nothing else has numbers.
-    """
+    """How the sentence "This run measured ..." ends for a run of which nothing else has numbers."""
     data: Mapping[str, object] = field(default_factory=dict[str, object])
     """For the page's script, beside what is there already."""
 
@@ -59,9 +55,7 @@ class Presenter:
     """
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """What came of these steps, as a part of the sentence that concludes the record; None where the
-        largest value of each quantity says it.
-        """
+        """What came of these steps, as part of a sentence; None if the largest values say it."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
@@ -80,9 +74,7 @@ class Presenter:
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """Its tables beside those of the frequencies, of all records together; `width`: columns of a
-        terminal, None for a page.
-        """
+        """Its tables of frequencies, of all records together. `width`: of a terminal; None for a page."""
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
@@ -121,9 +113,7 @@ def presenter_of(name: str) -> Presenter | None:
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its own of them: those of kept files, and then in the order of
-    the probes.
-    """
+    """The presenters of these steps, each with its own: those of kept files, then in the probes' order."""
     probes = {probe.name: probe for probe in map(probe_of, steps)}
     files = dict.fromkeys(file for step in steps for file in step.checksums)
     own: dict[Presenter, list[Step]] = {}
@@ -184,9 +174,7 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The lines of all steps, each behind its step's name (by id); at the end what explaining cost, and which
-    outliers are one event.
-    """
+    """The lines of all steps behind their names, what explaining cost, and which outliers are one event."""
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A record as everything sees it that shows it: which steps belong together, in which order, what they are
-called, and which quantities they measured.
-"""
+"""A record as it is shown: which steps belong together, their order, their names, their quantities."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ SEVERAL = "time"
 
 
 def has_distribution(step: Step) -> bool:
-    """Whether all series of its main quantity are one distribution: not those of a task set, nor waits for
-    different locks.
-    """
+    """Whether all series of its main quantity are one distribution: not of a task set or several locks."""
     return not step.tasks and probe_of(step).pooled
 
 
@@ -52,9 +48,7 @@ def quantities(steps: Iterable[Step]) -> list[str]:
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """A requirement that bounds what these steps measured, or what the default probe measures; None where
-    nothing of it can be bounded.
-    """
+    """A requirement on what these steps, or else the default probe, measured; None: none is possible."""
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
     examples = {
         metric.name: metric.bound.example
@@ -200,9 +194,7 @@ def _conditions(record: Record) -> list[Condition]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """Id of a step's key -> what tells the planned step from the others: the probe, the load, and what else
-    differs, with the repeat where there is one.
-    """
+    """Id of a planned step's key -> its name: probe, load, what else differs, and the repeat."""
     conditions_of = {key.id_without("repeat"): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
@@ -259,9 +251,7 @@ class RecordView:
         return None
 
     def is_folded(self, step: Step) -> bool:
-        """Whether the terminal shows tables of all steps of this step's probe instead of each: the record has
-        so many of them.
-        """
+        """Whether the record has so many steps of this probe that the terminal shows tables of all."""
         most = probe_of(step).folded_above
         return most is not None and sum(one.key.probe == step.key.probe for one in self.record.steps) > most
 
@@ -277,9 +267,7 @@ class RecordView:
 
     @cached_property
     def representatives(self) -> RecordView:
-        """One step of a folded probe for each system, load and deployment, for what does not change from one
-        such step to the next.
-        """
+        """One step of a folded probe for each system, load and deployment, and all steps of others."""
         kept: list[Step] = []
         seen: set[tuple[object, ...]] = set()
         for step in self.record.steps:

@@ -41,9 +41,7 @@ PARTS = {
     "scheduling-duration": "scheduling duration",
     "thread-latency": "thread latency",
 }
-"""The paper's four parts, in the order in which they come, and in kernel space the wake-up of a kernel
-thread.
-"""
+"""The paper's four parts in their order, and in kernel space the wake-up of a kernel thread."""
 OVERALL = "Overall response latency"
 WIDE = 180
 MOST = 24
@@ -279,9 +277,7 @@ class SignalPath(Presenter):
             console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
-        """Both tables, as far as there is something in them; where a terminal is too narrow for the paper's
-        table, a line a figure.
-        """
+        """Both tables, if they have lines. In a narrow terminal the paper's has a line a figure."""
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
         return [
             _upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid

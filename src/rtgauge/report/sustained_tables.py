@@ -42,9 +42,7 @@ def _fails(curve: Curve) -> str:
 
 
 def sustained_sentence(curve: Curve) -> str:
-    """The answer of one search: "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats, 84.1 us
-    to 88.0 us; lost cycles at 77.1 us".
-    """
+    """ "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats; lost cycles at 77.1 us"."""
     repeats = len(curve.found)
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The one model of a table. terminal_table.py prints it; the macro `table` in templates/macros.html.j2 puts
-it on a page.
-"""
+"""The one model of a table; terminal_table.py prints it, templates/macros.html.j2 puts it on a page."""
 
 from __future__ import annotations
 

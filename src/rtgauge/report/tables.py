@@ -52,9 +52,7 @@ def figure_cells(figures: Distribution) -> list[str]:
 
 
 def missed_known(step: Step) -> bool:
-    """Whether the step's tool counted missed activations, and said how late they were: cyclictest skips them
-    without a word.
-    """
+    """Whether the step's tool counted missed activations; cyclictest skips them."""
     return not MarkKind.MISSED_UNKNOWN.is_in(step.marks)
 
 
@@ -107,9 +105,7 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
 
 
 def load_tables(view: RecordView) -> dict[str, Table]:
-    """Quantity -> all CPUs together, a line a step, idle first; without task sets and priority inversion,
-    which have tables of their own.
-    """
+    """Quantity -> all CPUs together, a line a step, idle first; without task sets and `inversion`."""
     steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
     tables: dict[str, Table] = {}
     for quantity in quantities(steps):
@@ -126,9 +122,7 @@ def load_tables(view: RecordView) -> dict[str, Table]:
 
 
 def _silent_tasks(step: Step) -> set[str]:
-    """Threads without any activation, if there are several: those of a program with many, most of which only
-    wait.
-    """
+    """Threads without an activation, if there are several: of a program with many, most only wait."""
     tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
     heard = {
         str(summary.labels.get("task"))
@@ -159,9 +153,7 @@ def _series_lines(step: Step) -> list[list[str]]:
 
 
 def series_table(step: Step, name: str = "") -> Table:
-    """A line a series of the step called `name`, with its metric if there are several; and one for all
-    threads that had no activation.
-    """
+    """A line a series of the step, with its metric if there are several; silent threads share one line."""
     quantity = capital(quantity_of(step))
     return _table(f"{quantity} per CPU, step {name}", "CPU", _series_lines(step), [f"{quantity} in us."])
 
@@ -203,9 +195,7 @@ def largest_table(step: Step, name: str) -> Table:
 
 
 def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
-    """Warm-up, losses and the kernel's counts of each series' thread. `first`: what a line is; `name`: what
-    the table is of.
-    """
+    """Warm-up, losses and the kernel's counts of each series' thread. `first`: what a line is."""
     rows: list[list[str]] = []
     columns = [
         *("warm-up", "warm-up missed", "warm-up max", "lost", "impossible", "switches, voluntary"),

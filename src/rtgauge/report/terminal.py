@@ -120,9 +120,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """A line a record, or two if the terminal is narrow: what every command takes for it, date, host,
-    state, loads, and the largest latency (us).
-    """
+    """A line a record, or two in a narrow terminal: name, date, host, state, loads, largest latency (us)."""
     rows = [_list_row(record) for record in records]
     if not rows:
         console.print("No record is here.")

@@ -65,9 +65,7 @@ def _scaled(number: float, unit: str) -> str:
 
 
 def quantity(key: str, item: object) -> tuple[str, str]:
-    """(name, value with its unit) of one entry of a dictionary, whose key names the unit of a bare number:
-    "cpu_share", 0.98 -> ("CPU share", "98 %").
-    """
+    """(name, value with the unit that its key names): "cpu_share", 0.98 -> ("CPU share", "98 %")."""
     if isinstance(item, bool) or not isinstance(item, (int, float)):
         return words(key), value(item)
     parts = key.split("_")

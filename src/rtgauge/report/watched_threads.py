@@ -59,9 +59,7 @@ def _shares(counted: list[_Counted]) -> str:
 
 
 def _sleeps(counted: list[_Counted]) -> str:
-    """ "clock_nanosleep 99.9% (at most 998.2 us), futex 0.1% (at most 812.1 us)"; without the times where the
-    kernel does not tell of system calls.
-    """
+    """ "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced."""
     total = sum(entry.count for entry in counted)
     return ", ".join(
         f"{entry.who} {format_share(entry.count / total)}"
@@ -71,9 +69,7 @@ def _sleeps(counted: list[_Counted]) -> str:
 
 
 def _inversions(results: list[Result], task: str) -> list[str]:
-    """ "task control, priority inversion: 12 times blocked on a lock of logger, which has a lower priority,
-    at most 812.1 us; ...".
-    """
+    """ "task control, priority inversion: 12 times blocked on a lock of logger, ...; ..."."""
     return [
         f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of "
         f"{entry.who}, which has a lower priority, "
@@ -105,9 +101,7 @@ class WatchedThreads(Presenter):
     """A line a thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
-        """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times (by
-        irq/31-eth0 3); 0 page faults".
-        """
+        """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times; ..."."""
         lines: list[str] = []
         threads = [result for result in step.results if result.name == "thread"]
         idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []
@@ -153,9 +147,7 @@ class WatchedThreads(Presenter):
         return lines
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """A table a step: latency, response, execution and period of each thread; below it who wakes the
-        threads, and their priority inversions.
-        """
+        """A table a step: the quantities of each thread, and below it who wakes and blocks them."""
         names = view.labels
         return Chapter(
             id="threads",

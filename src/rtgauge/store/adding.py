@@ -67,8 +67,8 @@ class Added(NamedTuple):
 def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
     """Add the record in the folder `path`; what is said about it is kept in the record, too.
 
-    `again`: read it again although nothing changed.
-    Raises RecordError for a damaged record, InputError or MeasureError for what cannot be written.
+    `again`: read it again although nothing changed. Raises RecordError for a damaged record, InputError or
+    MeasureError for what cannot be written.
     """
     folder = opened_folder(path)
     run = read_model(folder.file(RUN), Run)
@@ -109,8 +109,8 @@ def rebuild(
     drop_missing: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Rebuilt:
-    """Make the store `path` anew from the records that it knows and every record in `folders`; without
-    any, in the folder of the store.
+    """Make the store `path` anew from the records that it knows and every record in `folders`; without any,
+    in the folder of the store.
 
     Each record is replaced by itself, so that other writers go on, and what a kill leaves is whole. A damaged
     store is put aside. Of a record whose folder is gone the store keeps what it has, but with `drop_missing`.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The history of a series: quantiles over its runs, the spread between boots, and where it seems to have
-changed. It suspects; a gate proves.
-"""
+"""The history of a series: quantiles, spread between boots, and suspected changes, which a gate can prove."""
 
 from __future__ import annotations
 

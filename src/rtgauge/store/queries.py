@@ -138,9 +138,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def series(store: Store, asked: Asked, pattern: str | None = None) -> dict[int, SeriesRow]:
-    """id -> each series, by name; `pattern`: its name, or a pattern such as `wakeup/latency/*`; without one
-    only those of a whole step.
-    """
+    """id -> each series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: of whole steps."""
     with clear_problems(store.path), store.engine.begin() as connection:
         named = connection.execute(select(SERIES.c.id, SERIES.c.name, SERIES.c.whole)).all()
         chosen = [

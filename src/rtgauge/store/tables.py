@@ -130,8 +130,7 @@ RESULT = Table(
 """One series of one step. `number`: of the series in its step; null for the whole.
 
 An interval is at 95 % and of the quantile with the missed activations filled in; null if the run is too short
-for one.
-`windows` of `window_ns` (the median) each: what the intervals rest on.
+for one. `windows` of `window_ns` (the median) each: what the intervals rest on.
 """
 
 MARK = Table(

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run cover: what differs between them, which CPUs none of them measured, and what of the
-plan was left out.
-"""
+"""What a run covers: what differs between its steps, which CPUs and which parts of the plan are missing."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ def condition_of(key: StepKey) -> str:
 
 
 def noun_of(keys: Sequence[StepKey]) -> str:
-    """What the conditions of a run are called by what differs between them: "load", "deployment", else
-    "step".
-    """
+    """What the conditions of a run are called by what differs: "load", "deployment", else "step"."""
     conditions = list({condition_of(key): key for key in keys}.values())
     for noun in ("load", "deployment"):
         if len({key.id_without("repeat", noun) for key in conditions}) == 1:
@@ -56,9 +52,7 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
 
 
 def left_out_of(run: Run) -> list[str]:
-    """What of its plan a run did not measure, and why: "load network was not there (iperf3 is not
-    installed)".
-    """
+    """What of its plan a run did not measure, and why: "load network was not there (...)"."""
     missing = [
         f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})"
         for item in run.left_out

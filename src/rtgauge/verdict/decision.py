@@ -87,9 +87,7 @@ class _Case:
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
-        """How long that many activations take, on all the CPUs together; None if nobody knows, or if it is
-        longer than a record can say.
-        """
+        """How long so many activations take on all CPUs together; None: unknown, or beyond a record."""
         if self.interval_ns is None:
             return None
         duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
@@ -297,9 +295,7 @@ def _for_a_share(case: _Case) -> Verdict:
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
-    """The series of that metric that a requirement speaks of: no parts of a response, and of two roles that
-    saw the same activations the first.
-    """
+    """The series of that metric that are judged: no parts of a response, and only the first role."""
     main_series = [
         summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels
     ]
@@ -354,16 +350,13 @@ def judge_metric(
     """The verdict on one step, from the windows of its series that have the requirement's metric.
 
     `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond
-    it.
-    A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful
+    it. A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful
     mark leaves at best marginal, and is named, unless it concerns a series of another metric;
-    `activations-untold` of such a series: cannot tell, unless it fails.
-    Hardness 100 %: fails on any violation; holds by the sample it has, whose size is
-    said, if that is at least LEAST_FOR_EVERY. A share: holds where the exact upper bound (Clopper and
-    Pearson, one-sided, at the
-    requirement's confidence) on the share of violations is within the allowed one, fails where the lower
-    bound is above it, and
-    cannot tell in between. Either is marginal where it would not hold for `margin` of the bound.
+    `activations-untold` of such a series: cannot tell, unless it fails. Hardness 100 %: fails on any
+    violation; holds by the sample it has, whose size is said, if that is at least LEAST_FOR_EVERY. A share:
+    holds where the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the
+    share of violations is within the allowed one, fails where the lower bound is above it, and cannot tell in
+    between. Either is marginal where it would not hold for `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)

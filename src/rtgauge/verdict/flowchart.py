@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Walks the flowchart: from the hardness and what was measured to a way to implement the task, with the
-evidence of each step of the way.
-"""
+"""Walks the flowchart: from what was measured to a way to implement the task, with its evidence."""
 
 from __future__ import annotations
 
@@ -203,9 +201,7 @@ def _walk(case: _Case) -> list[Stage]:
 
 
 def _reached_from(case: _Case, at: str) -> bool:
-    """Whether the chart leads on from `at`, of which nothing was measured, to a way that was measured and is
-    clearly in the black.
-    """
+    """Whether the chart leads from `at`, not measured, to a way that is clearly in the black."""
     while case.flowchart.of(at).kernel != "none":
         at = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
         worst = case.worst(at)
@@ -324,9 +320,7 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Where the paper's own chart ends with the same evidence; None if this is the paper's, or there is
-    none.
-    """
+    """Where the paper's own chart ends with the same evidence; None if this is it or there is none."""
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
     if paper is None or paper.id == case.chart.id:
         return None

@@ -36,9 +36,7 @@ class Strict(BaseModel):
 
 
 class Thresholds(Strict):
-    """Lateness over bound: up to which it is clearly in the black, marginal, in trouble; beyond: off the
-    map.
-    """
+    """Up to which lateness over bound a way is in the black, marginal, in trouble; off the map beyond."""
 
     black: float = Field(gt=0, le=1)
     marginal: float = Field(ge=1, le=LARGEST)

@@ -47,8 +47,7 @@ def round_up_duration(ns: int) -> str:
 MOST = 0.5
 """A culprit with this share of the time is a surer cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
-"""Durations that are proposed if none is known: the first that is clearly longer than what was measured.
-"""
+"""Durations that are proposed if none is known: the first clearly longer than what was measured."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,8 @@ class Blame:
     """What took most of the explained latencies of a step.
 
     `name`: as a list names it. `time_share`: its share of their time (0 to 1). `worst_ns`: its time in one of
-    them.
-    `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it; None if
-    there is nothing to change.
+    them. `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it;
+    None if there is nothing to change.
     """
 
     name: str
@@ -127,9 +125,7 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
 def _again(
     done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = ""
 ) -> str:
-    """The command that was given, with `options` instead of what it said of them: parameters of the probe,
-    `load` or `deployment`; `flag`: one more.
-    """
+    """The given command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
     probe = probe_of(step)
     replaced = (
         {other for group in probe.alternatives if group & options.keys() for other in group}
@@ -251,8 +247,8 @@ def _without_flag(done: Done) -> Done:
 
 def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Facts) -> str:
     """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of
-    the time, known disturbances, other culprits,
-    C-states, the kernel, a CPU of its own."""
+    the time, known disturbances, other culprits, C-states, the kernel, a CPU of its own.
+    """
     keys = key_names(probe_of(step))
     if step.parameters.get("policy") == "other" and "policy" in keys:
         return (

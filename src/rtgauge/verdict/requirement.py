@@ -34,8 +34,7 @@ class Requirement:
     """A bound on one metric that a share of the activations must keep.
 
     `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must
-    be.
-    `period_ns` is None if the requirement names none.
+    be. `period_ns` is None if the requirement names none.
     """
 
     metric: str
@@ -109,9 +108,8 @@ def parse_requirement(text: str) -> Requirement:
     any order.
 
     A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin
-    judge (2010, tables 4 to 9). Without
-    `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is `latency<=TIME hardness=99.9%`.
-    Raises InputError with the fault and, for an unknown key, the nearest one.
+    judge (2010, tables 4 to 9). Without `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is
+    `latency<=TIME hardness=99.9%`. Raises InputError with the fault and, for an unknown key, the nearest one.
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")

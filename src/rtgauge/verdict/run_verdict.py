@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verdict on a whole run, in one sentence: how many of its loads keep the requirement, and which is the
-worst; and before anything is measured, whether a plan can answer the requirement at all.
-"""
+"""The verdict on a whole run in a sentence, and whether a plan can answer a requirement at all."""
 
 from __future__ import annotations
 
@@ -161,10 +159,8 @@ def judge_run(
     the requirement's metric.
 
     A run of which something was left out cannot tell where the rest holds, unless it allows that
-    (`allow_left_out`).
-    `names`: step id -> what to call the step. `blame_of`: what took most of a step's latencies, for the
-    advice.
-    Steps of other metrics are left aside; if none is left, the run cannot tell.
+    (`allow_left_out`). `names`: step id -> what to call the step. `blame_of`: what took most of a step's
+    latencies, for the advice. Steps of other metrics are left aside; if none is left, the run cannot tell.
     Raises RecordError for a damaged record.
     """
     measured = [
@@ -247,8 +243,8 @@ def measuring_command(requirement: Requirement) -> str:
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
-    """Raises InputError, which names a command that can, if no step of the plan measures what the
-    requirement bounds.
+    """Raises InputError, which names a command that can, if no step of the plan measures what the requirement
+    bounds.
 
     `plan`: what the user called it, such as `quick` or `probe wakeup`.
     """

@@ -27,8 +27,8 @@ class Violations:
     (certain ones among them).
 
     They differ where the bound lies inside a bin, where a foreign histogram does not say how late its
-    overflow was, or
-    if the figures are coarser than 1 ns. `missed` ones are in both: a missed activation breaks any bound.
+    overflow was, or if the figures are coarser than 1 ns. `missed` ones are in both: a missed activation
+    breaks any bound.
     """
 
     activations: int
@@ -36,9 +36,7 @@ class Violations:
     possible: int
     missed: int
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
-    """Possible violations and activations of each stretch of time, all series together, in their order; at
-    most MOST_STRETCHES of them.
-    """
+    """Possible violations and activations of each stretch of time, in order; at most MOST_STRETCHES."""
 
 
 def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int | None]:
@@ -54,9 +52,8 @@ def count_violations(
     """Activations of these series (None: of all) in the measured phase that are later than `bound_ns`.
 
     Counted window by window, since a window's exact extremes say more than its bins: none is late where the
-    maximum is not, all are
-    where the minimum is. `resolution_ns`: a figure v of the record means v ... v + resolution - 1. What is
-    early by more than the bound breaks it too.
+    maximum is not, all are where the minimum is. `resolution_ns`: a figure v of the record means v ... v +
+    resolution - 1. What is early by more than the bound breaks it too.
     """
     chosen = windows.are_of(series)
     missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figures of a comparison: histograms and exceedance curves over each other, and Q-Q plots against the
-baseline with their regression line.
-"""
+"""The figures of a comparison: histograms, exceedance curves, and Q-Q plots against the baseline."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 CORNERS = 20_000
 BODY = 199
-"""Points of a Q-Q plot at equal steps of probability; the regression line is through these, as the tail's few
-would pull it.
-"""
+"""Points of a Q-Q plot at equal steps of probability. The regression line is through these, not the tail."""
 FIRST_US = 0.5
 
 

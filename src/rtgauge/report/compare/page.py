@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What is compared in one go: its heading (empty where there is but one), what it is compared with,
-    tables and figures.
-    """
+    """What is compared in one go. `title` is empty if there is only one chapter."""
 
     title: str
     baselines: list[str]

@@ -55,9 +55,7 @@ MEASURED_BY = {
     "dma_latency_us": "C-states (dma latency, us)",
     "c_states": "C-states",
 }
-"""Parameters of which a difference is a difference of the measurement, not of what was measured -> what
-people call them.
-"""
+"""Parameters whose difference is one of the measurement, not of the measured -> what people call them."""
 
 
 def measured_differently(result: Comparison) -> list[str]:
@@ -159,9 +157,7 @@ def _machine_names(result: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class _Machines:
-    """Figures of every machine in every condition: `cells[condition, machine]`, missed activations filled
-    in.
-    """
+    """The figures of each condition on each machine, missed activations filled in."""
 
     kernels: dict[str, str]
     processors: dict[str, str]
@@ -180,9 +176,7 @@ class _Machines:
 
 
 def _machines(result: Comparison) -> _Machines | None:
-    """None where there is one machine with one kernel, and where a condition is measured more than once on a
-    machine (in several records).
-    """
+    """None for one machine with one kernel, or if a machine measured a condition more than once."""
     names = _machine_names(result)
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
@@ -293,9 +287,7 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """What to call each side beside a value: its machine, where a machine has the same value on all of its
-    sides, else its label.
-    """
+    """A name for each side beside a value: its machine if all sides of it have that value, else its label."""
     names = _machine_names(result)
     of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):

@@ -22,9 +22,7 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """The largest value of every second, or of longer stretches where there are many; None where the record
-    has no course.
-    """
+    """The largest value of each second, or of longer stretches; None if the record has no course."""
     timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exceedance curve: which share of activations was later than x, both axes logarithmic; and both views
-of a signal, by the instrument's clock and by the machine's own.
-"""
+"""Exceedance curves: which share of activations was later than x; and both views of a signal."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """A chart a quantity: one curve a condition, and one more with the missed activations filled in where any
-    was missed; None where nothing was measured.
-    """
+    """A chart a quantity, a curve a condition, dashed with missed activations filled in; None: no data."""
     specs: list[vega.Part] = []
     measured: list[str] = []
     every: list[tuple[str, Curve]] = []

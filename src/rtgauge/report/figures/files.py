@@ -18,9 +18,7 @@ FORMS = (*FORMATS, "html")
 
 
 def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
-    """The figure as one Vega-Lite description of fixed width, with its title and the system beneath it: what
-    a file shows.
-    """
+    """The figure as one Vega-Lite description, as a file shows it: with its title and the system."""
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
         return drawable({**figure.specs[0], "width": WIDTH, "title": heading})

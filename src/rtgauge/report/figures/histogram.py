@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The histogram: 1 us bins, number of samples on a log axis, a line a CPU; the form that OSADL's latency
-plots have.
-"""
+"""The histogram: 1 us bins, counts on a log axis, a line a CPU, as OSADL's latency plots have it."""
 
 from __future__ import annotations
 

@@ -41,9 +41,7 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """A chart a quantity: quantiles of all CPUs together, a line a step, of `inversion` a line a lock; None
-    where nothing was measured.
-    """
+    """A chart a quantity: quantiles of all CPUs together, a line a step or lock; None: no data."""
     specs: list[vega.Part] = []
     titles: list[str] = []
     every: list[tuple[str, str, Step, Distribution]] = []

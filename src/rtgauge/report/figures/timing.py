@@ -40,9 +40,7 @@ FIRST_NS = 10
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """1 or 2 times a power of ten, so that every bin of the histogram lies in just one; at least as wide as
-    those at `end_ns`.
-    """
+    """1 or 2 times a power of ten, at least as wide as the bins at `end_ns`, each of which lies in one."""
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))

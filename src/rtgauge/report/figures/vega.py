@@ -116,9 +116,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic axis of [low, high]: decades, with 2 and 5 between them if there are few
-    decades.
-    """
+    """Ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between few of them."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
     return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
@@ -206,9 +204,7 @@ WIDTH = 820
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: a name for its file, what it shows in words, and its Vega-Lite charts (in a file, a
-    column).
-    """
+    """A figure: a name for its file, what it shows in words, and its charts (in a file, a column)."""
 
     name: str
     title: str
