@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define GROUPS_MAX 16
@@ -18,7 +19,7 @@
 #define LINE_MAX_LEN 1024
 
 struct look {
-	int64_t time_ns;
+	int64_t time_ns, until_ns; /* before and after the reading */
 	struct quota_counts counts;
 };
 
@@ -70,6 +71,7 @@ static bool look_at(struct group *group, int64_t now_ns)
 	if (!quota_parse(text, &look->counts))
 		return false;
 	look->time_ns = now_ns;
+	look->until_ns = clock_now_ns(CLOCK_MONOTONIC);
 	group->count++;
 	return true;
 }
@@ -205,24 +207,31 @@ static void write_group(const char *folder, void *context)
 {
 	const struct written *written = context;
 	const struct group *group = find_group(folder);
-	const struct look *last, *before;
-	unsigned int kept;
+	const struct look *before;
+	unsigned int kept, first = 1;
 
 	if (!group) { /* it was moved there: the next time it is known */
 		follow_group(folder);
 		return;
 	}
 	kept = group->count < LOOKS ? group->count : LOOKS;
-	last = before = &group->looks[(group->count - 1) % LOOKS];
-	for (unsigned int i = 1; i < kept && before->time_ns > written->from_ns; i++)
-		before = &group->looks[(group->count - 1 - i) % LOOKS];
-	if (last->counts.ns <= before->counts.ns)
-		return;
-	json_open(written->j, NULL, '{');
-	json_str(written->j, "group", folder);
-	json_int(written->j, "times", last->counts.times - before->counts.times);
-	json_int(written->j, "ns", last->counts.ns - before->counts.ns);
-	json_close(written->j, '}');
+	while (first < kept && group->looks[(group->count - first) % LOOKS].until_ns > written->from_ns)
+		first++;
+	before = &group->looks[(group->count - first) % LOOKS];
+	for (unsigned int i = first - 1; i > 0; i--) {
+		const struct look *look = &group->looks[(group->count - i) % LOOKS];
+
+		if (look->counts.ns <= before->counts.ns)
+			continue;
+		json_open(written->j, NULL, '{');
+		json_str(written->j, "group", folder);
+		json_int(written->j, "after_ns", group->looks[(group->count - i - 1) % LOOKS].time_ns);
+		json_int(written->j, "until_ns", look->until_ns);
+		json_int(written->j, "times", look->counts.times - before->counts.times);
+		json_int(written->j, "ns", look->counts.ns - before->counts.ns);
+		json_close(written->j, '}');
+		before = look;
+	}
 }
 
 void quota_write(const char *key, pid_t tid, int64_t from_ns, struct json *j)

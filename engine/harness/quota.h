@@ -26,7 +26,10 @@ void quota_follow(pid_t tid);
 /* Reads the counters of all groups that are followed. */
 void quota_look(int64_t now_ns);
 
-/* An array: the groups of a thread that were throttled from the last look before from_ns to the last look. */
+/*
+ * An array: the groups of a thread of which a throttling ended since the last look before from_ns; an entry
+ * for each look that found one.
+ */
 void quota_write(const char *key, pid_t tid, int64_t from_ns, struct json *j);
 
 void quota_close(void);

@@ -190,6 +190,8 @@ class ThrottledGroup(BaseModel):
     group: str
     times: int = Field(description="periods in which it was throttled")
     ns: int = Field(description="for how long, all CPUs together")
+    after_ns: int = Field(description="when the counters were read before that")
+    until_ns: int = Field(description="when they were read with it")
 
 
 class MomentLine(Line):

@@ -34,9 +34,21 @@ def response(*waits_us: float, other: tuple[str, int, int], priority: int = 120)
     return story, now
 
 
-def explained(story: Story, latency_us: float, times: int, throttled_us: float) -> Explanation:
+def explained(story: Story, latency_us: float, *counts: tuple[float, float, int, float]) -> Explanation:
+    """`counts`: for each reading of the counters when it was, and when the one before, after the release in
+    us; in how many periods, and how long.
+    """
     moment = story.moment(latency_us)
-    throttled = (Throttled(GROUP, times, round(throttled_us * 1000)),) if times else ()
+    throttled = tuple(
+        Throttled(
+            GROUP,
+            times,
+            round(throttled_us * 1000),
+            moment.release_ns + round(after_us * 1000),
+            moment.release_ns + round(until_us * 1000),
+        )
+        for after_us, until_us, times, throttled_us in counts
+    )
     explanation = explain(replace(moment, throttled=throttled), Symbols((), ()))
     assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
     return explanation
@@ -49,7 +61,7 @@ def of_kind(explanation: Explanation, kind: Kind) -> float:
 
 @pytest.mark.parametrize("other", [OTHER, IDLE])
 def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str, int, int]) -> None:
-    explanation = explained(*response(900, 30_000, other=other), times=1, throttled_us=25_000)
+    explanation = explained(*response(900, 30_000, other=other), (0, 40_000, 1, 25_000))
     assert culprit_name(explanation.main.culprit) == f"CPU quota of {GROUP}"
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(25_000)
     assert not explanation.doubts
@@ -60,22 +72,48 @@ def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str,
 
 
 def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None:
-    explanation = explained(*response(900, 1_000, 30_000, other=OTHER), times=2, throttled_us=30_500)
+    explanation = explained(*response(900, 1_000, 30_000, other=OTHER), (0, 40_000, 2, 30_500))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(30_500)
     (doubt,) = explanation.doubts
     assert doubt.startswith(f"the kernel counts how long {GROUP} was throttled, 30,500.000 us, but not when")
 
 
 def test_time_that_is_as_long_as_all_waits_is_certain() -> None:
-    explanation = explained(*response(10_000, 30_000, other=OTHER), times=2, throttled_us=39_998)
+    explanation = explained(*response(10_000, 30_000, other=OTHER), (0, 50_000, 2, 39_998))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(39_998)
     assert not explanation.doubts
 
 
 def test_a_throttling_longer_than_every_wait_leaves_a_doubt() -> None:
-    explanation = explained(*response(900, other=OTHER), times=1, throttled_us=25_000)
+    explanation = explained(*response(900, other=OTHER), (0, 10_000, 1, 25_000))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(900)
     assert explanation.doubts
+
+
+def test_a_throttling_that_ended_before_the_release_is_not_in_a_wait() -> None:
+    """What both readings count together is as long as all waits: only one of them is."""
+    story, latency_us = response(21_600, 3_600, other=OTHER)
+    explanation = explained(story, latency_us, (-12_000, 20, 1, 3_600), (8_000, 28_000, 1, 21_598))
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(21_598, abs=5)
+    assert not explanation.doubts
+
+
+def test_a_throttling_that_may_have_ended_before_the_release_leaves_a_doubt() -> None:
+    story, latency_us = response(30_000, other=OTHER)
+    explanation = explained(story, latency_us, (-5_000, 15_000, 1, 10_000))
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(10_000)
+    assert explanation.doubts
+    surely = explained(story, latency_us, (-5_000, 15_000, 1, 29_998), (15_000, 35_000, 1, 29_998))
+    assert of_kind(surely, Kind.QUOTA) == pytest.approx(29_998, abs=5)
+
+
+def test_the_reading_tells_which_of_two_waits_it_was() -> None:
+    story, latency_us = response(25_000, 25_000, other=OTHER)
+    explanation = explained(story, latency_us, (30_000, 60_000, 1, 20_000))
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(20_000)
+    assert not explanation.doubts
+    doubtful = explained(story, latency_us, (10_000, 60_000, 1, 20_000))
+    assert doubtful.doubts
 
 
 @pytest.mark.parametrize(("times", "priority"), [(0, 120), (1, MINE)])
@@ -83,6 +121,6 @@ def test_no_quota_is_named_if_nothing_was_throttled_or_the_thread_is_real_time(
     times: int, priority: int
 ) -> None:
     story, latency_us = response(30_000, other=OTHER, priority=priority)
-    explanation = explained(story, latency_us, times=times, throttled_us=25_000)
+    explanation = explained(story, latency_us, *[(0, 40_000, times, 25_000)] * times)
     assert of_kind(explanation, Kind.QUOTA) == 0
     assert not explanation.doubts

@@ -12,7 +12,7 @@ from rtgauge.explain.analysis.thread_path import Phase
 
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.thread_path import ThreadPath
-    from rtgauge.explain.trace.moment import Moment
+    from rtgauge.explain.trace.moment import Moment, Throttled
 
 FAIR = 100
 """Priorities from here on are of fair tasks: a quota does not concern the others."""
@@ -35,31 +35,74 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
     """Places the counted time in the waits for a CPU of a fair thread.
 
     A throttled thread waits from the instant at which it is throttled, and later for its turn: the time is at
-    the beginning of a wait. Of several waits it is at that of the longest. It is certain if it is as long as
-    all waits, or if only one of them is long enough for a single throttling.
+    the beginning of a wait, and it ends between two readings of the counters. It is certain if exactly one
+    wait is long enough for a single throttling and nothing before the release may have been it, or if it is
+    as long as all waits that may have been it. Otherwise it is at the beginning of the longest.
     """
-    throttled = max(moment.throttled, key=lambda known: known.ns, default=None)
-    if throttled is None or path.priority is None or path.priority < FAIR:
+    if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
-    waits = sorted(_waits(path), key=lambda wait: wait[0] - wait[1])
+    counted: dict[str, int] = {}
+    for known in moment.throttled:
+        counted[known.group] = counted.get(known.group, 0) + known.ns
+    group = max(counted, key=lambda name: counted[name])
+    free = _waits(path)
     spans: list[tuple[int, int]] = []
-    left_ns = throttled.ns
-    for start, end in waits[: throttled.times]:
-        if left_ns <= 0:
-            break
-        spans.append((start, min(end, start + left_ns)))
-        left_ns -= end - start
-    all_ns = sum(end - start for start, end in waits)
-    fitting = sum(end - start >= throttled.ns - tolerance_ns for start, end in waits)
-    certain = abs(all_ns - throttled.ns) <= tolerance_ns or (throttled.times == 1 and fitting == 1)
-    placed_ns = sum(end - start for start, end in spans)
+    open_ns = placed_ns = 0
+    left = [known for known in moment.throttled if known.group == group]
+    for only_certain in (True, False):
+        for known in tuple(left):
+            found, certain = _placed(known, free, moment.release_ns, tolerance_ns)
+            if only_certain and not certain:
+                continue
+            left.remove(known)
+            free = [wait for wait in free if all(wait[0] != start for start, _ in found)]
+            spans += found
+            if not certain:
+                open_ns += known.ns
+                placed_ns += sum(end - start for start, end in found)
     doubt = (
         ""
-        if certain or placed_ns <= tolerance_ns
-        else f"the kernel counts how long {throttled.group} was throttled, {throttled.ns / 1000:,.3f} us, "
+        if placed_ns <= tolerance_ns
+        else f"the kernel counts how long {group} was throttled, {open_ns / 1000:,.3f} us, "
         f"but not when: {placed_ns / 1000:,.3f} us are placed in its longest waits"
     )
-    return CpuQuota(throttled.group, tuple(spans), doubt)
+    return CpuQuota(group, tuple(spans), doubt)
+
+
+def _placed(
+    known: Throttled, waits: list[tuple[int, int]], release_ns: int, tolerance_ns: int
+) -> tuple[list[tuple[int, int]], bool]:
+    """Where the time of one reading of the counters is, and whether that is certain."""
+    before = known.after_ns < release_ns
+    """Whether it may have ended before the release."""
+    if known.times == 1:
+        whole = [
+            (start, end)
+            for start, end in waits
+            if known.after_ns < start + known.ns <= min(known.until_ns, end + tolerance_ns)
+        ]
+        if whole:
+            start, end = max(whole, key=_length)
+            exact = end - start <= known.ns + tolerance_ns
+            return [(start, min(end, start + known.ns))], len(whole) == 1 and (exact or not before)
+    possible = sorted(
+        ((start, end) for start, end in waits if start < known.until_ns and end > known.after_ns),
+        key=_length,
+        reverse=True,
+    )
+    found: list[tuple[int, int]] = []
+    left_ns = known.ns
+    for start, end in possible[: known.times]:
+        if left_ns <= 0:
+            break
+        found.append((start, min(end, start + left_ns, known.until_ns)))
+        left_ns -= end - start
+    all_ns = sum(end - start for start, end in possible)
+    return found, not before and abs(all_ns - known.ns) <= tolerance_ns
+
+
+def _length(wait: tuple[int, int]) -> int:
+    return wait[1] - wait[0]
 
 
 def _waits(path: ThreadPath) -> list[tuple[int, int]]:

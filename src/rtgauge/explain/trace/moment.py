@@ -21,12 +21,14 @@ _NUMBERS = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "series", "th
 @dataclass(frozen=True)
 class Throttled:
     """What the kernel counted of a control group that had used up its CPU quota: in how many periods, and for
-    how long.
+    how long. It ended after `after_ns` and until `until_ns`.
     """
 
     group: str
     times: int
     ns: int
+    after_ns: int
+    until_ns: int
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ class Moment:
     is empty if it was in none.
     """
     throttled: tuple[Throttled, ...] = ()
-    """The thread's control groups that had used up their CPU quota since a little before the release."""
+    """The thread's control groups that had used up their CPU quota since a little before the release, in the
+    order of time.
+    """
 
     @property
     def is_blocked(self) -> bool:
@@ -114,13 +118,17 @@ def _held(document: object) -> tuple[tuple[int, str], ...]:
 def _throttled(document: object) -> tuple[Throttled, ...]:
     listed = cast("list[object]", document) if isinstance(document, list) else []
     entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
-    known = [(entry.get("group"), entry.get("times"), entry.get("ns")) for entry in entries]
+    known = [
+        [entry.get(name) for name in ("group", "times", "ns", "after_ns", "until_ns")] for entry in entries
+    ]
     return tuple(
-        Throttled(group, times, ns)
-        for group, times, ns in known
+        Throttled(group, times, ns, after_ns, until_ns)
+        for group, times, ns, after_ns, until_ns in known
         if isinstance(group, str)
         and type(times) is int
         and type(ns) is int
+        and type(after_ns) is int
+        and type(until_ns) is int
         and times > 0
         and 0 < ns < LONGEST_NS
     )
