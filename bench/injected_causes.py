@@ -39,10 +39,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.load.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rtgauge.explain.analysis.parts import Explanation, Part
 
 CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
@@ -61,6 +66,9 @@ MOST_SHARES = "262144"
 """Of the CPU's time (MAX_SHARES, kernel/sched/sched.h), so that fair programs of this machine do not starve a
 group.
 """
+PR_SET_TIMERSLACK = 29
+LONGEST_LEAVE_NS = 50_000
+"""From a program's last reading of the clock, or the end of its sleep, until it may be throttled."""
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
 FILES = 15_000
 SOCKETS = 2_000
@@ -89,8 +97,8 @@ def sleep_until(due_ns: int) -> None:
         time.sleep(left / 1e9)
 
 
-RAN: list[tuple[int, int]] = []
-"""When this program ran without a gap, as far as it knows."""
+RAN: list[tuple[int, int, int]] = []
+"""When this program ran without a gap, as far as it knows, and how often it had left its CPU before."""
 SETTLE_S = 0.005
 LEAST_GAP_NS = 20_000
 """A program that computes was kept from it if two of its readings are so far apart."""
@@ -98,15 +106,22 @@ LEAST_GAP_NS = 20_000
 
 def compute(ns: int) -> tuple[int, int]:
     """Work for so long; gives when it began and ended."""
+    left = switches()
     begin = start = end = now_ns()
     while end - begin < ns:
         time_ns = now_ns()
         if time_ns - end > LEAST_GAP_NS:
-            RAN.append((start, end))
-            start = time_ns
+            RAN.append((start, end, left))
+            start, left = time_ns, switches()
         end = time_ns
-    RAN.append((start, end))
+    RAN.append((start, end, left))
     return begin, end
+
+
+def switches() -> int:
+    """How often this thread left its CPU, as the kernel counts."""
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw + usage.ru_nivcsw
 
 
 def size_ns() -> int:
@@ -149,18 +164,27 @@ def leave() -> tuple[int, int]:
 
 
 def tell_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> None:
-    """One injection, in the pieces in which this program had the CPU; the last ends when it left."""
-    pieces = [(start, end) for start, end in RAN if start >= begin_ns]
+    """One injection, in the pieces in which this program had the CPU; the last ends when it left.
+
+    Without a switch the machine stood still in the gap between two of them, or an interrupt came: the CPU was
+    this program's.
+    """
+    pieces = [piece for piece in RAN if piece[0] >= begin_ns]
     RAN.clear()
-    for start, end in pieces[:-1]:
-        tell(start, end, begin_ns - due_ns if start == begin_ns else 0)
+    for (start, end, left), (after, _, left_later) in itertools.pairwise(pieces):
+        tell(
+            start,
+            end,
+            begin_ns - due_ns if start == begin_ns else 0,
+            after - end if left == left_later else 0,
+        )
     last = pieces[-1][0]
     tell(last, end_ns, begin_ns - due_ns if last == begin_ns else 0, after_ns)
 
 
 def tell_all(_number: int, _frame: object) -> None:
     """Write all injections down and end."""
-    ran = RAN if FOLDER.joinpath(f"victim-{os.getpid()}").exists() else []
+    ran = [run[:2] for run in RAN] if FOLDER.joinpath(f"victim-{os.getpid()}").exists() else []
     FOLDER.joinpath(f"told-{os.getpid()}").write_text(json.dumps({"told": TOLD, "ran": ran}))
     os._exit(0)
 
@@ -242,12 +266,6 @@ def make_group(*pids: int) -> None:
     GROUP.joinpath("cpu.shares").write_text(MOST_SHARES)
     for pid in pids:
         GROUP.joinpath("cgroup.procs").write_text(str(pid))
-
-
-def switches() -> int:
-    """How often this thread left its CPU, as the kernel counts."""
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return usage.ru_nvcsw + usage.ru_nivcsw
 
 
 def tell_runs(gap_ns: int) -> None:
@@ -400,16 +418,20 @@ def frozen_2() -> None:
 
 
 def quota() -> Callable[[int], None]:
-    """Its cgroup uses up its quota; its own clock has a gap, in which the kernel counts a throttling."""
+    """Its cgroup uses up its quota; its own clock has a gap, in which the kernel counts a throttling and how
+    long that was.
+    """
+    LIBC.prctl(PR_SET_TIMERSLACK, 1)
     make_group(os.getpid())
     GROUP.joinpath("cpu.cfs_period_us").write_text("30000")
     GROUP.joinpath("cpu.cfs_quota_us").write_text("3000")
     last = now_ns()
+    gaps: list[tuple[int, int]] = []
 
-    def times() -> str:
-        return GROUP.joinpath("cpu.stat").read_text().partition("nr_throttled ")[2].partition("\n")[0]
+    def throttled_ns() -> int:
+        return int(GROUP.joinpath("cpu.stat").read_text().partition("throttled_time ")[2].partition("\n")[0])
 
-    before = times()
+    before = throttled_ns()
 
     def work(number: int) -> None:
         nonlocal before, last
@@ -417,12 +439,26 @@ def quota() -> Callable[[int], None]:
         end = now_ns() + (6_000_000 if number % 20 == 0 else WORK_NS)
         while last < end:
             time_ns = now_ns()
-            if time_ns - last > LEAST_GAP_NS and (after := times()) != before:
-                tell(last, time_ns)
-                before, time_ns = after, now_ns()
+            if time_ns - last > LEAST_GAP_NS:
+                gaps.append((last, time_ns))
+                if (counted_ns := throttled_ns() - before) > 0:
+                    tell_throttling(gaps, counted_ns)
+                    before += counted_ns
+                    gaps.clear()
+                time_ns = now_ns()
             last = time_ns
 
     return work
+
+
+def tell_throttling(gaps: list[tuple[int, int]], counted_ns: int) -> None:
+    """It began when the program left the CPU for the last gap that is long enough. If none is, it began while
+    the program slept, and is not told.
+    """
+    for begin, end in reversed(gaps):
+        if end - begin >= counted_ns:
+            tell(begin, begin + counted_ns, 0, min(end - begin - counted_ns, LONGEST_LEAVE_NS))
+            return
 
 
 # --- it waits for another task
@@ -728,8 +764,8 @@ def program(cause: Cause, seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """One injection and its latency: sizes in ns; `wrong_ns`: by how much the part is wrong beyond what a
-    doubt says.
+    """One injection and its latency: sizes in ns; `wrong_ns`: by how much the part is wrong beyond what is
+    said to be open.
     """
 
     injected_ns: int
@@ -744,52 +780,71 @@ class Row:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is wrong by more than the larger of 5 us and 1 %."""
+        """Whether it is wrong without a doubt by more than the larger of 5 us and 1 %."""
+        return self.is_off and not any(QUOTA_DOUBT in doubt for doubt in self.doubts)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it is wrong by so much, with or without a doubt of all of it."""
         return self.wrong_ns > max(LEAST_NS, SHARE * self.injected_ns)
 
 
-def explained(record: str) -> list[dict[str, Any]]:
+def explained(record: Path) -> list[Explanation]:
     """The latencies of a record, with the waits for others."""
-    done = subprocess.run([RTGAUGE, "explain", record, "--json"], capture_output=True, text=True, check=True)
     return [
-        latency
-        for step in json.loads(done.stdout)["steps"]
-        for latency in (*step["latencies"], *step["blocked"])
+        known
+        for step in explained_steps(Record.open(record))
+        for known in (*step.explanations, *step.blocked)
     ]
 
 
+def injected_ns(cause: Cause, part: Part, injections: list[tuple[int, int, int, int]]) -> int:
+    """How long a part of the name that is expected is. Interrupts come of themselves too: only those count
+    that an injection touches.
+    """
+    if not cause.by_gap:
+        return part.ns
+    return sum(
+        end - start
+        for start, end, _ in part.spans
+        if any(first < end and start < last for _, _, first, last in injections)
+    )
+
+
 def judged(
-    cause: Cause, latencies: list[dict[str, Any]], injections: list[tuple[int, int, int, int]]
+    cause: Cause, latencies: list[Explanation], injections: list[tuple[int, int, int, int]]
 ) -> list[Row]:
     """A row for each latency that an injection delayed most of."""
     rows: list[Row] = []
     for latency in latencies:
-        begin, end = latency["release_ns"], latency["release_ns"] + latency["latency_ns"]
+        begin, end = latency.moment.release_ns, latency.moment.release_ns + latency.latency_ns
         shares = [
             (max(min(end, stop) - max(begin, start), 0), max(min(end, last) - max(begin, first), 0))
             for start, stop, first, last in injections
         ]
         least, most = sum(known for known, _ in shares), sum(longest for known, longest in shares if known)
-        if 2 * least < latency["latency_ns"] or latency["latency_ns"] < cause.least_ns:
+        if 2 * least < latency.latency_ns or latency.latency_ns < cause.least_ns:
             continue
+        named = [(culprit_name(part.culprit), part) for part in latency.parts]
         parts: dict[str, int] = {}
-        for part in latency["parts"]:
-            parts[part["culprit"]] = parts.get(part["culprit"], 0) + part["ns"]
-        unknown = {part["culprit"] for part in latency["parts"] if part["kind"] in UNKNOWN}
-        others = {part["culprit"] for part in latency["parts"] if part["kind"] not in OWN_OR_FAULT}
-        late = {name for name in others if parts[name] >= LEAST_CULPRIT * latency["latency_ns"]}
+        for name, part in named:
+            parts[name] = parts.get(name, 0) + part.ns
+        unknown = {name for name, part in named if part.culprit.kind in UNKNOWN}
+        others = {name for name, part in named if part.culprit.kind not in OWN_OR_FAULT}
+        late = {name for name in others if parts[name] >= LEAST_CULPRIT * latency.latency_ns}
         main = max(late or parts, key=lambda name: parts[name])
         found = sum(
-            ns for name, ns in parts.items() if name not in unknown and re.search(cause.expected, name)
+            injected_ns(cause, part, injections)
+            for name, part in named
+            if name not in unknown and re.search(cause.expected, name)
         )
         inside = sum(
-            part["ns"]
-            for part in latency["parts"]
-            if part["kind"] in {*MACHINE, *cause.inside} and not re.search(cause.expected, part["culprit"])
+            part.ns
+            for name, part in named
+            if part.culprit.kind in {*MACHINE, *cause.inside} and not re.search(cause.expected, name)
         )
         open_ns = sum(parts[name] for name in unknown)
-        placed = found if any(QUOTA_DOUBT in doubt for doubt in latency["doubts"]) else 0
-        wrong = max(found - most - placed, least - found - inside - open_ns - placed, 0)
+        wrong = max(found - most, least - found - inside - open_ns, 0)
         right = re.search(cause.expected, main) is not None
         rows.append(
             Row(
@@ -798,10 +853,10 @@ def judged(
                 main,
                 found,
                 open_ns,
-                tuple(latency["doubts"]),
+                tuple(latency.doubts),
                 right,
                 wrong,
-                latency["sentence"],
+                sentence(latency),
             )
         )
     return rows
@@ -863,7 +918,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
             for (begin, end, first, last), before, after in zip(known, ends, begins, strict=True)
         ]
     records = list((folder / "records").iterdir())
-    return judged(cause, explained(str(records[-1])), injections)
+    return judged(cause, explained(records[-1]), injections)
 
 
 def bounded(
@@ -897,6 +952,7 @@ def summary(cause: Cause, rows: list[Row]) -> dict[str, Any]:
         "named": statistics.mode(answers) if answers else "",
         "unsure_ns": statistics.median([row.unsure_ns for row in rows]) if rows else 0,
         "doubted": sum(bool(row.doubts) for row in rows),
+        "off": sum(row.is_off for row in rows),
         "wrong": sum(row.is_wrong for row in rows),
         "largest_wrong_ns": max((row.wrong_ns for row in rows if row.is_wrong), default=0),
         "rows": [asdict(row) for row in rows],
