@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.record.reader import Record
 from tests.e2e.cli import good, invoke, rtgauge
 from tests.support.published import check_published

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.parts import Kind
+from rtgauge.explain.analysis.explanation import Kind
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from tests.engine.stream import Live, Stream, refused, run

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.lab.headers import headers_tree
 from rtgauge.record.reader import Record
 from tests.e2e.cli import good, invoke, rtgauge

@@ -18,9 +18,8 @@ from rtgauge.record.record_folder import checksum
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rtgauge.explain.trace.events import Event
     from rtgauge.explain.trace.formats import EventFormat
-    from rtgauge.explain.trace.moment import Moment
+    from rtgauge.explain.trace.moment import Event, Moment
 
 DATA = Path(__file__).parent.parent / "data" / "explain"
 PAGE = 4096
@@ -28,16 +27,14 @@ PAGE = 4096
 
 def real_formats() -> dict[str, Any]:
     """`trace_formats` of a Linux 6.18 on x86-64."""
-    document: dict[str, Any] = json.loads((DATA / "trace_formats.json").read_text())
-    return document
+    return {"type": "trace_formats", **json.loads((DATA / "trace_formats.json").read_text())}
 
 
 def real_moment() -> dict[str, Any]:
     """A moment of that machine: a task of real-time priority 90 ran for 2.4 ms before the measured thread of
     80.
     """
-    document: dict[str, Any] = json.loads((DATA / "moment.json").read_text())
-    return document
+    return {"copy_ns": 1, "lost": {}, "left_out": [], **json.loads((DATA / "moment.json").read_text())}
 
 
 def _record(form: EventFormat, event: Event) -> bytes:
@@ -95,14 +92,21 @@ def moment_document(moment: Moment, formats: dict[str, Any]) -> dict[str, Any]:
         str(cpu): [base64.b64encode(page).decode() for page in _pages(records[cpu])]
         for cpu in moment.table.cpus
     }
-    return {"type": "moment", **{name: getattr(moment, name) for name in numbers}, "pages": pages, "lost": {}}
+    return {
+        "type": "moment",
+        **{name: getattr(moment, name) for name in numbers},
+        "pages": pages,
+        "lost": {},
+        "copy_ns": 1,
+        "left_out": [],
+    }
 
 
 def add_moments(record: Path, step: str, formats: dict[str, Any], moments: Iterable[dict[str, Any]]) -> None:
     """Write the frozen trace of a step of a record."""
     folder = record / "steps" / step
     with gzip.open(folder / MOMENTS, "wt") as file:
-        for document in ({"type": "trace_formats", **formats}, *moments):
+        for document in (formats, *moments):
             file.write(json.dumps(document) + "\n")
     about = json.loads((folder / "step.json").read_text())
     about["checksums"][MOMENTS] = checksum(folder / MOMENTS)

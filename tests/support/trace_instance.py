@@ -45,6 +45,7 @@ class TraceInstance:
         }
         common = self.folder.parent.parent / "events"
         return {
+            "type": "trace_formats",
             "clock": "mono",
             "cpus": os.cpu_count(),
             "page_bytes": PAGE,

@@ -207,7 +207,7 @@ def compare(
     from rtgauge.cli.options import duration_option, timing
     from rtgauge.cli.record_argument import open_records
     from rtgauge.errors import InputError
-    from rtgauge.explain.analysis.blame import blame_of
+    from rtgauge.explain.analysis.culprits import blame_of
     from rtgauge.report.record_view import RecordView
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.run_verdict import judge_run

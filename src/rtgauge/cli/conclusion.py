@@ -55,7 +55,7 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         if require is None:
             raise InputError("--allow-left-out: this record has no requirement; give one with --require")
     if require is not None:
-        from rtgauge.explain.analysis.blame import blame_of
+        from rtgauge.explain.analysis.culprits import blame_of
         from rtgauge.verdict.requirement import parse_requirement
         from rtgauge.verdict.run_verdict import judge_run
 

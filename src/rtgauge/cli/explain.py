@@ -30,7 +30,7 @@ def explain(
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.errors import InputError
-    from rtgauge.explain.analysis.explained_step import explained_steps
+    from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
     from rtgauge.report.record_view import RecordView

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.explain.trace.contexts import timelines
-from rtgauge.explain.trace.events import raw_pages, read_pages
 from rtgauge.explain.trace.formats import TraceFormats
-from rtgauge.explain.trace.moment import read_moment
-from rtgauge.explain.trace.pages import open_page
+from rtgauge.explain.trace.moment import (
+    EventTable,
+    moment_line,
+    open_page,
+    raw_pages,
+    read_moment,
+    read_pages,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rtgauge.explain.trace.contexts import Context, CpuTimeline
-    from rtgauge.explain.trace.events import EventTable
     from rtgauge.explain.trace.moment import Moment
     from rtgauge.record.moments import MomentFile
     from rtgauge.record.reader import Record
@@ -32,7 +36,7 @@ def trace_dat(record: Record) -> bytes:
     """
     file = _one(record)
     return trace_dat_file(
-        TraceFormats.read(file.formats), (raw_pages(document.get("pages")) for document in file.moments())
+        TraceFormats.read(file.formats), (raw_pages(moment_line(document)) for document in file.moments())
     )
 
 
@@ -180,7 +184,7 @@ _MOST_COMM = 15
 def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> bytes:
     """The file of the raw pages of all moments, each page once. Raises RecordError for a damaged page."""
     pages = _each_once(formats, moments)
-    cpus = max([formats.cpus, *(cpu + 1 for cpu in pages)])
+    cpus = max([formats.line.cpus, *(cpu + 1 for cpu in pages)])
     head = _head(formats, _names(read_pages(formats, pages)))
     size = formats.page.bytes
     # behind the head: the offset and the size of each CPU's pages, which begin at a whole page
@@ -225,9 +229,14 @@ def _sized(text: str, width: str = "<Q") -> bytes:
 def _head(formats: TraceFormats, names: Mapping[int, str]) -> bytes:
     """Everything up to the number of CPUs."""
     parts = [_MAGIC, struct.pack("<BBI", 0, formats.page.commit.size, formats.page.bytes)]
-    parts += [b"header_page\0", _sized(formats.header_page), b"header_event\0", _sized(formats.header_event)]
+    parts += [
+        b"header_page\0",
+        _sized(formats.line.header_page),
+        b"header_event\0",
+        _sized(formats.line.header_event),
+    ]
     systems: dict[str, list[str]] = defaultdict(list)
-    for path, text in formats.texts.items():
+    for path, text in formats.line.events.items():
         systems[path.partition("/")[0]].append(text)
     own = systems.pop("ftrace", [])
     parts += [struct.pack("<I", len(own)), *map(_sized, own), struct.pack("<I", len(systems))]
@@ -241,7 +250,7 @@ def _head(formats: TraceFormats, names: Mapping[int, str]) -> bytes:
 
 
 def _options(formats: TraceFormats) -> bytes:
-    clock = f"[{formats.clock}]".encode() + b"\0"
+    clock = f"[{formats.line.clock}]".encode() + b"\0"
     return (
         b"options  \0"
         + struct.pack("<HI", OPTION_CLOCK, len(clock))

@@ -2,14 +2,11 @@
 """Reads the text output of cyclictest and cyclicdeadline; their JSON is in rt_tests.py.
 
 Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first
-separator of a row is a space and the others are
-tabs, or all are spaces; -H adds a last column to the rows and to Total, Max and Overflows, not to Min and
-Avg, and only with two threads or more; rows
-without samples may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128
-others`; without -q the lines are repeated after
-cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was given is seen in the
-widths of a line `T:` only: %8ld of Act and Avg,
-with us %5ld."""
+separator of a row is a space and the others are tabs, or all are spaces; -H adds a last column to the rows
+and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows without samples
+may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the
+lines are repeated after cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was
+given is seen in the widths of a line `T:` only: %8ld of Act and Avg, with us %5ld."""
 
 from __future__ import annotations
 
@@ -76,9 +73,7 @@ def break_limit(command: str) -> int | None:
 
 
 def scheduling(command: str) -> dict[str, Any]:
-    """What a command line of cyclictest says of scheduling: priority, policy, dma_latency_us; without -p it
-    measures at SCHED_OTHER.
-    """
+    """What a command line of cyclictest says of scheduling; without -p it measures at SCHED_OTHER."""
     priority = _number(command, "p", "(?:priority|prio)") or 0
     policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
     free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
@@ -212,9 +207,7 @@ class ScreenText:
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
-        """The number of threads, from lines with one entry per thread, else from the rows, whose last column
-        may be a sum.
-        """
+        """The number of threads: entries on the lines that have one each, or columns without the sum."""
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -377,8 +370,7 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     """The measurement in the lines of the file `name`.
 
     `unit_ns` (1 with -N, else 1000) comes from the user, else from the widths of its lines, else it is 1000.
-    Raises InputError if it is
-    not cyclictest's output or damaged, or if only ns fit.
+    Raises InputError if it is not cyclictest's output or damaged, or if only ns fit.
     """
     text = ScreenText(name)
     for number, line in numbered:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads other tools' files: regular files only, with bounded size, line length and depth, so that a damaged
-one costs a message and not the memory.
-"""
+"""Reads other tools' files: regular ones, with bounded size, line length and depth."""
 
 from __future__ import annotations
 

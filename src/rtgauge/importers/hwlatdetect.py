@@ -2,12 +2,10 @@
 """Reads hwlatdetect's text: its summary and the samples above its threshold.
 
 A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first
-one; with --time-format the time is any text),
-`ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or three columns: time, inner, outer (oldest); I
-and O in us. N gaps above the threshold were in
-one window, and only the largest is told. There is no --json. The detector only looks for a part of the time
-(its width of each window): what happens
-beside that, it does not see."""
+one; with --time-format the time is any text), `ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or
+three columns: time, inner, outer (oldest); I and O in us. N gaps above the threshold were in one window, and
+only the largest is told. There is no --json. The detector only looks for a part of the time (its width of
+each window): what happens beside that, it does not see."""
 
 from __future__ import annotations
 
@@ -183,9 +181,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
 
 
 def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
-    """The samples that are not in the file: of them all the largest is known, which hwlatdetect says
-    itself.
-    """
+    """The samples that are not in the file: only their largest is known, which hwlatdetect says itself."""
     return ImportedSeries(
         metric="gap",
         labels={"samples": "not in the file"},

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports the file of an oscilloscope or a logic analyser as a record: responses from stimulus to answer, or
-the half-periods of a line that is toggled.
-"""
+"""Imports a file of an oscilloscope or logic analyser as responses, or as half-periods of a toggled line."""
 
 from __future__ import annotations
 
@@ -41,9 +39,8 @@ class EdgeOptions:
     """What to make of a file's edges.
 
     With `answer` (a channel): responses, from an edge of the channel `stimulus` to that one's. Without it the
-    half-periods of `stimulus`, less half of
-    `period_ns`; with rising or falling `edges` whole periods. `threshold`, `hysteresis`: in volts (None: from
-    the levels in the file).
+    half-periods of `stimulus`, less half of `period_ns`; with rising or falling `edges` whole periods.
+    `threshold`, `hysteresis`: in volts (None: from the levels in the file).
     """
 
     stimulus: str
@@ -252,8 +249,7 @@ def import_edges(
     """Make a record in the folder `out` from the file `source` (CSV or VCD of any size); gives its folder.
 
     `progress` is told the bytes that were read, and those of the file. Raises InputError for a file that is
-    none or has no such channel, and the
-    errors of RecordWriter.
+    none or has no such channel, and the errors of RecordWriter.
     """
     options.check()
     file = EdgeFile.open(source, time_unit=options.time_unit, sample_rate_hz=options.sample_rate_hz)

@@ -84,9 +84,8 @@ def import_file(
     record's folder.
 
     `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with
-    cyclictest -N): for what the file does not
-    tell. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an interval
-    that none has, and the errors of RecordWriter.
+    cyclictest -N): for what the file does not tell. Load and deployment are `unknown`. Raises InputError for
+    a foreign or damaged file or an interval that none has, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
         raise InputError(

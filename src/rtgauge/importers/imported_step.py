@@ -2,13 +2,10 @@
 """Makes a step of a record from another tool's measurement.
 
 Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999
-us. The record has
-`resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole us, and a verdict
-assumes that a
-value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no bin
-(docs/formats/record.md). If a tool waits for absolute
-release times and reports no missed activations, they are derived from its latencies and its interval, if that
-is known.
+us. The record has `resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole
+us, and a verdict assumes that a value is up to 999 ns larger. Samples above the tool's histogram are counted,
+but in no bin (docs/formats/record.md). If a tool waits for absolute release times and reports no missed
+activations, they are derived from its latencies and its interval, if that is known.
 """
 
 from __future__ import annotations
@@ -119,9 +116,7 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> samples, where they lie: none is below the minimum, and one without its sign that exceeds
-    the maximum was negative.
-    """
+    """Value (ns) -> samples: none is below the minimum; an unsigned one above the maximum was negative."""
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
@@ -140,9 +135,7 @@ def _complete(series: ImportedSeries) -> bool:
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Whether the mean is the tool's own: of finer values than its histogram has, or of samples that are not
-    in it.
-    """
+    """Whether the mean is the tool's own: of finer values than its histogram, or of more samples."""
     return series.average_ns is not None and (
         series.finer_average or resolution_ns > 1000 or not _complete(series)
     )
@@ -403,9 +396,7 @@ def _marks(
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """Mark means that the tool truncated or that are those of wide bins, and minima that are not known, as
-    lower bounds.
-    """
+    """Mark means that the tool truncated or took from wide bins, and minima that are lower bounds."""
     wide = measurement.resolution_ns > 1000
     truncated = {
         number

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hints:
-    """What the user knows and a file may not tell: `unit_ns` 1 for cyclictest -N; `interval_ns` between
-    activations.
-    """
+    """What the user knows and a file may not say: `unit_ns` (1: cyclictest -N), `interval_ns`."""
 
     unit_ns: int | None = None
     interval_ns: int | None = None

@@ -3,8 +3,8 @@
 samples.csv of jittersamples.
 
 samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits),
-little-endian as on nearly every target; whether the
-time has 8 or 16 bytes depends on the target and is found from the values."""
+little-endian as on nearly every target; whether the time has 8 or 16 bytes depends on the target and is found
+from the values."""
 
 from __future__ import annotations
 

@@ -3,10 +3,9 @@
 (figures), RTS (the whole); us.
 
 Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
-so far. If lines are missing, the whole
-is what RTS says, or else the last line's extremes. HSD lines are histograms (-h), of values without their
-sign; everything above its last cell is counted
-in that one. latency begins with lines `==`, which have the period and the task too."""
+so far. If lines are missing, the whole is what RTS says, or else the last line's extremes. HSD lines are
+histograms (-h), of values without their sign; everything above its last cell is counted in that one. latency
+begins with lines `==`, which have the period and the task too."""
 
 from __future__ import annotations
 

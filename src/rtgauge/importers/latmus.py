@@ -2,8 +2,8 @@
 """Reads EVL's latmus: the screen, and the file for gnuplot (-g).
 
 The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in
-`+` where the maximum lies above it. Newer
-versions write each count but the last plus one, so that gnuplot can draw it on a logarithmic scale."""
+`+` where the maximum lies above it. Newer versions write each count but the last plus one, so that gnuplot
+can draw it on a logarithmic scale."""
 
 from __future__ import annotations
 

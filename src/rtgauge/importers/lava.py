@@ -3,9 +3,8 @@
 `<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
 
 They have minimum, average and maximum of a thread and no number of samples, so that they are results of the
-step and no series. A job's log mostly has
-cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too, whose last one tells the samples: then each
-thread is a series.
+step and no series. A job's log mostly has cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too,
+whose last one tells the samples: then each thread is a series.
 """
 
 from __future__ import annotations

@@ -33,9 +33,8 @@ class ImportedSeries:
     Values are ns; one of the histogram is itself up to the measurement's resolution less 1.
 
     `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at
-    `limit_ns` or more.
-    `seconds`: the course over time, for a tool without a histogram. `absolute`: the histogram has values
-    without their sign.
+    `limit_ns` or more. `seconds`: the course over time, for a tool without a histogram. `absolute`: the
+    histogram has values without their sign.
     """
 
     labels: dict[str, str | int]
@@ -68,12 +67,10 @@ class Measurement:
     """One measurement by one tool.
 
     `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured,
-    as far as the file tells (policy, priority,
-    dma_latency_us, context, ...). `resolution_ns`: 1000 where the tool cuts to whole us. `average_is_cut`:
-    its averages are truncated, not rounded.
-    `releases`: it waits for absolute release times and counts no missed activations, so that they follow from
-    its latencies. `counts_missed`: it counts
-    them itself, and there were none. Times are UTC, ISO 8601.
+    as far as the file tells (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 where the
+    tool cuts to whole us. `average_is_cut`: its averages are truncated, not rounded. `releases`: it waits for
+    absolute release times and counts no missed activations, so that they follow from its latencies.
+    `counts_missed`: it counts them itself, and there were none. Times are UTC, ISO 8601.
     """
 
     tool: str

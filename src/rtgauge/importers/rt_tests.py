@@ -2,8 +2,7 @@
 """Reads what the programs of rt-tests write with --json (file_version 1).
 
 The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the
-cycles that are in no bin and are not
-listed. Each program has its own fields below `thread`."""
+cycles that are in no bin and are not listed. Each program has its own fields below `thread`."""
 
 from __future__ import annotations
 
@@ -216,9 +215,7 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """oslat counts each round of its loop: the first bin is the loop itself, the last one has everything
-    above it too.
-    """
+    """oslat counts each round of its loop: the first bin is the loop itself, the last has all above it."""
     threads = dict(sorted(_validated(_OslatFile, raw, name, tool).thread.items()))
     series: list[ImportedSeries] = []
     marks: list[Mark] = []

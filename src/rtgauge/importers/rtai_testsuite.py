@@ -3,9 +3,8 @@
 in ns; and switches, three lines at its end.
 
 latency measures with the period that it was compiled with, 100 us unless somebody changed it. RTAI 3.9 to 5.2
-print it by latency itself, 5.3 by display;
-a line of /proc/rtai/scheduler in the same text, of a task with a period, goes before it: that is what RTAI
-does.
+print it by latency itself, 5.3 by display; a line of /proc/rtai/scheduler in the same text, of a task with a
+period, goes before it: that is what RTAI does.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 """Reads what rtla prints: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
 
 A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU, rows without samples left
-out, then `over:`, `count:`, `min:`, `avg:`,
-`max:`, and in newer versions a block `ALL:`. The width of its bins is not printed: it is taken from the rows.
-A top has a row for each CPU and is printed
-again and again; the last one counts. If a threshold stopped it, the automatic analysis follows as text."""
+out, then `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions a block `ALL:`. The width of its
+bins is not printed: it is taken from the rows. A top has a row for each CPU and is printed again and again;
+the last one counts. If a threshold stopped it, the automatic analysis follows as text."""
 
 from __future__ import annotations
 

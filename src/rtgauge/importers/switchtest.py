@@ -3,8 +3,8 @@
 and in all.
 
 Its first thread sleeps for 1 ms in each round, and the last line is of less than a second: the figures say
-how many switches there were in so many
-seconds, so that one took at most that time, and not how long one takes."""
+how many switches there were in so many seconds, so that one took at most that time, and not how long one
+takes."""
 
 from __future__ import annotations
 

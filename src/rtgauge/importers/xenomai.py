@@ -2,8 +2,7 @@
 """Reads Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
 
 The file of -g has lines of a value in us (the middle of a cell) and its count plus one, so that gnuplot can
-draw it on a logarithmic scale; the first and
-the last line are edges of the histogram and no samples."""
+draw it on a logarithmic scale; the first and the last line are edges of the histogram and no samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Views from outside: the measuring instrument (firmware/), EVL's latmon, files of oscilloscopes and logic
-analysers.
-"""
+"""Views from outside: the instrument (firmware/), EVL's latmon, oscilloscopes and logic analysers."""

@@ -44,9 +44,7 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Theil and Sen's slope through the least offsets of windows of equal length; None before there are
-        enough of them.
-        """
+        """Theil and Sen's slope through the least offsets of equal windows; None if there are too few."""
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)

@@ -3,10 +3,9 @@
 like and what is above them.
 
 No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol
-counts samples and gives start and
-increment in the second row; Keysight names channels by their numbers and has the units below; Saleae and
-sigrok write levels; in
-countries with a decimal comma columns are parted by semicolons. The tests have an example of each.
+counts samples and gives start and increment in the second row; Keysight names channels by their numbers and
+has the units below; Saleae and sigrok write levels; in countries with a decimal comma columns are parted by
+semicolons. The tests have an example of each.
 """
 
 from __future__ import annotations
@@ -80,9 +79,7 @@ MOST_NAME = 100
 
 @dataclass(frozen=True)
 class Column:
-    """A channel: place among the fields of a line, its name, and what its numbers are multiplied with to be
-    volts (or levels).
-    """
+    """A channel: its place in a line, its name, and the factor that makes its numbers volts or levels."""
 
     place: int
     name: str
@@ -91,9 +88,7 @@ class Column:
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """Times are those of column `time_place` times `time_scale_ns`, or `start_ns` and then one more
-    `increment_ns` a row.
-    """
+    """Times: column `time_place` times `time_scale_ns`, or `start_ns` + `increment_ns` for each row."""
 
     separator: str
     decimal: str
@@ -181,9 +176,7 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
 
 
 def _setting(line: str) -> tuple[str, str] | None:
-    """(name in small letters, number and unit) of a line as `; Samplerate: 10 MHz` or `Increment = 1e-6`;
-    None if it is none.
-    """
+    """(name in small letters, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or None."""
     at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
     if at < 0:
         return None
@@ -199,9 +192,7 @@ def _is_time_name(name: str) -> bool:
 
 
 def _name_and_unit(name: str) -> tuple[str, str] | None:
-    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms` taken apart; None if it has no unit of time or
-    voltage.
-    """
+    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms`, split; None without a unit of time or voltage."""
     unit = ""
     if name.endswith((")", "]")):
         at = max(name.rfind("("), name.rfind("["))
@@ -315,9 +306,8 @@ class _Sigrok:
     """What libsigrok says in its comments, and how it writes times (its src/output/csv.c).
 
     The heading of a channel is "logic" or its unit unless channel labels were asked for: the names are in a
-    comment. Times are multiples of the sample
-    period, which is cut to a whole number of ns (or of us, ms, ps, by the rate): 41 ns a sample at 24 MHz.
-    `stretch` makes them right again.
+    comment. Times are multiples of the sample period, which is cut to a whole number of ns (or of us, ms, ps,
+    by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
     """
 
     names: list[str]
@@ -456,9 +446,7 @@ def find_layout(
 
 
 def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
-    """Start from the settings; both where the row of names has columns for them and the row below the values,
-    as Rigol's.
-    """
+    """Start and increment: in the row below the names if they have columns, as Rigol's, or settings."""
     start_ns = 0.0
     for key in _START_KEYS:
         if key in head.keys:

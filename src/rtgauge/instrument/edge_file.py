@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of oscilloscopes and logic analysers: their edges, and the responses or distances between them, in
-blocks and bounded memory.
-"""
+"""Edges in files of oscilloscopes and logic analysers, in blocks and bounded memory, and their distances."""
 
 from __future__ import annotations
 
@@ -32,17 +30,13 @@ _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|
 
 
 def _number_in(name: str) -> int | None:
-    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; None if it has none, or is
-    one.
-    """
+    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; or None."""
     digits = name[len(name.rstrip("0123456789")) :]
     return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
 
 
 class EdgeBlock(NamedTuple):
-    """Edges in the order of their time: `times_ns` (int64), `line` (place among the channels that were asked
-    for), `high` (the level after it).
-    """
+    """Edges by time: `times_ns` (int64), `line` (place in the asked channels), `high` (level after)."""
 
     times_ns: NDArray[np.int64]
     line: NDArray[np.int8]
@@ -120,9 +114,8 @@ class EdgeFile:
         """The edges of these channels (one or more places of `channels`).
 
         `threshold` and `hysteresis` in volts; without them halfway between the least and the largest level of
-        the file, and a fifth of
-        the swing. Levels (0 and 1) need none. `progress` is told the bytes that were read, and those of the
-        file. Raises InputError.
+        the file, and a fifth of the swing. Levels (0 and 1) need none. `progress` is told the bytes that were
+        read, and those of the file. Raises InputError.
         """
         size = self.path.stat().st_size
 
@@ -238,8 +231,8 @@ class Pairing:
     A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
 
     `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing;
-    `opposite` of them came while a stimulus waited,
-    but went to the other level. `open`: the last stimulus has no answer.
+    `opposite` of them came while a stimulus waited, but went to the other level. `open`: the last stimulus
+    has no answer.
     """
 
     stimuli: Edges = Edges.BOTH
@@ -289,9 +282,7 @@ class Pairing:
 
 @dataclass
 class Distances:
-    """Distances of the edges of line 0 that follow one another, over blocks: half-periods, or with one kind
-    of edge whole periods.
-    """
+    """Distances of successive edges of line 0 over blocks: half-periods, or with one edge kind periods."""
 
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From edges to what is compared: responses (stimulus to answer) and distances of edges, both over blocks
-that come one after the other.
-"""
+"""From edges to responses (stimulus to answer) and distances, over successive blocks."""
 
 from __future__ import annotations
 
@@ -94,9 +92,7 @@ class TimedDistances(NamedTuple):
 
 
 class DistanceFollower:
-    """Distances between edges of the answer line that follow one another: half-periods, or with one kind of
-    edge whole periods.
-    """
+    """Distances of successive edges of the answer line: half-periods, or with one edge kind periods."""
 
     def __init__(self, tick_ns: float, edges: Edges = Edges.BOTH) -> None:
         self._tick_ns = tick_ns

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Frames on the instrument's serial line: header, body and CRC-32, COBS-encoded, ended by a zero
-(docs/formats/instrument.md).
-"""
+"""Frames on the instrument's serial line, COBS with CRC-32 (docs/formats/instrument.md)."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ MAX_ENCODED = 255
 
 @dataclass(frozen=True)
 class Frame:
-    """`token` is that of the command that the frame answers, 0 of frames that nobody asked for; `sequence`
-    counts frames, mod 2^16.
-    """
+    """`token`: of the command it answers, 0 of frames nobody asked for; `sequence`: mod 2^16."""
 
     kind: int
     token: int
@@ -74,8 +70,8 @@ class FrameParser:
     one frame's bytes.
 
     `damaged`: stretches between two zeros that were no frame. `missing`: frames that were not among those
-    that came, by their sequence
-    numbers (mod 2^16; a number that goes back, as after a restart of the device, counts as such a gap).
+    that came, by their sequence numbers (mod 2^16; a number that goes back, as after a restart of the device,
+    counts as such a gap).
     """
 
     def __init__(self) -> None:

@@ -3,14 +3,11 @@
 the machine under test.
 
 TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a
-number of cells (0 to 1000).
-About once a second comes a bulk: sum (high and low word, ns), minimum and maximum (ns), overruns, samples. A
-second request, with period 0,
-ends it: bulks that were under way, then one without samples, then the cells of 1 us, counts since the
-request. Facts from the headers and sources of
+number of cells (0 to 1000). About once a second comes a bulk: sum (high and low word, ns), minimum and
+maximum (ns), overruns, samples. A second request, with period 0, ends it: bulks that were under way, then one
+without samples, then the cells of 1 us, counts since the request. Facts from the headers and sources of
 libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the last cell is counted in it, and
-one longer than
-the period adds overruns. Zephyr's latmon drops the first second.
+one longer than the period adds overruns. Zephyr's latmon drops the first second.
 """
 
 from __future__ import annotations
@@ -36,9 +33,7 @@ CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 5.0
 NO_MINIMUM = 2**32 - 1
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
-"""Bulks that a latmon may send, at once and each second: one in about a second, and some that were kept on
-the way.
-"""
+"""Bulks that a latmon may send at once and each second: about one, and some that were kept."""
 
 
 @dataclass(frozen=True)

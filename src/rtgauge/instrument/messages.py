@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the frames of the instrument say: identity, configuration, state, events, histogram
-(docs/formats/instrument.md).
-"""
+"""What the instrument's frames say: identity, state, events, ... (docs/formats/instrument.md)."""
 
 from __future__ import annotations
 
@@ -75,11 +73,9 @@ class Configuration:
     """What is to be measured; times in ns. Pins are the GP numbers of the board.
 
     RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the
-    next stimulus; with `timing`
-    FIXED the first is the period. `limit_ns`: after it a stimulus is missed; with a fixed period shorter than
-    that. PERIODIC:
-    `nominal_ns`: what the distance of two edges is compared with. `count`: stimuli, or distances, after which
-    it ends by itself; 0: at stop.
+    next stimulus; with `timing` FIXED the first is the period. `limit_ns`: after it a stimulus is missed;
+    with a fixed period shorter than that. PERIODIC: `nominal_ns`: what the distance of two edges is compared
+    with. `count`: stimuli, or distances, after which it ends by itself; 0: at stop.
     """
 
     mode: Mode
@@ -178,12 +174,10 @@ class State:
     """Counters since the start; `now` in ticks.
 
     `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that
-    answer nothing. `glitches`:
-    edges of pulses so short that one of the two state machines did not see them. `edges_lost` (at least so
-    many), `voided` (stimuli
-    that were then under way) and `capture_restarts`: a ring of the instrument was full. `events_dropped`:
-    edges that are in the counters
-    and the histogram and were not streamed, for the host did not read.
+    answer nothing. `glitches`: edges of pulses so short that one of the two state machines did not see them.
+    `edges_lost` (at least so many), `voided` (stimuli that were then under way) and `capture_restarts`: a
+    ring of the instrument was full. `events_dropped`: edges that are in the counters and the histogram and
+    were not streamed, for the host did not read.
     """
 
     run: RunState
@@ -222,8 +216,7 @@ class Events:
     Arrays of one length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
 
     `single`: one state machine alone saw it. `accepted`: the answer to the stimulus before it. `missing`:
-    events that were dropped
-    between the block before and this one.
+    events that were dropped between the block before and this one.
     """
 
     ticks: NDArray[np.uint64]
@@ -264,9 +257,7 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
 
 @dataclass(frozen=True)
 class Outlier:
-    """One of the values largest by magnitude: `value` and `time` in ticks, and the how-manieth value it was,
-    from 0.
-    """
+    """One of the largest values: `value` and `time` in ticks, and its number among all, from 0."""
 
     value: int
     time: int
@@ -274,9 +265,7 @@ class Outlier:
 
 
 def bin_edges(index: int) -> tuple[int, int]:
-    """Smallest and largest magnitude, in ticks, that fall into a bin: exact up to 511, then 256 bins an
-    octave.
-    """
+    """Smallest and largest magnitude (ticks) of a bin: exact up to 511, then 256 bins an octave."""
     octave = max(0, index // 256 - 1)
     low = (index - 256 * octave) << octave
     return low, low + (1 << octave) - 1

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A conversation with the instrument: identify, configure, start, events and states as they come, stop,
-histogram.
-"""
+"""A conversation with the instrument: identify, configure, start, events, stop, histogram."""
 
 from __future__ import annotations
 
@@ -48,8 +46,7 @@ class Session:
     """An instrument that is ours; it is stopped, and the port given back, at the end of `with`.
 
     `identity` says who it is, `clock` compares its clock with the host's while it runs. Every method raises
-    MeasureError where the
-    instrument is gone, does not answer, or refuses; the message says why.
+    MeasureError where the instrument is gone, does not answer, or refuses; the message says why.
     """
 
     def __init__(self, link: Link, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -116,8 +113,7 @@ class Session:
     def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
         """Events and states as they come, until it has finished by itself, or for so many seconds.
 
-        What comes with an answer to a
-        command in between is kept.
+        What comes with an answer to a command in between is kept.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         heard = time.monotonic()

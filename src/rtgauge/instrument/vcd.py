@@ -3,8 +3,7 @@
 blocks.
 
 Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is
-imported, and never returns
-from a comment that has no end.
+imported, and never returns from a comment that has no end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""taskset: a set of periodic tasks runs as it is written (Delgado & Choi 2020, algorithm 2; the tables 6, 7
-and 8).
-"""
+"""taskset: runs periodic tasks as written (Delgado & Choi 2020, algorithm 2; tables 6, 7 and 8)."""
 
 from __future__ import annotations
 

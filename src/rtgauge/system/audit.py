@@ -63,9 +63,7 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Facts) -> Purpose:
-    """The running kernel's kind: one with a real-time core (xenomai), PREEMPT_RT, or stock (also if
-    unknown).
-    """
+    """The running kernel's kind: one with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
     if facts.kernel.extension.name in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
     return "preempt-rt" if facts.kernel.preemption.model == "PREEMPT_RT" else "stock"
@@ -184,8 +182,7 @@ def audit(
     """Check a machine against all rules.
 
     `facts`, `files`: from a batch of FACT_PATHS and `rule_paths`; `purpose`: the kind of kernel to check for,
-    by default the running one;
-    `version`: of rtgauge.
+    by default the running one; `version`: of rtgauge.
     """
     machine = Machine(facts, files)
     checked_purpose = purpose or purpose_of(facts)

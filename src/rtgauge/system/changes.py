@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What changed on a target during a step, from a batch of files before and after it; and the marks that
-follow.
-"""
+"""What changed on a target during a step, from files read before and after it; and the marks that follow."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ VMSTAT = re.compile(
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """after - before of a counter; None if one is missing or the counter went backwards (reset or
-    wrapped).
-    """
+    """after - before of a counter; None if one is missing, or the counter was reset or wrapped."""
     return after - before if before is not None and after is not None and after >= before else None
 
 
@@ -206,9 +202,7 @@ SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
 def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    """Marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`, from the result of
-    `changes.changes`.
-    """
+    """Marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping` from `changes()`."""
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),

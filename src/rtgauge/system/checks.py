@@ -61,16 +61,12 @@ class Machine:
         return value
 
     def parameter(self, name: str) -> str | None:
-        """A boot parameter's value ("" if it has none); None if it was not given or the command line is
-        unknown.
-        """
+        """A boot parameter's value ("": it has none); None: not given, or the command line is unknown."""
         return None if self.parameters is None else self.parameters.get(name.replace("-", "_"))
 
 
 def as_text(value: Any) -> str:
-    """A value of a fact, file or rule as it is compared and shown: yes, no, none if empty, lists separated by
-    commas.
-    """
+    """A value of a fact, file or rule as it is compared and shown: yes, no, none, lists with commas."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

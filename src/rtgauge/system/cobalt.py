@@ -84,9 +84,7 @@ def autotuned(printed: str) -> dict[str, int]:
 
 
 def autotune_looks_for(printed: str) -> str | None:
-    """Of which gravity autotune printed last that it looks for it: irq, kernel or user; None: it has found
-    it, or has not begun.
-    """
+    """The gravity autotune looks for, by its last line: irq, kernel or user; None: found, or not begun."""
     begun = BEGUN.findall(printed)
     return begun[-1] if begun else None
 

@@ -23,9 +23,7 @@ def integer(text: str | None) -> int | None:
 
 
 def cpu_list(text: str | None) -> list[int] | None:
-    """The CPUs of a list as the kernel prints it; [] for an empty text or `(null)`, None for anything
-    else.
-    """
+    """The CPUs of a list as the kernel prints it; [] if empty or `(null)`, None for anything else."""
     if text is None:
         return None
     if text in ("", "(null)"):

@@ -35,9 +35,7 @@ def microcode(files: Files) -> list[str] | None:
 
 
 def facts(files: Files) -> Firmware:
-    """The firmware's vendor, version and date, the board's name, microcode, and vulnerability ->
-    mitigation.
-    """
+    """Firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
     vulnerabilities = {
         match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
     }

@@ -32,9 +32,7 @@ ABI = "1"
 """RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
 CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
-"""A folder of modules that somebody has built, and signed where that is needed; those of several kernels are
-in folders of it, by their release.
-"""
+"""A folder of modules that somebody built; those of several kernels are in subfolders by release."""
 BUILD_S = 300.0
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -103,9 +101,9 @@ def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
     """The files, on the target, of these modules for its kernel.
 
-    They are, in this order, those in the folder $RTGAUGE_KMOD, those that are
-    installed there (DKMS), those that were built before, or built now: with the headers on the target, or for
-    a guest of the lab with Debian's.
+    They are, in this order, those in the folder $RTGAUGE_KMOD, those that are installed there (DKMS), those
+    that were built before, or built now: with the headers on the target, or for a guest of the lab with
+    Debian's.
 
     Raises NoModules if there are none, with the reason and the way out.
     """

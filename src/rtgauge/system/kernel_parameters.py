@@ -29,8 +29,7 @@ def cpu_list(text: str, possible: list[int]) -> list[int] | None:
     anything else.
 
     The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for
-    the last CPU, `all`, ranges with
-    a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
+    the last CPU, `all`, ranges with a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
     """
     parts = text.split(",")
     while len(parts) > 1 and re.fullmatch(r"(?!all$)[a-z_]+", parts[0]):

@@ -2,8 +2,7 @@
 """The controller's priorities (Brown & Martin 2010, sec. 3.6).
 
 The process that runs the test gets a low real-time priority so that it runs under load, other real-time
-threads are capped below the measured
-one, and the IRQ threads that the measurement waits for are raised.
+threads are capped below the measured one, and the IRQ threads that the measurement waits for are raised.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ class Controller:
 
 
 def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
-    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name (with or without a
-    CPU number).
-    """
+    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name."""
     if re.fullmatch(rf"{re.escape(name)}(/[0-9]+)?", thread.name):
         return True
     irq = re.match(r"irq/([0-9]{1,6})-", thread.name)

@@ -16,8 +16,7 @@ FOLDER = "/proc/rtai"
 HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
 MODULES = "/proc/modules"
 INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
-"""The running modules do not tell their version: an installation is known by the name of its configuration.
-"""
+"""The running modules do not tell their version: the name of a configuration tells the installation."""
 PATHS = [
     FOLDER,
     HAL,

@@ -103,9 +103,7 @@ def _parameters(lead: TimerLead | None) -> str:
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """What a step's parameter `rtai_latency` says, else what RTAI found when it was first loaded for this
-    run (from its facts), else None.
-    """
+    """A step's parameter `rtai_latency`, or what RTAI found when it was loaded for this run, or None."""
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)

@@ -70,9 +70,7 @@ def measuring_module(tool: str, interval_ns: int | None, *, in_kernel: bool) -> 
 
 
 def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[str]:
-    """The command that lets the programs in this folder (of `program_folder`) measure for so many seconds;
-    switches takes the time that it takes.
-    """
+    """The command that lets the programs in this folder measure for so many seconds."""
     # a second more: latency prints after each that is over
     return ["sh", "-c", SCRIPTS[tool, in_kernel], tool, folder, str(seconds + 1)]
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups, resource
-limits.
-"""
+"""What a target's kernel takes from real-time tasks: throttling, fair server, control groups, limits."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ def own_group(text: str | None) -> Group | None:
 
 
 def _folders(files: Files) -> Iterator[Group]:
-    """The folders of this process's control group and its parents without the root, for every possible mount
-    point.
-    """
+    """The folders of this process's control group and its parents, for every possible mount point."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return
@@ -70,9 +66,7 @@ def _folders(files: Files) -> Iterator[Group]:
 
 
 def more_paths(files: Files) -> list[str]:
-    """The limits of this process's control group and its parents; their paths follow from the first batch of
-    files.
-    """
+    """The limits of this process's control group and its parents (`paths` from the first batch of files)."""
     names = {
         "v1": ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
         "v2": ("cpu.max", "cpuset.cpus.partition"),

@@ -19,9 +19,7 @@ FAIR_SERVER_SINCE = (6, 12)
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default: 50 ms of each 1 s."""
 NEAR = 0.8
-"""A latency of at least this share of the gap counts: the kernel acts at a tick, and the first release may
-come late in the gap.
-"""
+"""A latency of at least this share of the gap counts: the first release may come late in the gap."""
 SLACK_NS = 20_000_000
 """The kernel starts and ends a gap at ticks, which are up to 10 ms apart."""
 SHORTEST_GAP_NS = 1_000_000
@@ -39,9 +37,7 @@ class Limit:
 
 
 def limits(facts: Facts) -> list[Limit]:
-    """Every mechanism that applies to real-time threads of this target, from its facts; an unknown one may
-    apply.
-    """
+    """Every mechanism that applies to this target's real-time threads; an unknown one may apply."""
     version = version_tuple(facts.kernel.release)
     mechanisms: list[Limit] = []
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The threads of a target (proc_pid_stat(5)): which run with a real-time policy, and what kernel threads tell
-of the kernel's settings.
-"""
+"""The threads of a target (proc_pid_stat(5)): real-time ones, and kernel threads that show settings."""
 
 from __future__ import annotations
 
@@ -23,17 +21,14 @@ POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""
 FIELDS = {"flags": 9, "start": 22, "priority": 40, "policy": 41}
-"""Numbers of the fields in proc_pid_stat(5); `start` is the thread's start time, `priority` its real-time
-priority.
-"""
+"""Numbers of the fields in proc_pid_stat(5); `start`: start time, `priority`: real-time priority."""
 
 
 @dataclass(frozen=True)
 class Thread:
     """A thread as /proc shows it.
 
-    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None if it is not
-    real-time.
+    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None if it is not real-time.
     """
 
     process: int

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a target is a virtual machine, and whether its processor is emulated (its latencies then say
-nothing about real ones).
-"""
+"""Whether a target is a virtual machine, and whether its processor is emulated."""
 
 from __future__ import annotations
 
@@ -106,9 +104,7 @@ def _instruction_ns(command_line: str | None, *, emulated: bool | None) -> int |
 def _emulated(
     cpuinfo: str, *, virtual: bool | None, hardware_assisted: bool, evidence: list[str]
 ) -> bool | None:
-    """QEMU's emulation (TCG) shows in the processor's name; a paravirtual clock exists only on real
-    processors.
-    """
+    """QEMU's emulation (TCG) shows in the processor's name; only real ones have a paravirtual clock."""
     if virtual is False or hardware_assisted:
         return False
     name = re.search(r"^model name\s*:\s*(QEMU (?:Virtual|TCG) CPU[^\n]{0,64})", cpuinfo, re.MULTILINE)

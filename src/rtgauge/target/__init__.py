@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A machine that is measured, local or over SSH: starts the engine, reads and changes settings, moves
-files.
-"""
+"""A machine that is measured, local or over SSH: starts the engine, changes settings, moves files."""

@@ -34,9 +34,7 @@ class SshAddress:
     user: str | None = None
     port: int | None = None
     guest: str | None = None
-    """Name of the lab's guest that is reached there; before `located` has asked the lab, the host is not
-    known.
-    """
+    """Name of the lab's guest reached there; the host is not known until `located` asked the lab."""
     options: tuple[tuple[str, str], ...] = ()
     """Options of ssh that replace the user's own configuration."""
 

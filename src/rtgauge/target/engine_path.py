@@ -112,8 +112,7 @@ def engine_for(machine: str) -> Path:
     """Path of the engine for a target whose `uname -m` says `machine`.
 
     This machine's own, the one that the package holds, or the one that was built on first need into the
-    user's cache.
-    Raises MeasureError if the architecture has none, or if it cannot be built here.
+    user's cache. Raises MeasureError if the architecture has none, or if it cannot be built here.
     """
     architecture = MACHINES.get(machine)
     if architecture is None:

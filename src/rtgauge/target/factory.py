@@ -36,10 +36,9 @@ def open_target(
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
 
     `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what
-    `Target.session` of the process was that is gone on
-    from. `wait_s`: how long to wait for a target that another run holds, after those who came before.
-    `at_held`: its target can `read` and `try_engine`.
-    Raises InputError for an invalid name, MeasureError where it cannot be opened.
+    `Target.session` of the process was that is gone on from. `wait_s`: how long to wait for a target that
+    another run holds, after those who came before. `at_held`: its target can `read` and `try_engine`. Raises
+    InputError for an invalid name, MeasureError where it cannot be opened.
     """
     address = parse_address(name)
     if address is None:
@@ -82,9 +81,7 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """The end of what a guest of the lab wrote on its console; None for a target that is none, and if it
-    cannot be read.
-    """
+    """The end of what a guest of the lab wrote on its console; None for another target, or if unreadable."""
     address = parse_address(name)
     if address is None or address.guest is None:
         return None

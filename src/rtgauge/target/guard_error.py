@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The errors for a guard that does not start, most often because another run holds the machine, and for one
-that is gone.
-"""
+"""The errors for a guard that does not start, mostly since a run holds the machine, or that is gone."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
 
 
 def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureError:
-    """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, where the message has
-    to say it.
-    """
+    """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, for the message."""
     holder = holder_of(line)
     if holder is None:
         return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")

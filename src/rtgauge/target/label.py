@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The label that a guard gets: the run's name, shown to those who find the machine held, and
-how long it takes.
-"""
+"""A guard's label: the run's name and its length, for those who find the machine held."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ def plain_label(text: str) -> str:
 
 
 def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
-    """The engine's words that begin the guard of a run, which holds its machine and waits for it at most
-    `wait_s`.
-    """
+    """The engine's words for the guard of a run, which waits for its machine at most `wait_s`."""
     words = [
         "guard",
         "--run",

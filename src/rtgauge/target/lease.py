@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Renews the leases of everything that runs under guard, from one thread, and notices that a run's own guard
-is gone.
-"""
+"""Renews the leases of all that runs under guard, and notices that a run's own guard is gone."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ class LeaseKeeper:
     """Says `renew` to every registered guard.
 
     Words go to the pipe with one os.write each: such a write is whole (pipe(7), PIPE_BUF), so that no lock is
-    needed
-    against a signal handler that says `stop` meanwhile.
+    needed against a signal handler that says `stop` meanwhile.
     """
 
     def __init__(self) -> None:

@@ -209,8 +209,8 @@ class LocalTarget:
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raises MeasureError if this machine is ours no longer: the guard was killed, or heard nothing of
-        us for the time of its lease.
+        """Raises MeasureError if this machine is ours no longer: the guard was killed, or heard nothing of us
+        for the time of its lease.
         """
         if self._session.poll() is not None:
             raise guard_gone(LEASE_NS)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens the targets of one run: waits for a machine that another run holds, and tells where two names are one
-machine.
-"""
+"""Opens a run's targets: waits for held machines, and finds two names of one machine."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ def _say_nothing(_reason: str) -> None:
 class TargetOpener:
     """`wait_s`: how long to wait for each machine; `waits`: told why, and again when another run holds it.
 
-    `check`: called once with a held machine
-    before that, may raise."""
+    `check`: called once with a held machine before that, may raise."""
 
     wait_s: float = 0.0
     waits: Callable[[str], None] = _say_nothing
@@ -37,8 +34,8 @@ class TargetOpener:
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
         """As `open_target`.
 
-        Raises LockedError if the machine is still held when the time is over, InputError where this run
-        holds it by another name.
+        Raises LockedError if the machine is still held when the time is over, InputError where this run holds
+        it by another name.
         """
         told = False
 

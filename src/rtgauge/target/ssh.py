@@ -88,9 +88,7 @@ def session_name(written: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Session:
-    """A session on a target, as the file `about` in its folder there says, for another process that goes on
-    with it.
-    """
+    """A session as the file `about` in its folder there says, for another process that continues it."""
 
     run_id: str
     boot_id: str
@@ -134,8 +132,8 @@ class SshTarget:
         name `session` where that still lives.
 
         `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the
-        connection breaks and does not come back.
-        `wait_s`, `at_held`: as of `open_target`. Raises MeasureError.
+        connection breaks and does not come back. `wait_s`, `at_held`: as of `open_target`. Raises
+        MeasureError.
         """
         self.name = address.name
         self.run_id = run_id
@@ -545,9 +543,7 @@ class SshTarget:
             self._connection.run('kill "$@"', ours)
 
     def let_go(self) -> None:
-        """Leave everything as it is on the target: it goes on until its lease is over, or somebody picks it
-        up.
-        """
+        """Leave everything on the target: it goes on until its lease ends or somebody picks it up."""
         for program in [*self._running, *([self._guard] if self._guard is not None else [])]:
             program.let_go()
         self._running.clear()

@@ -49,9 +49,7 @@ PIPE_PIECE = 1 << 16
 END_S = 10.0
 """How long a command's ssh may take to end, once the command has."""
 MOST_BEFORE = 1 << 20
-"""Bytes that a login shell prints before a command's own output begins, and of standard error that are looked
-at (its end).
-"""
+"""Bytes before a command's own output (a login shell's) and of standard error that are looked at."""
 # Said where two commands begin at once after a break: one shares the other's connection, or has its own.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
@@ -76,9 +74,7 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
 
 
 class _Errors:
-    """The end of what a command writes on its standard error, read as it comes: it neither waits for us nor
-    fills a disk.
-    """
+    """The end of a command's standard error, read as it comes: it neither waits for us nor fills a disk."""
 
     def __init__(self) -> None:
         self._read, self.write = os.pipe2(os.O_CLOEXEC)
@@ -279,9 +275,7 @@ class Channel:
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove this user's control folders that were left by killed processes, after which they are named, once
-    their connection has ended too.
-    """
+    """Remove control folders that this user's killed processes left, once their connection has ended."""
     for folder in parent.glob(f"{CONTROL_PREFIX}*-*"):
         pid = folder.name.removeprefix(CONTROL_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
@@ -291,9 +285,7 @@ def _remove_stale(parent: Path) -> None:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a connection listens at this socket: a master outlives its rtgauge for a while
-    (ControlPersist).
-    """
+    """Whether a connection listens at this socket: a master outlives its rtgauge (ControlPersist)."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -303,9 +295,7 @@ def _answers(path: Path) -> bool:
 
 
 def _control_folder() -> Path:
-    """A private folder whose path is short enough for a socket; those that killed processes left beside it
-    are removed.
-    """
+    """A private folder with a path short enough for a socket; killed processes' folders are removed."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if (
             parent is not None
@@ -343,9 +333,7 @@ class SshConnection:
         self._asked = False
 
     def command(self, *, ask: bool) -> list[str]:
-        """The ssh client's command line up to the remote command; `ask`: it may ask for a password or a new
-        host key.
-        """
+        """The ssh client's command line; `ask`: it may ask for a password or about a new host key."""
         options = {
             "ControlMaster": "auto",
             "ControlPath": f"{self._folder}/c",

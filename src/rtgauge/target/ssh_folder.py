@@ -64,8 +64,7 @@ exit {NO_FOLDER}
 """The folder of a session that another process began: in a place where we make them, no link, ours, closed to
 others.
 
-The engine is copied again, so that
-nothing is run that we did not send."""
+The engine is copied again, so that nothing is run that we did not send."""
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
 """Of a session's folder; it is random, so that it identifies the session."""
@@ -115,8 +114,8 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
-    """The folder of a session that an earlier process began, by its name; None if there is none that is
-    ours alone.
+    """The folder of a session that an earlier process began, by its name; None if there is none that is ours
+    alone.
 
     Raises MeasureError, ConnectionBroken if nobody answers.
     """

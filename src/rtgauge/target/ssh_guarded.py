@@ -93,8 +93,8 @@ echo "$pid"
 )
 """For the guard of the whole session: at its end, however that comes, the folder `home` goes too.
 
-One that ends at once, because the target is held, is waited
-for until `attach` has its files open, or 10 s where the connection was lost before."""
+One that ends at once, because the target is held, is waited for until `attach` has its files open, or 10 s
+where the connection was lost before."""
 ATTACH = (
     """
 engine=$1 folder=$2 from=$3
@@ -357,9 +357,7 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with all its children and wait; None if the target cannot be reached: its lease ends it
-        then.
-        """
+        """End it with its children and wait; None if the target cannot be reached: its lease ends it."""
         self._ending = True
         if not self.over:
             self.say("end")

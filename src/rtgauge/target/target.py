@@ -42,9 +42,7 @@ class ProgramPlace(TypedDict):
 
 
 class Guarded(Protocol):
-    """A program that runs on a target under the engine's guard: it ends, with all its children, when its
-    lease does.
-    """
+    """A program under the engine's guard: it ends, with all its children, when its lease does."""
 
     @property
     def pid(self) -> int:
@@ -92,9 +90,7 @@ class Target(Protocol):
 
     name: str
     restored_before: list[dict[str, Any]]
-    """What dead runs had left on it and was put back as it was opened: the lines of the engine's verb
-    `restore`.
-    """
+    """What dead runs had left and was put back at the start: lines of the engine's verb `restore`."""
 
     picked_up: bool
     """It was opened by going on with a session that had outlived its process."""
@@ -106,9 +102,7 @@ class Target(Protocol):
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """What `open_target` of another process needs to go on where this one is cut off; None if
-        everything ends with it.
-        """
+        """What `open_target` of another process needs to go on from here; None if everything ends with it."""
         ...
 
     @property
@@ -131,9 +125,7 @@ class Target(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; one that cannot be started or does not end in time has a status
-        other than 0.
-        """
+        """Run a short command to its end; if it cannot start or end in time, its status is not 0."""
         ...
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> Guarded:
@@ -194,9 +186,7 @@ class Target(Protocol):
         ...
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what the process that is gone on from had started, except for the programs whose folders are in
-        `kept`.
-        """
+        """End what the process before had started, except the programs whose folders are in `kept`."""
         ...
 
     def expect(self, seconds: float) -> None:

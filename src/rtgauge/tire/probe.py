@@ -28,9 +28,7 @@ TIRE_SEARCH = "tire-search"
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
-"""Thread counts by meaning, as the paper has them: one, one a core, one a hardware thread, two a hardware
-thread.
-"""
+"""Thread counts by meaning, as in the paper: one, one a core, one or two a hardware thread."""
 STEP_S = 0.01
 NODE_STEP_NS = 20
 """About, for the time that is left only."""
@@ -238,9 +236,7 @@ class Tire(Probe[TireParameters]):
         return [*command_line(self.name, options), *(["--free-running"] if parameters.free_running else [])]
 
     def expected_ns(self, parameters: TireParameters) -> int:
-        """Warm-up and measured phase; of a number of steps that have no period, by a guess of what a node
-        takes.
-        """
+        """Warm-up and measured phase; without a period, by a guess of what a node takes."""
         measured_ns = parameters.duration_ns
         if parameters.steps is not None:
             measured_ns = parameters.steps * (parameters.period_ns or parameters.nodes * NODE_STEP_NS)

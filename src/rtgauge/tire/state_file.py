@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The state of a tire: positions and velocities of its nodes, as the engine writes them
-(docs/probes/tire.md), and into a file of the user's.
-"""
+"""The state of a tire: positions and velocities of its nodes, as the engine writes them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The largest tire that holds hard real time: first how long a step takes, then the search from where that
-points.
-"""
+"""The largest tire in hard real time: first how long a step takes, then the search from there."""
 
 from __future__ import annotations
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rtgauge.explain.trace.events import Event, EventTable, Lost
 from rtgauge.explain.trace.formats import Value
-from rtgauge.explain.trace.moment import Moment
+from rtgauge.explain.trace.moment import Event, EventTable, Lost, Moment
 
 RELEASE = 1_000_000_000
 THREAD = 100

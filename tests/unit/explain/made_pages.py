@@ -43,6 +43,7 @@ def formats(**changes: object) -> dict[str, object]:
     """`trace_formats` of a machine with two CPUs and two events."""
     events = {"sched/sched_waking": WAKING, "irq/irq_handler_entry": HANDLER}
     return {
+        "type": "trace_formats",
         "clock": "mono",
         "cpus": 2,
         "page_bytes": 4096,

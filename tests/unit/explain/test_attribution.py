@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
-from rtgauge.explain.analysis.sentence import sentence, sum_words
-from rtgauge.explain.trace.events import Lost
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, sentence, sum_words
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge.explain.trace.moment import Moment
+from rtgauge.explain.trace.moment import Lost, Moment
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import pytest
 
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
-from rtgauge.explain.analysis.parts import Explanation, Kind
-from rtgauge.explain.analysis.sentence import culprit_name, sentence
+from rtgauge.explain.analysis.explanation import Explanation, Kind, culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge.explain.trace.moment import Throttled
 from rtgauge.record.facts import Facts
+from rtgauge.record.stream import ThrottledGroup
 from tests.unit.explain.made_events import IDLE, MINE, THREAD, Story
 
 GROUP = "/sys/fs/cgroup/app"
@@ -40,12 +39,12 @@ def explained(story: Story, latency_us: float, *counts: tuple[float, float, int,
     """
     moment = story.moment(latency_us)
     throttled = tuple(
-        Throttled(
-            GROUP,
-            times,
-            round(throttled_us * 1000),
-            moment.release_ns + round(after_us * 1000),
-            moment.release_ns + round(until_us * 1000),
+        ThrottledGroup(
+            group=GROUP,
+            times=times,
+            ns=round(throttled_us * 1000),
+            after_ns=moment.release_ns + round(after_us * 1000),
+            until_ns=moment.release_ns + round(until_us * 1000),
         )
         for after_us, until_us, times, throttled_us in counts
     )

@@ -10,7 +10,7 @@ import pytest
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import MENDS, general, mend_of, ranked_culprits
-from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts

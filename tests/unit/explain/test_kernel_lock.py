@@ -7,8 +7,7 @@ import pytest
 
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
-from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
-from rtgauge.explain.analysis.sentence import culprit_name, sentence
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from tests.unit.explain.made_events import IDLE, IN_HARD_INTERRUPT, MEASURED, MINE, THREAD, Story

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.explain.trace.events import read_pages
 from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.trace.moment import read_pages
 from tests.support.trace_instance import trace_instance
 
 LINE = re.compile(r"^\s*.+-(\d+)\s+\[(\d+)\] \S{5} +(\d+)\.(\d{6}): (\w+): (.*)$")

@@ -8,12 +8,11 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.parts import Explanation, Kind
-from rtgauge.explain.analysis.sentence import sentence
+from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
 from rtgauge.explain.page.moment_figure import moment_figure
-from rtgauge.explain.trace.events import EventTable
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
+from rtgauge.explain.trace.moment import EventTable
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, THREAD, Story
 from tests.unit.records import step
 

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.parts import Explanation, Kind
+from rtgauge.explain.analysis.explanation import Explanation, Kind
 from rtgauge.explain.analysis.selftest import (
     Injected,
     KindResult,
@@ -27,8 +27,7 @@ from rtgauge.explain.analysis.selftest import (
     self_test,
 )
 from rtgauge.explain.page.document import selftest_document
-from rtgauge.explain.page.presenter import print_self_test
-from rtgauge.explain.page.selftest_table import verdict_words
+from rtgauge.explain.page.presenter import print_self_test, verdict_words
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.load import registry
 from rtgauge.load.load import LoadContext

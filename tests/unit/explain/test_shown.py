@@ -14,8 +14,7 @@ from rich.console import Console
 from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import explain
 from rtgauge.errors import InputError, RecordError
-from rtgauge.explain.analysis.blame import blame_of
-from rtgauge.explain.analysis.explained_step import explained_steps
+from rtgauge.explain.analysis.culprits import blame_of, explained_steps
 from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export

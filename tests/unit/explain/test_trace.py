@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
-from rtgauge.explain.trace.events import raw_pages, read_pages
 from rtgauge.explain.trace.formats import TraceFormats
-from rtgauge.explain.trace.moment import read_moment
-from rtgauge.explain.trace.pages import MISSED_EVENTS, MISSED_STORED
+from rtgauge.explain.trace.moment import MISSED_EVENTS, MISSED_STORED, read_moment, read_pages
 from tests.unit.explain.made_pages import (
     HEADER_EVENT,
     HEADER_PAGE,
@@ -141,11 +139,15 @@ def test_a_damaged_page_is_refused(raw: bytes) -> None:
 def test_damaged_pages_of_a_moment_are_refused() -> None:
     for pages in (None, {"x": []}, {"0": "text"}, {"0": ["*"]}, {"-1": []}, {"0": [""] * 20_000}):
         with pytest.raises(RecordError):
-            raw_pages(pages)
+            read_moment(FORMATS, _moment(pages))
 
 
 def _moment(pages: object) -> dict[str, object]:
     return {
+        "type": "moment",
+        "copy_ns": 1,
+        "lost": {},
+        "left_out": [],
         "number": 1,
         "cpu": 0,
         "release_ns": 5,

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.parts import Explanation, Kind
-from rtgauge.explain.analysis.sentence import sentence
+from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Moment
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story

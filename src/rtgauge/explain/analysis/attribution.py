@@ -7,43 +7,43 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.cpu_quota import FAIR, CpuQuota, cpu_quota
-from rtgauge.explain.analysis.kernel_lock import KernelLockWait, kernel_lock_waits
-from rtgauge.explain.analysis.lock_chain import (
+from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.stall import LateTimers, stood_still
+from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
+    STOPPED,
+    TRACED,
     Link,
+    Phase,
+    Piece,
+    ThreadPath,
     lent,
     owners,
     since_its_beginning,
+    thread_path,
     waker_chain,
 )
-from rtgauge.explain.analysis.parts import OR, Culprit, Explanation, Kind, Part
-from rtgauge.explain.analysis.stall import LateTimers, stood_still
-from rtgauge.explain.analysis.thread_path import STOPPED, TRACED, Phase, Piece, ThreadPath, thread_path
+from rtgauge.explain.analysis.waits import FAIR, CpuQuota, KernelLockWait, cpu_quota, kernel_lock_waits
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
-from rtgauge.explain.trace.events import NEED_RESCHED
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
+from rtgauge.explain.trace.moment import NEED_RESCHED
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.explain.trace.events import Lost
     from rtgauge.explain.trace.formats import Symbols
-    from rtgauge.explain.trace.moment import Moment
+    from rtgauge.explain.trace.moment import Lost, Moment
 
 LONGEST_FAULT_NS = 20_000
 """The kernel tells when a page fault begins and not when it ends.
 
-One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some
-100 us; what goes on for longer without an event may as well be the program's own work."""
+One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some 100 us; what goes on
+for longer without an event may as well be the program's own work."""
 INSTANCES_APART_NS = 20_000
-"""When a sleep for a lock began and ended is known from another instance of tracefs, in which the same event
-has a time of its own.
-"""
+"""How far the same event's times lie apart in two instances of tracefs: a lock's sleep is in another one."""
 LEAST_STEAL_NS = 5_000_000
 """Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
 LOWEST = 139
 """From FAIR to here are the priorities of fair tasks, which take turns: none goes before another."""
-DEADLINE_BUDGET = "its deadline's budget"
 LONGEST_SWITCH_NS = 10_000
 """A lower task that is left within this time was being switched away from; longer, it could not be preempted.
 
@@ -81,14 +81,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     """What the latency of a moment was spent on. Its parts add up to it exactly."""
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
-    path = thread_path(
-        table,
-        moment.thread,
-        moment.cpu,
-        moment.release_ns,
-        moment.end_ns,
-        INSTANCES_APART_NS if moment.is_wait else 0,
-    )
+    apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
+    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(
@@ -116,30 +110,21 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         its = scene if link.thread == moment.thread else _of_owner(scene, link)
         for piece in link.path.pieces:
             for span, lost in _known(its, piece):
-                found = (
-                    [Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)]
-                    if lost
-                    else _parts(its, piece, span)
-                )
-                for part in found:
-                    culprit = (
-                        part.culprit
-                        if its is scene
-                        else _owner(link, piece, part.culprit, locked=moment.is_blocked)
-                    )
+                unknown = Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)
+                for part in [unknown] if lost else _parts(its, piece, span):
+                    culprit = part.culprit
+                    if its is not scene:
+                        culprit = _owner(link, piece, culprit, locked=moment.is_blocked)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
                     known.where |= part.where
                     known.cpus |= part.cpus
     pieces = [piece for link in links for piece in link.path.pieces]
-    if any(
-        _overlaps(lost, moment.release_ns, moment.end_ns)
-        for lost in table.lost
-        if lost.cpu in {piece.cpu for piece in pieces}
-    ):
+    cpus = {piece.cpu for piece in pieces}
+    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in cpus):
         doubts.append("events were lost within it")
-    blind = sorted({piece.cpu for piece in pieces} & set(moment.left_out))
+    blind = sorted(cpus & set(moment.left_out))
     if blind:
         doubts.append(f"there was no room for the events of CPU {format_cpu_list(blind)}")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
@@ -156,12 +141,11 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if rest != 0:
         doubts.append("its latency is not the time from its release to its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
-    ordered = (
-        sorted(parts.values(), key=lambda part: part.begin_ns) if moment.is_wait else list(parts.values())
-    )
-    return Explanation(
-        moment, path, ordered, doubts, owners(links, moment.thread), lent(table, links, moment), tuple(missed)
-    )
+    ordered = list(parts.values())
+    if moment.is_wait:
+        ordered.sort(key=lambda part: part.begin_ns)
+    names = owners(links, moment.thread)
+    return Explanation(moment, path, ordered, doubts, names, lent(table, links, moment), tuple(missed))
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
@@ -175,10 +159,8 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
     for event in moment.table.events:
         if event.time_ns > moment.end_ns:
             break
-        if event.name == "sched_switch" and moment.thread in {
-            event.number("prev_pid"),
-            event.number("next_pid"),
-        }:
+        pids = {event.number("prev_pid"), event.number("next_pid")}
+        if event.name == "sched_switch" and moment.thread in pids:
             woken = False
         elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
             woken = woken or event.pid != moment.thread
@@ -201,20 +183,13 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
 
 def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
     """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke
-    it, it does not matter what its CPU did.
-    Without a lock it is the waker.
+    it, it does not matter what its CPU did. Without a lock it is the waker.
     """
-    if not locked:
-        return (
-            Culprit(Kind.WAKER, link.path.name, priority=link.path.priority, pid=link.thread)
-            if culprit.kind is Kind.OWN
-            else culprit
-        )
-    if piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED:
-        return Culprit(Kind.OWNER_ASLEEP, link.path.name, priority=link.path.priority, pid=link.thread)
-    if culprit.kind is Kind.OWN:
-        return Culprit(Kind.LOCK_OWNER, link.path.name, priority=link.path.priority, pid=link.thread)
-    return culprit
+    asleep = locked and piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED
+    if not asleep and culprit.kind is not Kind.OWN:
+        return culprit
+    kind = Kind.OWNER_ASLEEP if asleep else Kind.LOCK_OWNER if locked else Kind.WAKER
+    return Culprit(kind, link.path.name, priority=link.path.priority, pid=link.thread)
 
 
 def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
@@ -226,19 +201,12 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
     line = scene.timelines.get(piece.cpu)
     if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
-    holes = [
-        lost
-        for lost in scene.moment.table.lost
-        if lost.cpu == piece.cpu and _overlaps(lost, piece.start_ns, piece.end_ns)
-    ]
+    losses = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu]
+    holes = [lost for lost in losses if _overlaps(lost, piece.start_ns, piece.end_ns)]
     gaps = [(gap.after_ns, gap.until_ns) for gap in scene.missed if gap.cpu == piece.cpu]
     bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps, *scene.quota.spans]
-    edges = {
-        time
-        for bound in bounds
-        for time in bound
-        if time is not None and piece.start_ns < time < piece.end_ns
-    }
+    times = {time for bound in bounds for time in bound if time is not None}
+    edges = {time for time in times if piece.start_ns < time < piece.end_ns}
     return [
         (span, any(_overlaps(hole, span.start_ns, span.end_ns) for hole in holes))
         for start, end in pairwise(sorted({piece.start_ns, piece.end_ns, *edges}))
@@ -251,8 +219,8 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
     only throttling and servers do so.
 
     Either there was a switch to a lower task, or the scheduler was called and left the lower one on the CPU:
-    the request to call it (NEED_RESCHED, in the
-    flags of every event) is gone, and no switch came. A task that cannot be preempted keeps it.
+    the request to call it (NEED_RESCHED, in the flags of every event) is gone, and no switch came. A task
+    that cannot be preempted keeps it.
     """
     told = any(event.flags & NEED_RESCHED for event in moment.table.events)
     passed: list[tuple[int, int]] = []
@@ -302,15 +270,12 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
 
 
 def _last_priorities(moment: Moment) -> dict[int, int]:
-    given = [
-        event
-        for event in moment.table.events
-        if event.name == "sched_switch" and event.number("next_pid") == moment.thread
-    ]
     return {
         event.number("prev_pid"): event.number("prev_prio", 120)
-        for event in given
-        if moment.release_ns <= event.time_ns <= moment.end_ns
+        for event in moment.table.events
+        if event.name == "sched_switch"
+        and event.number("next_pid") == moment.thread
+        and moment.release_ns <= event.time_ns <= moment.end_ns
     }
 
 
@@ -329,12 +294,9 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
         woke = line.before(piece.since_ns).interrupt
         since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
-        found = line.interrupted_by(since_ns, piece.end_ns)[
-            1
-        ]  # by the timer that woke the thread, or a later one
-    part.where |= {
-        where for where in (span.context.irqs_off, span.context.preemption_off, found) if where is not None
-    }
+        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # by the timer that woke it, or a later one
+    functions = (span.context.irqs_off, span.context.preemption_off, found)
+    part.where |= {name for name in functions if name is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
     if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
@@ -345,12 +307,8 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     stall = stood_still(scene.timelines, scene.late_timers, piece.cpu, span.start_ns, span.end_ns, due=due)
     if stall is None:
         return [part]
-    still = Part(
-        Culprit(Kind.NO_SOFTWARE),
-        stall.end_ns - stall.start_ns,
-        [(stall.start_ns, stall.end_ns, piece.cpu)],
-        cpus=set(stall.cpus),
-    )
+    spans = [(stall.start_ns, stall.end_ns, piece.cpu)]
+    still = Part(Culprit(Kind.NO_SOFTWARE), stall.end_ns - stall.start_ns, spans, cpus=set(stall.cpus))
     around = [
         Part(part.culprit, end - start, [(start, end, piece.cpu)], set(part.where))
         for start, end in ((span.start_ns, stall.start_ns), (stall.end_ns, span.end_ns))
@@ -363,21 +321,15 @@ def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
     """Who may have had the CPU in a span in which a switch is missing."""
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
-    gap = next(
-        (
-            gap
-            for gap in scene.missed
-            if gap.cpu == piece.cpu and gap.after_ns <= span.start_ns and span.end_ns <= gap.until_ns
-        ),
-        None,
-    )
+    gaps = [gap for gap in scene.missed if gap.cpu == piece.cpu]
+    gap = next((gap for gap in gaps if gap.after_ns <= span.start_ns and span.end_ns <= gap.until_ns), None)
     if gap is None:
         return None
-    return Culprit(Kind.EITHER, OR.join(_who(scene, pid) for pid in (gap.old, gap.new)))
-
-
-def _who(scene: _Scene, pid: int) -> str:
-    return "the thread itself" if pid == scene.moment.thread else scene.names.task(pid).name or f"pid {pid}"
+    who = (
+        "the thread itself" if pid == scene.moment.thread else scene.names.label(pid)
+        for pid in (gap.old, gap.new)
+    )
+    return Culprit(Kind.EITHER, OR.join(who))
 
 
 def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
@@ -400,15 +352,10 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 
 
 def _blocked(scene: _Scene, piece: Piece) -> Culprit:
-    """Why the thread did not want to run: it was stopped, in a page fault, or in a system call; and who ended
-    it.
-    """
+    """Why the thread did not want to run (stopped, page fault or system call), and who ended it."""
     waking = piece.woken_by
-    until = (
-        ""
-        if waking is None or waking.flags & IN_INTERRUPT or waking.pid <= 0
-        else scene.names.task(waking.pid).name or f"pid {waking.pid}"
-    )
+    by_task = waking is not None and not waking.flags & IN_INTERRUPT and waking.pid > 0
+    until = scene.names.label(waking.pid) if waking is not None and by_task else ""
     if piece.prev_state & TRACED:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
     if piece.prev_state & STOPPED:
@@ -418,10 +365,9 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
         return lock if lock.until else replace(lock, until=until)
     if _faulted(scene, piece):
         return Culprit(Kind.PAGE_FAULT)
-    calls = [
-        call for since_ns, call in scene.moment.held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS
-    ]
-    return Culprit(Kind.BLOCKED, next(iter(calls), ""), until=until)
+    held = scene.moment.held
+    calls = [call for since_ns, call in held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
+    return Culprit(Kind.BLOCKED, calls[0] if calls else "", until=until)
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
@@ -429,49 +375,26 @@ def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
     wait = next((wait for wait in scene.kernel_locks if wait.covers(time_ns)), None)
     if wait is None:
         return None
-    return Culprit(
-        Kind.KERNEL_LOCK, wait.name, until="" if wait.owner is None else scene.names.task(wait.owner).name
-    )
+    owner = "" if wait.owner is None else scene.names.task(wait.owner).name
+    return Culprit(Kind.KERNEL_LOCK, wait.name, until=owner)
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
     """ "SIGSTOP from bash", as far as the kernel tells."""
-    sent = [
-        event
-        for event in scene.moment.table.events
-        if event.name == "signal_generate" and event.number("pid") == scene.moment.thread
-    ]
-    found = next(
-        (
-            event
-            for event in reversed(sent)
-            if event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns
-        ),
-        None,
-    )
-    return (
-        "a signal"
-        if found is None
-        else f"{STOP_SIGNALS[found.number('sig')]} from "
-        f"{scene.names.task(found.pid).name or f'pid {found.pid}'}"
-    )
+    for event in reversed(scene.moment.table.events):
+        sent = event.name == "signal_generate" and event.number("pid") == scene.moment.thread
+        if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
+            return f"{STOP_SIGNALS[event.number('sig')]} from {scene.names.label(event.pid)}"
+    return "a signal"
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
     """Whether the thread went to sleep in a page fault: the CPU that it left had one last."""
-    left = next(
-        (
-            before
-            for before in reversed(scene.path.pieces)
-            if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns
-        ),
-        None,
-    )
-    return (
-        left is not None
-        and left.cpu in scene.timelines
-        and scene.timelines[left.cpu].before(left.end_ns).fault
-    )
+    for before in reversed(scene.path.pieces):
+        if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
+            line = scene.timelines.get(before.cpu)
+            return line is not None and line.before(before.end_ns).fault
+    return False
 
 
 def _of_frame(frame: Frame) -> Culprit:
@@ -517,14 +440,11 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 
 def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
-    """(whether a stack tells what the late timer's interrupt found, the function of the kernel or None for a
-    program).
-    """
+    """(whether a stack shows what the late timer's interrupt found, the kernel's function or None)."""
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt
-    return line.interrupted_by(
-        piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns, piece.end_ns
-    )
+    since_ns = piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns
+    return line.interrupted_by(since_ns, piece.end_ns)
 
 
 def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
@@ -556,14 +476,9 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         if mine is not None and mine >= 0 and task.priority is not None and task.priority < FAIR:
             # only fair tasks get the CPU of a real-time one: its priority was raised, which no event tells
             return _of_task(Kind.TASK, replace(task, priority=None))
-        mechanism = DEADLINE_BUDGET if mine is not None and mine < 0 else ""
-        return Culprit(
-            Kind.THROTTLED,
-            "" if task.idle else task.name,
-            mechanism=mechanism,
-            priority=task.priority,
-            pid=task.pid,
-        )
+        mechanism = "its deadline's budget" if mine is not None and mine < 0 else ""
+        name = "" if task.idle else task.name
+        return Culprit(Kind.THROTTLED, name, mechanism=mechanism, priority=task.priority, pid=task.pid)
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
     line = scene.timelines[piece.cpu]
@@ -585,9 +500,8 @@ def _running(scene: _Scene, span: Span) -> Culprit:
     if lock is not None:
         return lock
     if context.fault:
-        return Culprit(
-            Kind.PAGE_FAULT if span.end_ns - span.start_ns <= LONGEST_FAULT_NS else Kind.FAULT_OR_OWN
-        )
+        short = span.end_ns - span.start_ns <= LONGEST_FAULT_NS
+        return Culprit(Kind.PAGE_FAULT if short else Kind.FAULT_OR_OWN)
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
         return _of_task(Kind.TASK, context.task)
     return Culprit(Kind.OWN)

@@ -1,25 +1,111 @@
 # SPDX-License-Identifier: MIT
-"""Ranks the culprits of a step or a run by what they cost, and says what to change against each: in the
-program, at the task that is in its way, or a rule of the audit that the machine does not keep.
-"""
+"""The culprits of a record's steps: who took the time of explained latencies, and what to change."""
 
 from __future__ import annotations
 
 import functools
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.cpu_quota import FAIR
-from rtgauge.explain.analysis.kernel_lock import MEMORY_LOCK
-from rtgauge.explain.analysis.parts import OR, Culprit, Kind
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind
+from rtgauge.explain.analysis.stall import with_joint_stalls
+from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
+from rtgauge.explain.trace.formats import Symbols, TraceFormats
+from rtgauge.explain.trace.moment import read_moment
+from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.system.rules import Rule, read_rules
+from rtgauge.system.starvation import limits
+from rtgauge.verdict.next_step import Blame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.explain.analysis.parts import Explanation
     from rtgauge.record.facts import Facts
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+
+WATCH = "watch"
+"""The probe whose threads are a program's own: what they do themselves is named after them."""
+
+
+@dataclass(frozen=True)
+class ExplainedStep:
+    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still
+    has its events.
+
+    None: none was frozen.
+
+    `blocked`: of a program of the user's own, likewise sleeps that another thread ended: for locks whose
+    owner has a lower priority, and the longest others.
+    """
+
+    step: Step
+    explanations: Sequence[Explanation]
+    symbols: Symbols
+    blocked: Sequence[Explanation] = ()
+
+    @property
+    def culprits(self) -> list[RankedCulprit]:
+        """Who took the time, the most first."""
+        return ranked_culprits([*self.explanations, *self.blocked])
+
+    @property
+    def worst(self) -> Explanation | None:
+        """The explanation of the largest latency."""
+        return max(self.explanations, key=lambda known: known.latency_ns, default=None)
+
+
+def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
+    """Those of the steps that were explained. Raises RecordError for a damaged record."""
+    found: list[ExplainedStep] = []
+    for step in record.steps if steps is None else steps:
+        file = record.moments(step)
+        if file is not None:
+            explanations, symbols = _explanations(file)
+            facts = record.system(step.key.targets.get("self", "local"))
+            told = [_told(explanation, step.key.probe, facts) for explanation in explanations]
+            latencies = [known for known in told if not known.moment.is_wait]
+            blocked = [known for known in told if known.moment.is_wait and known.latency_ns > 0]
+            found.append(ExplainedStep(step, latencies, symbols, blocked))
+    return found
+
+
+def _told(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
+    """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a
+    lower task; of a program its thread's name.
+    """
+    known = {"scheduling", "kernel"} <= facts.model_fields_set
+    possible = [limit.name for limit in limits(facts)] if known else []
+
+    def told(culprit: Culprit) -> Culprit:
+        if culprit.kind is Kind.OWN and probe == WATCH:
+            return replace(culprit, name=explanation.path.name)
+        if culprit.kind is Kind.THROTTLED and not culprit.mechanism and len(possible) == 1:
+            return replace(culprit, mechanism=possible[0])
+        return culprit
+
+    return replace(
+        explanation, parts=[replace(part, culprit=told(part.culprit)) for part in explanation.parts]
+    )
+
+
+@lru_cache(maxsize=16)
+def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
+    """The page and the terminal show the same steps several times."""
+    formats = TraceFormats.read(file.formats)
+    explanations: list[Explanation] = []
+    symbols = formats.symbols
+    for document in file.moments():
+        symbols = symbols.with_others(Symbols.read(document.get("symbols")))
+        explanations.append(explain(read_moment(formats, document), symbols))
+        worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
+        # the events of one moment are megabytes: the figure needs those of the worst
+        explanations = [known if known is worst else known.without_events() for known in explanations]
+    return tuple(with_joint_stalls(explanations)), symbols
+
 
 MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.IRQ: ("irqs-on-isolated", "isolated-cpus", "threaded-interrupts"),
@@ -58,7 +144,11 @@ class RankedCulprit:
     worst: Explanation
     outlier_share: float
     time_share: float
-    rules: tuple[str, ...]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The ids of the audit's rules that concern it."""
+        return MENDS.get(self.culprit.kind, ())
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
@@ -85,7 +175,6 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
             *max(costs, key=lambda cost: cost[0]),
             led[culprit] / len(explained),
             sum(ns for ns, _ in costs) / total if total > 0 else 0.0,
-            rules_of(culprit),
         )
         for culprit, costs in took.items()
     ]
@@ -102,20 +191,13 @@ def _place(ranked: RankedCulprit) -> int:
 
 
 def general(culprit: Culprit) -> Culprit:
-    """The culprit as a run counts it: all throttling together, and one of a kernel thread's instances for the
-    others (kworker/0:1 -> kworker).
-    """
+    """The culprit as a run counts it: all throttling together, a kernel thread's instances as one."""
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:
         return culprit
     name = OR.join(one.partition("/")[0] or one for one in culprit.name.split(OR))
     return culprit if name == culprit.name else replace(culprit, name=name, pid=None)
-
-
-def rules_of(culprit: Culprit) -> tuple[str, ...]:
-    """The ids of the audit's rules that concern a culprit."""
-    return MENDS.get(culprit.kind, ())
 
 
 KERNEL_THREADS = frozenset(
@@ -126,8 +208,8 @@ KERNEL_THREADS = frozenset(
 
 @dataclass(frozen=True)
 class Mend:
-    """What to change, and the id of the audit's rule that has the reason and the commands; None where it is
-    about the program, not the machine.
+    """What to change, and the id of the audit's rule with reason and commands; None if a program is to
+    change.
     """
 
     rule: str | None
@@ -192,19 +274,18 @@ def _of_program(ranked: RankedCulprit) -> str | None:
 
 def _wakes(ranked: RankedCulprit) -> bool:
     """Whether the thread was woken within the culprit's longest time."""
-    spans = [
-        span for part in ranked.worst.parts if general(part.culprit) == ranked.culprit for span in part.spans
-    ]
+    own = [part for part in ranked.worst.parts if general(part.culprit) == ranked.culprit]
     wakers = [piece.woken_by for piece in ranked.worst.path.pieces if piece.woken_by is not None]
     return any(
-        cpu == waker.cpu and start <= waker.time_ns <= end for start, end, cpu in spans for waker in wakers
+        cpu == waker.cpu and start <= waker.time_ns <= end
+        for part in own
+        for start, end, cpu in part.spans
+        for waker in wakers
     )
 
 
 def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
-    """The mend for a culprit on the machine with these facts; None where no rule of the audit concerns it, or
-    the machine keeps all that do.
-    """
+    """The mend for a culprit on this machine; None if no rule concerns it, or the machine keeps them all."""
     of_program = _of_program(ranked)
     if of_program is not None:
         return Mend(None, of_program)
@@ -218,3 +299,28 @@ def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
     number = ranked.culprit.number
     what = known[0].mend if number is None else known[0].mend.replace("/proc/irq/N/", f"/proc/irq/{number}/")
     return Mend(known[0].id, what)
+
+
+def blame_of(record: Record, step: Step) -> Blame | None:
+    """What took most of the step's explained latencies; None if they were not explained.
+
+    Raises RecordError for a damaged record.
+    """
+    if MOMENTS not in step.checksums:
+        return None
+    # Only for explained steps: most records have none.
+    from rtgauge.explain.analysis.explanation import Kind, culprit_name
+
+    ranked = next(
+        (ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None
+    )
+    if ranked is None:
+        return None
+    mend = mend_of(ranked, record.system(step.key.targets.get("self", "")))
+    return Blame(
+        culprit_name(ranked.culprit),
+        ranked.time_share,
+        ranked.worst_ns,
+        ranked.culprit.kind is Kind.OWN,
+        None if mend is None else mend.words,
+    )

@@ -6,14 +6,16 @@ Compares stalls that were injected (load/stall.py) with what the explanations of
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache
+from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.culprits import general
-from rtgauge.explain.analysis.explained_step import explained_steps
-from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind
+from pydantic import TypeAdapter, ValidationError
+
+from rtgauge.explain.analysis.culprits import explained_steps, general
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
 from rtgauge.record.record_folder import damaged
@@ -28,12 +30,9 @@ if TYPE_CHECKING:
 LOAD = "stall:"
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
-"""Stalls that no load makes but who measures: their kind, and the record's file that has them as a load's log
-would.
-"""
+"""Stalls that no load makes but who measures: their kind, and the record's file that lists them."""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
-NOT_FOUND = "not found"
 NAMED_GOAL = 0.95
 UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
@@ -64,8 +63,7 @@ class Injected:
     """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC
     of the target.
 
-    `cpu` -1: all CPUs, from outside;
-    its length is known well, and its time by another clock.
+    `cpu` -1: all CPUs, from outside; its length is known well, and its time by another clock.
     """
 
     kind: str
@@ -79,9 +77,8 @@ class JudgedStall:
     """What became of one stall.
 
     `answer`: the culprit that it was given, None: it was not found. `expected_ns`: for how long the latency
-    waited within it;
-    `found_ns`: for how long by the explanation, from its beginning or the release to its end, with the
-    interrupts in it.
+    waited within it; `found_ns`: for how long by the explanation, from its beginning or the release to its
+    end, with the interrupts in it.
     """
 
     injected: Injected
@@ -148,16 +145,12 @@ class SelfTest:
     @property
     def passed(self) -> bool:
         """All found, 95 % of them named, and in the middle at most 5 us unattributed."""
-        small = all(
-            kind.unattributed_median_ns is None or kind.unattributed_median_ns <= UNATTRIBUTED_GOAL_NS
-            for kind in self.kinds
-        )
-        return (
-            self.injected > 0
-            and self.found == self.injected
-            and self.named >= NAMED_GOAL * self.injected
-            and small
-        )
+        small = all((kind.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
+        found = 0 < self.injected == self.found
+        return found and self.named >= NAMED_GOAL * self.injected and small
+
+
+_INJECTED = cache(lambda: TypeAdapter(Injected))
 
 
 def stall_kind(step: Step) -> str | None:
@@ -169,23 +162,10 @@ def injected_stalls(text: str) -> list[Injected]:
     """The stalls that the load's program printed, one a line of JSON; other lines are none."""
     stalls: list[Injected] = []
     for line in text.splitlines():
-        if not line.startswith("{") or len(line) > 1_000:
-            continue
-        try:
-            document = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        values = (
-            [cast("dict[str, Any]", document).get(name) for name in ("cpu", "start_ns", "end_ns")]
-            if isinstance(document, dict)
-            else [None]
-        )
-        kind = cast("dict[str, Any]", document).get("kind") if isinstance(document, dict) else None
-        if isinstance(kind, str) and all(type(value) is int for value in values):
-            cpu, start, end = (int(str(value)) for value in values)
-            if 0 <= start < end < 1 << 62:
-                stalls.append(Injected(kind, cpu, start, end))
-    return stalls
+        if line.startswith("{") and len(line) <= 1_000:
+            with suppress(ValidationError):
+                stalls.append(_INJECTED().validate_json(line, strict=True))
+    return [stall for stall in stalls if 0 <= stall.start_ns < stall.end_ns < 1 << 62]
 
 
 def self_test(record: Record) -> SelfTest | None:
@@ -193,11 +173,8 @@ def self_test(record: Record) -> SelfTest | None:
     judged: dict[str, list[JudgedStall]] = {}
     others = 0
     outside = record.folder.file(OUTSIDE_LOG)
-    steps = (
-        record.steps
-        if record.folder.has(OUTSIDE_LOG)
-        else [step for step in record.steps if stall_kind(step) is not None]
-    )
+    all_steps = record.folder.has(OUTSIDE_LOG)
+    steps = [step for step in record.steps if all_steps or stall_kind(step) is not None]
     for explained in explained_steps(record, steps):
         kind = stall_kind(explained.step) or OUTSIDE
         file = outside if kind == OUTSIDE else record.file(explained.step, LOG)
@@ -218,19 +195,15 @@ def self_test(record: Record) -> SelfTest | None:
         judged.setdefault(kind, []).extend(
             judge_stall(stall, explained.explanations, above) for stall in long_enough
         )
-        others += sum(
-            all(_overlap(known, stall) == 0 for stall in stalls) for known in explained.explanations
-        )
+        others += sum(not any(_overlap(known, stall) for stall in stalls) for known in explained.explanations)
     not_tried = {
         missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason
         for missing in record.run.left_out
         if missing.what.startswith(f"load {LOAD}")
     }
-    return (
-        SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried)
-        if judged
-        else None
-    )
+    if not judged:
+        return None
+    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried)
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
@@ -259,23 +232,16 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     answer = general(best.main.culprit)
     expected_names = EXPECTED.get(stall.kind, ())
     named = (answer.kind, answer.name) in expected_names or (answer.kind, ANY) in expected_names
+    own = [part for part in best.parts if general(part.culprit) == answer]
     function = FUNCTIONS.get(stall.kind)
     if function is not None:
-        named = named and any(
-            function in where.split(CALLED_BY)
-            for part in best.parts
-            if general(part.culprit) == answer
-            for where in part.where
-        )
-    spans = [span for part in best.parts if general(part.culprit) == answer for span in part.spans]
-    begin = (
-        best.moment.release_ns
-        if stall.start_ns <= best.moment.release_ns
-        else min(start for start, _, _ in spans)
-    )
-    return JudgedStall(
-        stall, answer, named, expected, max(end for _, end, _ in spans) - begin, best.unattributed_ns
-    )
+        named = named and any(function in where.split(CALLED_BY) for part in own for where in part.where)
+    spans = [span for part in own for span in part.spans]
+    begin = best.moment.release_ns
+    if stall.start_ns > begin:
+        begin = min(start for start, _, _ in spans)
+    found = max(end for _, end, _ in spans) - begin
+    return JudgedStall(stall, answer, named, expected, found, best.unattributed_ns)
 
 
 def _middle(values: list[int], share: float) -> int | None:
@@ -284,10 +250,11 @@ def _middle(values: list[int], share: float) -> int | None:
 
 
 def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
-    from rtgauge.explain.analysis.sentence import culprit_name
+    from rtgauge.explain.analysis.explanation import culprit_name
 
     found = [stall for stall in stalls if stall.answer is not None]
     right = [stall for stall in found if stall.named]
+    answers = ("not found" if stall.answer is None else culprit_name(stall.answer) for stall in stalls)
     errors = [abs(stall.found_ns - stall.expected_ns) for stall in right]
     return KindResult(
         kind,
@@ -298,9 +265,5 @@ def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
         size_error_median_ns=_middle(errors, 0.5),
         size_error_p95_ns=_middle(errors, 0.95),
         unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
-        answers=dict(
-            Counter(
-                NOT_FOUND if stall.answer is None else culprit_name(stall.answer) for stall in stalls
-            ).most_common()
-        ),
+        answers=dict(Counter(answers).most_common()),
     )

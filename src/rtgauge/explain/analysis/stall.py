@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.parts import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rtgauge.explain.trace.contexts import CpuTimeline
-    from rtgauge.explain.trace.events import EventTable
+    from rtgauge.explain.trace.moment import EventTable
 
 LEAST_STALL_NS = 50_000
 """Shorter silence on several CPUs may be chance: in a virtual machine each timer comes 10 to 30 us late."""
@@ -79,33 +79,24 @@ def stood_still(
     """The stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
 
     It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as
-    well, or another CPU that was not idle missed its
-    tick; not if all these CPUs were idle and it is no longer than leaving an idle state can take.
+    well, or another CPU that was not idle missed its tick; not if all these CPUs were idle and it is no
+    longer than leaving an idle state can take.
     """
-    times = sorted(
-        {start_ns, end_ns, *(time for line in lines.values() for time in _between(line, start_ns, end_ns))}
-    )
-    start, end = max(pairwise(times), key=lambda pair: pair[1] - pair[0])
+    times = {start_ns, end_ns}
+    for line in lines.values():
+        at = line.times_ns
+        times.update(at[bisect_right(at, start_ns) : bisect_left(at, end_ns)])
+    start, end = max(pairwise(sorted(times)), key=lambda pair: pair[1] - pair[0])
     length = end - start
     if length < LEAST_STALL_NS:
         return None
     witnesses = {other for other in lines if other != cpu and timers.waited(other, start, end) > length // 2}
     if due and length > LONGEST_TICK_NS:
-        witnesses |= {
-            other
-            for other in lines
-            if other != cpu and lines[other].times_ns and not _idle(lines[other], start)
-        }
+        busy = {other for other, line in lines.items() if line.times_ns and not _idle(line, start)}
+        witnesses |= busy - {cpu}
     idle = all(_idle(lines[known], start) for known in (cpu, *witnesses) if known in lines)
-    if idle:
-        return (
-            Stall(start, end, frozenset({cpu, *witnesses})) if due and length > LONGEST_IDLE_EXIT_NS else None
-        )
-    return Stall(start, end, frozenset({cpu, *witnesses})) if witnesses else None
-
-
-def _between(line: CpuTimeline, start_ns: int, end_ns: int) -> list[int]:
-    return line.times_ns[bisect_right(line.times_ns, start_ns) : bisect_left(line.times_ns, end_ns)]
+    stands = due and length > LONGEST_IDLE_EXIT_NS if idle else bool(witnesses)
+    return Stall(start, end, frozenset({cpu, *witnesses})) if stands else None
 
 
 def _idle(line: CpuTimeline, time_ns: int) -> bool:
@@ -115,20 +106,10 @@ def _idle(line: CpuTimeline, time_ns: int) -> bool:
 
 _SILENT = (Kind.TIMER_LATE, Kind.IDLE_EXIT)
 _ACTIVE = (
-    Kind.OWN,
-    Kind.TASK,
-    Kind.IRQ,
-    Kind.INTERRUPT,
-    Kind.SOFTIRQ,
-    Kind.SWITCH,
-    Kind.WAKEUP,
-    Kind.REMOTE_WAKEUP,
-    Kind.PREEMPTION_OFF,
-    Kind.PAGE_FAULT,
+    *(Kind.OWN, Kind.TASK, Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.SWITCH),
+    *(Kind.WAKEUP, Kind.REMOTE_WAKEUP, Kind.PREEMPTION_OFF, Kind.PAGE_FAULT),
 )
-"""What a CPU may be in the middle of when it is stopped: without any event, a tick too, for so long as other
-CPUs' timers do not come either.
-"""
+"""What a CPU may be in the middle of when it is stopped, without any event, not even a tick."""
 
 
 @dataclass(frozen=True)
@@ -147,18 +128,13 @@ class _Silence:
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
     """The explanations of one step, in which what several CPUs waited for at once is `no software ran`."""
     silences = [
-        silence for explanation in explanations for silence in _silences(explanation) if not silence.active
-    ]
-    return [_joined(explanation, silences) for explanation in explanations]
-
-
-def _silences(explanation: Explanation) -> list[_Silence]:
-    return [
         silence
+        for explanation in explanations
         for part in explanation.parts
         for span in part.spans
-        if (silence := _silence(part.culprit.kind, *span)) is not None
+        if (silence := _silence(part.culprit.kind, *span)) is not None and not silence.active
     ]
+    return [_joined(explanation, silences) for explanation in explanations]
 
 
 def _silence(kind: Kind, start: int, end: int, cpu: int) -> _Silence | None:
@@ -189,7 +165,9 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
                 still.spans.append((begin, stop, cpu))
                 still.cpus |= cpus
             kept.ns += (end - start) - sum(stop - begin for begin, stop, _ in stalls)
-            kept.spans += _rest(start, end, cpu, stalls)
+            edges = [start, *(edge for begin, stop, _ in stalls for edge in (begin, stop)), end]
+            rest = zip(edges[::2], edges[1::2], strict=True)
+            kept.spans += [(begin, stop, cpu) for begin, stop in rest if stop > begin]
         if kept.ns:
             parts.append(kept)
     if not still.ns:
@@ -197,13 +175,8 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
     known = next((part for part in parts if part.culprit == still.culprit), None)
     if known is not None:
         parts.remove(known)
-        still = Part(
-            still.culprit,
-            still.ns + known.ns,
-            known.spans + still.spans,
-            known.where,
-            known.cpus | still.cpus,
-        )
+        cpus = known.cpus | still.cpus
+        still = Part(still.culprit, still.ns + known.ns, known.spans + still.spans, known.where, cpus)
     return replace(explanation, parts=sorted([*parts, still], key=lambda part: part.begin_ns))
 
 
@@ -217,28 +190,17 @@ def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
     return {cpu for span in spans for _, _, cpus in _stall(span, silences) for cpu in cpus}
 
 
-def _rest(
-    start: int, end: int, cpu: int, stalls: list[tuple[int, int, set[int]]]
-) -> list[tuple[int, int, int]]:
-    edges = [start, *(edge for begin, stop, _ in stalls for edge in (begin, stop)), end]
-    return [(begin, stop, cpu) for begin, stop in zip(edges[::2], edges[1::2], strict=True) if stop > begin]
-
-
 def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
     """The interval that most of a silence shares with one of another CPU, and the CPUs: one or none."""
-    shared = [
-        (min(silence.end_ns, other.end_ns) - max(silence.start_ns, other.start_ns), other)
-        for other in silences
-        if other.cpu != silence.cpu
-        and not (silence.idle and other.idle and silence.end_ns - silence.start_ns <= LONGEST_IDLE_EXIT_NS)
-    ]
-    enough = [
-        (length, other)
-        for length, other in shared
-        if length >= LEAST_STALL_NS and 2 * length >= silence.end_ns - silence.start_ns
-    ]
+    length = silence.end_ns - silence.start_ns
+    enough: list[tuple[int, int, int]] = []
+    for other in silences:
+        begin, stop = max(silence.start_ns, other.start_ns), min(silence.end_ns, other.end_ns)
+        long = stop - begin >= LEAST_STALL_NS and 2 * (stop - begin) >= length
+        woke = silence.idle and other.idle and length <= LONGEST_IDLE_EXIT_NS
+        if other.cpu != silence.cpu and long and not woke:
+            enough.append((begin, stop, other.cpu))
     if not enough:
         return []
-    _, widest = max(enough, key=lambda pair: pair[0])
-    begin, stop = max(silence.start_ns, widest.start_ns), min(silence.end_ns, widest.end_ns)
-    return [(begin, stop, {silence.cpu, *(other.cpu for _, other in enough)})]
+    begin, stop, _ = max(enough, key=lambda shared: shared[1] - shared[0])
+    return [(begin, stop, {silence.cpu, *(cpu for _, _, cpu in enough)})]

@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Where a thread was from a release to the end of its latency: asleep, being woken, waiting for a CPU,
-running; and which CPU it depended on.
-"""
+"""Where a thread was during a latency: asleep, being woken, waiting for a CPU, running; and on which CPU."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.explain.trace.events import Event, EventTable
+    from rtgauge.explain.trace.moment import Event, EventTable, Moment
 
 
 STOPPED, TRACED = 4, 8
 HELD_STATES = 2 | STOPPED | TRACED
-"""Of a switch's prev_state (TASK_REPORT, include/linux/sched.h): sleeps uninterruptibly, is stopped by a
-signal or by a debugger.
-"""
+"""Bits of prev_state (include/linux/sched.h): uninterruptible, stopped by a signal, by a debugger."""
 
 
 class Phase(StrEnum):
@@ -33,6 +30,9 @@ class Phase(StrEnum):
     """in a queue: for a CPU"""
     RUNNING = "running"
     UNKNOWN = "unknown"
+
+
+SLEEPS = frozenset({Phase.LATE, Phase.BLOCKED})
 
 
 @dataclass(frozen=True)
@@ -88,21 +88,18 @@ def _about(event: Event, thread: int) -> str | None:
     return {"sched_waking": "waking", "sched_migrate_task": "move"}.get(event.name)
 
 
-def _first_phase(what: str | None) -> Phase:
-    """Where it was before its first event."""
-    return {
-        "in": Phase.READY,
-        "out": Phase.RUNNING,
-        "waking": Phase.LATE,
-        "wakeup": Phase.WAKING,
-        "move": Phase.READY,
-    }.get(what or "", Phase.UNKNOWN)
+_BEFORE = {
+    "in": Phase.READY,
+    "out": Phase.RUNNING,
+    "waking": Phase.LATE,
+    "wakeup": Phase.WAKING,
+    "move": Phase.READY,
+}
+"""What a thread's first event says -> its phase before it."""
 
 
 def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> bool:
-    """Whether the thread ran before its first own event: events show it, or it leaves a CPU that it was not
-    given after its first wake-up.
-    """
+    """Whether it ran before its first own event: events show it, or it leaves a CPU it was never given."""
     if not own:
         return any(event.pid == thread for event in table.events)
     what, first = own[0]
@@ -112,13 +109,6 @@ def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> 
     return given == "out" or any(
         event.pid == thread for event in table.events if event.time_ns <= first.time_ns
     )
-
-
-def _runnable(event: Event) -> bool:
-    """Whether a switch took the CPU from a task that wanted to run on (its state is 0, or the mark of a
-    preemption, which is above the others).
-    """
-    return event.number("prev_state") & 0xFF == 0
 
 
 def thread_path(
@@ -134,7 +124,9 @@ def thread_path(
         if event.time_ns <= end_ns + apart_ns and (what := _about(event, thread)) is not None
     ]
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
-    phase = Phase.RUNNING if _ran_first(table, thread, own) else _first_phase(own[0][0] if own else None)
+    phase = _BEFORE[own[0][0]] if own else Phase.UNKNOWN
+    if _ran_first(table, thread, own):
+        phase = Phase.RUNNING
     pieces: list[Piece] = []
     moves: list[tuple[int, int, int]] = []
     left: Event | None = None
@@ -142,13 +134,11 @@ def thread_path(
     if own:
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
     for what, event in own:
-        here = _place(phase, event, where, what)
-        _append(
-            pieces,
-            Piece(since, event.time_ns, phase, here, event if what == "waking" else None, left=left),
-            release_ns,
-            end_ns,
-        )
+        woken_by = event if what == "waking" else None
+        # the CPU on which a sleep was ended decided over it
+        here = event.cpu if woken_by is not None and phase in SLEEPS else where
+        piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
+        _append(pieces, piece, release_ns, end_ns)
         left = event if what == "out" else None if what in {"in", "waking"} else left
         ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
         since = event.time_ns
@@ -156,23 +146,19 @@ def thread_path(
             case "in":
                 phase, where = Phase.RUNNING, event.cpu
             case "out":
-                within = event.time_ns > release_ns and (
-                    ran_before or event.number("prev_state") & HELD_STATES != 0
-                )
-                phase = Phase.READY if _runnable(event) else Phase.BLOCKED if within else Phase.LATE
-                where = event.cpu
+                state, where = event.number("prev_state"), event.cpu
+                within = event.time_ns > release_ns and (ran_before or state & HELD_STATES != 0)
+                # 0, or the mark of a preemption, which is above the others: it wanted to run on
+                phase = Phase.READY if state & 0xFF == 0 else Phase.BLOCKED if within else Phase.LATE
             case "waking" if phase is Phase.RUNNING:
                 pass  # woken before it slept: it runs on, and no switch is due
             case "waking":
-                phase, where = (
-                    _after_waking(event, arrivals_traced=arrivals),
-                    event.number("target_cpu", event.cpu),
-                )
+                where = event.number("target_cpu", event.cpu)
+                # a CPU that wakes its own thread puts it into its queue; if arrivals are traced, one follows
+                phase = Phase.READY if where == event.cpu and not arrivals else Phase.WAKING
             case "wakeup":
-                phase, where = (
-                    (Phase.READY if phase is not Phase.RUNNING else phase),
-                    event.number("target_cpu", event.cpu),
-                )
+                where = event.number("target_cpu", event.cpu)
+                phase = phase if phase is Phase.RUNNING else Phase.READY
             case _:
                 where = event.number("dest_cpu", where)
                 if event.time_ns >= release_ns:
@@ -181,26 +167,11 @@ def thread_path(
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
     last = next((event for what, event in reversed(own) if what in {"waking", "wakeup", "in"}), None)
-    priority = (
-        None if last is None else last.number("next_prio" if last.name == "sched_switch" else "prio", 120)
-    )
-    name = "" if last is None else last.text("next_comm" if last.name == "sched_switch" else "comm")
+    if last is None:
+        return ThreadPath(_waking_places(pieces), moves, None, "")
+    side = "next_" if last.name == "sched_switch" else ""
+    priority, name = last.number(f"{side}prio", 120), last.text(f"{side}comm")
     return ThreadPath(_waking_places(pieces), moves, priority, name)
-
-
-def _after_waking(event: Event, *, arrivals_traced: bool) -> Phase:
-    """Where a thread is after the call that wakes it: on the way to its queue, or, where a CPU wakes its own
-    thread and its arrival is not traced, in it.
-    """
-    local = event.number("target_cpu", event.cpu) == event.cpu
-    return Phase.READY if local and not arrivals_traced else Phase.WAKING
-
-
-def _place(phase: Phase, event: Event, where: int, what: str) -> int:
-    """The CPU that decided over a piece that ends with `event`: of a sleep, the one on which it was woken."""
-    if phase in {Phase.LATE, Phase.BLOCKED} and what == "waking":
-        return event.cpu
-    return where
 
 
 def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> None:
@@ -217,3 +188,83 @@ def _waking_places(pieces: list[Piece]) -> list[Piece]:
         else piece
         for piece, after in zip(pieces, [*pieces[1:], *pieces[-1:]], strict=True)
     ]
+
+
+LONGEST_CHAIN = 8
+IN_INTERRUPT = 8 | 16
+"""common_flags of an event in an interrupt or a softirq (include/linux/trace_events.h)."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A stretch of time by the thread that decided over it."""
+
+    thread: int
+    path: ThreadPath
+
+
+def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
+    """The links of a thread that others woke, in order of time; their pieces cover its path without a gap."""
+    return _links(table, Link(thread, path), frozenset({thread}))
+
+
+def since_its_beginning(links: Sequence[Link]) -> list[Link]:
+    """The links since an interrupt woke the first waker: until then nothing was late."""
+    begun = [
+        at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)
+    ]
+    return list(links[begun[-1] + 1 :] if begun else links)
+
+
+def _waited_for_interrupt(piece: Piece) -> bool:
+    waking = piece.woken_by
+    by_interrupt = waking is not None and (waking.flags & IN_INTERRUPT != 0 or waking.pid <= 0)
+    return piece.phase in SLEEPS and not piece.is_held and by_interrupt
+
+
+def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
+    links: list[Link] = []
+    for piece in link.path.pieces:
+        waking = piece.woken_by
+        if (
+            piece.phase not in SLEEPS
+            or waking is None
+            or waking.flags & IN_INTERRUPT
+            or waking.pid <= 0
+            or waking.pid in before
+            or len(before) >= LONGEST_CHAIN
+        ):
+            links.append(Link(link.thread, replace(link.path, pieces=[piece])))
+            continue
+        owner = thread_path(table, waking.pid, waking.cpu, piece.start_ns, piece.end_ns)
+        owner = owner if owner.priority is not None else replace(owner, name=_name(table, waking.pid))
+        links += _links(table, Link(waking.pid, owner), before | {waking.pid})
+    return links
+
+
+def _name(table: EventTable, thread: int) -> str:
+    """Of a thread that did not switch meanwhile: from a switch before or after."""
+    for event in table.events:
+        for side in ("prev", "next"):
+            if event.name == "sched_switch" and event.number(f"{side}_pid") == thread:
+                return event.text(f"{side}_comm")
+    return f"pid {thread}"
+
+
+def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
+    """Who had the locks, the last in the chain first, as the time went by."""
+    return tuple(dict.fromkeys(link.path.name for link in links if link.thread != thread))
+
+
+def lent(table: EventTable, links: Sequence[Link], moment: Moment) -> str:
+    """ "real-time priority 80": what the kernel lent a lock's owner; empty: nothing, or not recorded."""
+    threads = {link.thread for link in links} - {moment.thread}
+    during = [
+        event.number("newprio")
+        for event in table.events
+        if event.name == "sched_pi_setprio"
+        and event.number("pid") in threads
+        and 0 <= event.number("newprio", 140) < min(event.number("oldprio", 140), 100)
+        and moment.release_ns - 1_000_000 <= event.time_ns <= moment.end_ns
+    ]
+    return f"real-time priority {99 - min(during)}" if during else ""

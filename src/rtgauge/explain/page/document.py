@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from rtgauge.explain.analysis.explanation import culprit_name, sentence
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest
-from rtgauge.explain.analysis.sentence import culprit_name, sentence
 from rtgauge.record.model import Model, SystemText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.explain.analysis.explained_step import ExplainedStep
-    from rtgauge.explain.analysis.parts import Culprit, Explanation
+    from rtgauge.explain.analysis.culprits import ExplainedStep
+    from rtgauge.explain.analysis.explanation import Culprit, Explanation
 
 VERSION = 1
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figure of one latency: a lane a CPU with who ran and the interrupts in it, the parts of the latency,
-its release and its wake-up.
-"""
+"""The figure of one latency: a lane for each CPU, the parts of the latency, its release and its wake-up."""
 
 from __future__ import annotations
 
@@ -9,18 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.analysis.parts import Kind
-from rtgauge.explain.analysis.sentence import culprit_name, us
+from rtgauge.explain.analysis.explanation import Kind, culprit_name, us
 from rtgauge.explain.trace.contexts import timelines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 
 if TYPE_CHECKING:
-    from rtgauge.explain.analysis.parts import Culprit, Explanation
+    from rtgauge.explain.analysis.explanation import Culprit, Explanation
     from rtgauge.explain.trace.contexts import Context, CpuTimeline
-    from rtgauge.explain.trace.events import Event
     from rtgauge.explain.trace.formats import Symbols
     from rtgauge.explain.trace.missed_switches import MissedSwitch
+    from rtgauge.explain.trace.moment import Event
     from rtgauge.record.model import Step
 
 ROW = 46
@@ -104,21 +101,21 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
 
 def _wakeups(explanation: Explanation) -> list[Event]:
     moment = explanation.moment
-    wakeups = [
+    return [
         event
         for event in moment.table.events
-        if event.name == "sched_waking" and event.number("pid") == moment.thread
-    ]
-    return [event for event in wakeups if moment.release_ns <= event.time_ns <= moment.end_ns][:1]
+        if event.name == "sched_waking"
+        and event.number("pid") == moment.thread
+        and moment.release_ns <= event.time_ns <= moment.end_ns
+    ][:1]
 
 
 def _part_name(culprit: Culprit, explanation: Explanation) -> str:
     """As the lanes of the CPUs call it."""
     if culprit.kind is Kind.TASK:
         return culprit.name
-    return (
-        explanation.path.name or culprit_name(culprit) if culprit.kind is Kind.OWN else culprit_name(culprit)
-    )
+    own = explanation.path.name if culprit.kind is Kind.OWN else ""
+    return own or culprit_name(culprit)
 
 
 def _task(context: Context) -> str | None:
@@ -130,9 +127,7 @@ def _task(context: Context) -> str | None:
 def _without_gaps(
     bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]
 ) -> list[tuple[str, int, int]]:
-    """The bars without the times at which a switch was not traced: nobody knows which task ran, or whether
-    one did.
-    """
+    """The bars without the times at which a switch was not traced: nobody knows which task ran."""
     for gap in gaps:
         bars = [
             (who, max(start, first), min(stop, last))
@@ -155,9 +150,7 @@ def _interrupt(context: Context) -> str | None:
 def _joined(
     line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]
 ) -> list[tuple[str, int, int]]:
-    """(who, start, end) of the spans with a label, neighbours of one label joined; a gap too short to be seen
-    is none.
-    """
+    """(who, start, end) of the labelled spans; neighbours with one label, or too short to see, are joined."""
     finest = (end - begin) // FINEST
     joined: list[tuple[str, int, int]] = []
     for span in line.spans(begin, end):
@@ -167,11 +160,8 @@ def _joined(
         if joined and joined[-1][0] == who and span.start_ns - joined[-1][2] <= finest:
             joined[-1] = (who, joined[-1][1], span.end_ns)
         elif joined and joined[-1][2] - joined[-1][1] < finest and span.start_ns - joined[-1][2] <= finest:
-            joined[-1] = (
-                who if span.end_ns - span.start_ns > joined[-1][2] - joined[-1][1] else joined[-1][0],
-                joined[-1][1],
-                span.end_ns,
-            )
+            before, start, stop = joined[-1]
+            joined[-1] = (who if span.end_ns - span.start_ns > stop - start else before, start, span.end_ns)
         else:
             joined.append((who, span.start_ns, span.end_ns))
     return joined
@@ -210,10 +200,7 @@ def _layers(
     times = vega.csv({"what": "string", "start": "number"}, marks)
     return [
         vega.layer(
-            idle,
-            vega.mark("bar", height=4, style="muted", opacity=0.4, clip=True),
-            **place,
-            tooltip=tooltip,
+            idle, vega.mark("bar", height=4, style="muted", opacity=0.4, clip=True), **place, tooltip=tooltip
         ),
         bars(tasks, tooltip, height=20),
         bars(interrupts, tooltip, height=10, yOffset=-14),
@@ -224,9 +211,7 @@ def _layers(
 
 
 def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) -> vega.Part:
-    """The name of a mark beside its rule, a line lower than the one before; of the last one at the left,
-    because there is room.
-    """
+    """The name of a mark next to its rule, a line lower than the one before; the last one's at its left."""
     side = {"align": "right" if last else "left", "dx": -3 if last else 3}
     drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
     data = vega.csv({"what": "string", "start": "number"}, [mark])

@@ -1,38 +1,108 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of explained steps, whatever their probe: the culprits by what they cost, the worst latency's
-sentence and sum, and its figure.
-"""
+"""The confusion matrix of a self test: a row a kind of stall."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 from rich.text import Text
 
-from rtgauge.explain.analysis.culprits import Mend, RankedCulprit, mend_of, ranked_culprits
-from rtgauge.explain.analysis.explained_step import ExplainedStep, explained_steps
-from rtgauge.explain.analysis.selftest import self_test
-from rtgauge.explain.analysis.sentence import culprit_name, part_words, sentence, sum_words, us
-from rtgauge.explain.page.selftest_table import selftest_grid, verdict_words
+from rtgauge.explain.analysis.culprits import (
+    ExplainedStep,
+    Mend,
+    RankedCulprit,
+    explained_steps,
+    mend_of,
+    ranked_culprits,
+)
+from rtgauge.explain.analysis.explanation import (
+    Explanation,
+    culprit_name,
+    part_words,
+    sentence,
+    sum_words,
+    us,
+)
+from rtgauge.explain.analysis.selftest import NAMED_GOAL, KindResult, SelfTest, self_test
+from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
 
-    from rtgauge.explain.analysis.parts import Explanation
-    from rtgauge.explain.analysis.selftest import SelfTest
     from rtgauge.record.model import Step
     from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Table
+
+
+COLUMNS = (
+    *texts("stalls"),
+    *numbers("injected", "found", "named", "size off, median (us)"),
+    Column("95 % (us)", "number", spare=2),
+    *(Column(title, "number", spare=1) for title in ("size right", "unattributed (us)")),
+    *texts("named as"),
+)
+MOST_ANSWERS = 3
+
+
+def verdict_words(result: SelfTest) -> str:
+    """The answer in one sentence."""
+    sized = result.sizes_right >= NAMED_GOAL * result.named
+    word = (
+        "The explanations are right"
+        if result.passed and sized
+        else "The explanations name the causes"
+        if result.passed
+        else "The explanations are not right"
+    )
+    share = format_share(result.named / result.injected) if result.injected else "none"
+    latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
+    others = f"; {latencies} of the machine's own" if result.others else ""
+    named = f"{result.named} named rightly ({share}), {result.sizes_right} of them with the right size"
+    return (
+        f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and "
+        f"{named}{others}"
+    )
+
+
+def selftest_grid(result: SelfTest) -> Table:
+    """The matrix; what was answered instead is in the last column."""
+    notes = [
+        (
+            "Size off: difference between the explained and the injected size, for correctly named stalls; "
+            "right:"
+            " within the larger of 5 us and 1 %."
+        ),
+        "All should be found and 95 % named; the median unattributed time should be at most 5 us.",
+        *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
+    ]
+    return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)
+
+
+def _row(kind: KindResult) -> list[str]:
+    answers = list(kind.answers.items())
+    named = ", ".join(f"{name} {count}" for name, count in answers[:MOST_ANSWERS])
+    more = sum(count for _, count in answers[MOST_ANSWERS:])
+    return [
+        kind.kind,
+        str(kind.injected),
+        str(kind.found),
+        str(kind.named),
+        short_us(kind.size_error_median_ns),
+        short_us(kind.size_error_p95_ns),
+        str(kind.sizes_right),
+        short_us(kind.unattributed_median_ns),
+        f"{named}, others {more}" if more else named,
+    ]
+
 
 MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20
@@ -68,15 +138,13 @@ class ExplainedView:
     parts: list[tuple[str, str]]
     sum: str | None
     figure: str | None
-    all: list[tuple[str, str]]
+    all: list[str]
     blocked: list[str]
 
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps; `together`: the culprits of the run, where it has several such steps; `tested`:
-    the answer and the matrix of a self test.
-    """
+    """All explained steps; `together`: the run's culprits, if it has several; `tested`: a self test."""
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
@@ -90,12 +158,8 @@ def _rows(
 
     What to change is said at the first culprit that it concerns.
     """
-    target = (
-        next(iter(view.record.steps)).key.targets.get("self", "local")
-        if step is None
-        else step.key.targets.get("self", "local")
-    )
-    facts = view.record.system(target)
+    targets = (step or view.record.steps[0]).key.targets
+    facts = view.record.system(targets.get("self", "local"))
     listed = [ranked for ranked in culprits if ranked.outliers or ranked.time_share >= least][:most]
     rows: list[CulpritRow] = []
     for rank, ranked in enumerate(listed, 1):
@@ -103,16 +167,8 @@ def _rows(
         said = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
         new = None if mend is None or (mend.rule or mend.what) in said else mend
         led = format_share(ranked.outlier_share) if ranked.outliers else ""
-        rows.append(
-            CulpritRow(
-                rank,
-                culprit_name(ranked.culprit),
-                led,
-                format_share(ranked.time_share),
-                short_us(ranked.worst_ns),
-                new,
-            )
-        )
+        time, worst = format_share(ranked.time_share), short_us(ranked.worst_ns)
+        rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, time, worst, new))
     return rows
 
 
@@ -125,16 +181,12 @@ def _summary(explained: ExplainedStep) -> str:
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:
         text += f", {partly} of them only partly"
-    return (
-        f"{text}; unattributed at most "
-        f"{us(max(known.unattributed_ns for known in explained.explanations))} us"
-    )
+    most = max(known.unattributed_ns for known in explained.explanations)
+    return f"{text}; unattributed at most {us(most)} us"
 
 
 def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Container[str]) -> ExplainedView:
-    from rtgauge.explain.page.moment_figure import figure_name
-
-    worst = explained.worst
+    worst, figure = explained.worst, figure_name(explained.step)
     return ExplainedView(
         name=name,
         step=explained.step,
@@ -143,18 +195,14 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
         worst=None if worst is None else sentence(worst),
         parts=[] if worst is None else [(us(part.ns), part_words(part)) for part in worst.parts],
         sum=None if worst is None else us(worst.latency_ns),
-        figure=name_ if (name_ := figure_name(explained.step)) in drawn else None,
-        all=[
-            (str(known.moment.number), sentence(known)) for known in sorted(explained.explanations, key=_size)
-        ],
+        figure=figure if figure in drawn else None,
+        all=[sentence(known) for known in sorted(explained.explanations, key=_size)],
         blocked=[sentence(known) for known in _longest_blocked(explained)],
     )
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """Of each thread that slept until another one woke it the longest sleep, for a lock and otherwise, the
-    longest first.
-    """
+    """The longest sleep of each thread that another one woke, for a lock and otherwise, the longest first."""
     longest = {
         (known.moment.thread, known.moment.kind): known
         for known in sorted(explained.blocked, key=_size, reverse=True)
@@ -176,26 +224,19 @@ class ExplainedPresenter(Presenter):
         )
         if not ranked:
             return None
-        return (
-            f"{format_share(ranked[0].time_share)} of the time of the explained latencies is "
-            f"{culprit_name(ranked[0].culprit)}"
-        )
+        share, name = format_share(ranked[0].time_share), culprit_name(ranked[0].culprit)
+        return f"{share} of the time of the explained latencies is {name}"
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """The worst latency of each step."""
-        from rtgauge.explain.page.moment_figure import moment_figure
-
-        names = view.labels
-        return [
-            moment_figure(
-                worst,
-                explained.step,
-                explained.symbols,
-                f"The worst explained latency, {names.get(explained.step.id, explained.step.id)}",
-            )
-            for explained in explained_steps(view.record, steps)
-            if (worst := explained.worst) is not None
-        ]
+        figures: list[Figure] = []
+        for explained in explained_steps(view.record, steps):
+            if explained.worst is not None:
+                title = (
+                    f"The worst explained latency, {view.labels.get(explained.step.id, explained.step.id)}"
+                )
+                figures.append(moment_figure(explained.worst, explained.step, explained.symbols, title))
+        return figures
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The culprits and the worst latency of each step."""
@@ -203,21 +244,17 @@ class ExplainedPresenter(Presenter):
         explained = explained_steps(view.record, steps)
         if not explained:
             return None
-        together = (
-            ranked_culprits(known for step in explained for known in step.explanations)
-            if len(explained) > 1
-            else []
-        )
+        together = ranked_culprits(known for step in explained for known in step.explanations)
+        together = together if len(explained) > 1 else []
         views = [_view(known, view, names.get(known.step.id, known.step.id), drawn) for known in explained]
+        rows = _rows(together, view, None, most=MOST_ON_PAGE, least=LEAST_SHARE)
         tested = self_test(view.record)
         matrix = None if tested is None else (verdict_words(tested), selftest_grid(tested))
         return Chapter(
             id="explained",
             heading="What delayed it",
             template="rtgauge.explain.page/explained.html.j2",
-            content=ExplainedChapter(
-                _rows(together, view, None, most=MOST_ON_PAGE, least=LEAST_SHARE), views, matrix
-            ),
+            content=ExplainedChapter(rows, views, matrix),
             place="after frequencies",
             measured="explained latencies",
         )
@@ -231,29 +268,19 @@ class ExplainedPresenter(Presenter):
         for explained in explained_steps(view.record, steps):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
-            for row in _rows(
-                explained.culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL
-            ):
-                _print(
-                    console,
-                    f"{row.rank}. {row.name}: "
-                    f"{f'{row.outliers} of outliers, ' if row.outliers else ''}{row.time} of their "
-                    f"time, worst {row.worst} us",
-                    2,
-                )
+            culprits = explained.culprits
+            for row in _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
+                led = f"{row.outliers} of outliers, " if row.outliers else ""
+                took = f"{led}{row.time} of their time, worst {row.worst} us"
+                _print(console, f"{row.rank}. {row.name}: {took}", 2)
                 if row.mend is not None:
                     _print(console, row.mend.words, 5, style="dim")
             if explained.worst is not None:
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
             for known in _longest_blocked(explained):
-                _print(
-                    console,
-                    "longest "
-                    f"{'priority inversion' if known.moment.is_blocked else 'wait for another thread'}: "
-                    f"{sentence(known)}",
-                    2,
-                )
+                wait = "priority inversion" if known.moment.is_blocked else "wait for another thread"
+                _print(console, f"longest {wait}: {sentence(known)}", 2)
                 _print(console, sum_words(known), 9, style="dim")
             console.print()
 
@@ -269,12 +296,8 @@ def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: C
     """Every explained latency with its sum, the largest of each step first."""
     names = view.labels
     for explained in steps:
-        console.print(
-            Text(
-                printable(f"{names.get(explained.step.id, explained.step.id)}: {_summary(explained)}"),
-                style="bold",
-            )
-        )
+        name = names.get(explained.step.id, explained.step.id)
+        console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
         for known in [*sorted(explained.explanations, key=_size), *sorted(explained.blocked, key=_size)]:
             _print(console, sentence(known), 2)
             _print(console, sum_words(known), 5, style="dim")

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What each CPU did at every instant: the task that it was in, and the interrupts, softirqs and callbacks
-nested in it.
-"""
+"""What each CPU did at every instant: its task, and the interrupts, softirqs and callbacks nested in it."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.trace.events import Event
+from rtgauge.explain.trace.moment import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rtgauge.explain.trace.events import EventTable
     from rtgauge.explain.trace.formats import Symbols
+    from rtgauge.explain.trace.moment import EventTable
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """By vector, include/linux/interrupt.h."""
@@ -83,10 +81,8 @@ class Context:
     @property
     def interrupt(self) -> Frame | None:
         """The innermost interrupt or softirq; None in a task."""
-        return next(
-            (frame for frame in reversed(self.frames) if frame.kind in INTERRUPTS or frame.kind == "softirq"),
-            None,
-        )
+        kinds = INTERRUPTS | {"softirq"}
+        return next((frame for frame in reversed(self.frames) if frame.kind in kinds), None)
 
 
 @dataclass(frozen=True)
@@ -100,17 +96,13 @@ class Span:
 
 @dataclass(frozen=True)
 class CpuTimeline:
-    """Contexts of one CPU; `times_ns[i]` is when `contexts[i]` ends and `contexts[i + 1]` begins: one more
-    context than times.
-    """
+    """Contexts of one CPU: `contexts[i]` ends at `times_ns[i]`, so there is one more context than times."""
 
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
     interrupted: list[tuple[int, str | None]]
-    """(time, function of the kernel that a timer's interrupt found, and its callers; None: it found a
-    program) of each stack that was recorded.
-    """
+    """(time, the kernel's function and callers that a timer's interrupt found; None: a program) of stacks."""
 
     def at(self, time_ns: int) -> Context:
         """The context right after `time_ns`."""
@@ -118,8 +110,6 @@ class CpuTimeline:
 
     def before(self, time_ns: int) -> Context:
         """The context that an event at `time_ns`, the first at that time, found."""
-        from bisect import bisect_left
-
         return self.contexts[bisect_left(self.times_ns, time_ns)]
 
     def spans(self, start_ns: int, end_ns: int) -> list[Span]:
@@ -134,14 +124,12 @@ class CpuTimeline:
         return spans
 
     def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
-        """(whether a stack between two times tells it, the function of the kernel that a timer's interrupt
-        found or None for a program).
-        """
+        """(whether a stack shows it, the kernel's function that a timer's interrupt found, or None)."""
         found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
         return bool(found), found[0] if found else None
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
-        """Whether no event is strictly between two times."""
+        """(whether a stack shows it, the kernel's function that a timer's interrupt found or None)."""
         at = bisect_right(self.times_ns, start_ns)
         return at == len(self.times_ns) or self.times_ns[at] >= end_ns
 
@@ -154,32 +142,31 @@ class Names:
         self._irqs: dict[int, str] = {}
         for event in events:
             if event.name == "sched_switch":
-                for side in ("prev", "next"):
-                    self._learn(
-                        event.number(f"{side}_pid"),
-                        event.text(f"{side}_comm"),
-                        event.number(f"{side}_prio", 120),
-                    )
+                self._learn(event, "prev_")
+                self._learn(event, "next_")
             elif event.name in {"sched_waking", "sched_wakeup", "sched_wakeup_new"}:
-                self._learn(event.number("pid"), event.text("comm"), event.number("prio", 120))
+                self._learn(event, "")
             elif event.name == "irq_handler_entry":
                 self._irqs[event.number("irq")] = event.text("name")
 
-    def _learn(self, pid: int, name: str, priority: int) -> None:
-        if pid > 0:
-            self._tasks.setdefault(pid, Task(pid, name, priority))
+    def _learn(self, event: Event, side: str) -> None:
+        if (pid := event.number(f"{side}pid")) > 0:
+            task = Task(pid, event.text(f"{side}comm"), event.number(f"{side}prio", 120))
+            self._tasks.setdefault(pid, task)
 
     def task(self, pid: int) -> Task:
         """The task, with an empty name where no event tells it."""
         return self._tasks.get(pid, Task(pid, "", None))
 
+    def label(self, pid: int) -> str:
+        """The task's name, or "pid 7"."""
+        return self.task(pid).name or f"pid {pid}"
+
     def irq(self, frame: Frame) -> Frame:
         """A frame with the name of its interrupt, which the event at its end does not tell."""
-        return (
-            replace(frame, name=self._irqs.get(frame.key, ""))
-            if frame.kind == "irq" and isinstance(frame.key, int) and not frame.name
-            else frame
-        )
+        if frame.kind != "irq" or frame.name or not isinstance(frame.key, int):
+            return frame
+        return replace(frame, name=self._irqs.get(frame.key, ""))
 
 
 def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
@@ -209,9 +196,8 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
     """(whether it begins, the frame) of an event that begins or ends one."""
     stem, _, edge = event.name.rpartition("_")
     if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
-        return edge == "start", Frame(
-            "work", symbols.name(event.number("function")) or "", event.number("work")
-        )
+        function = symbols.name(event.number("function")) or ""
+        return edge == "start", Frame("work", function, event.number("work"))
     if edge not in {"entry", "exit"}:
         return None
     begins, since = edge == "entry", event.time_ns if edge == "entry" else None
@@ -219,21 +205,14 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
         return begins, Frame("irq", event.text("name"), event.number("irq"), since)
     if stem == "softirq":
         vector = event.number("vec")
-        return begins, Frame(
-            "softirq", SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector), vector, since
-        )
+        name = SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector)
+        return begins, Frame("softirq", name, vector, since)
     if stem in _CALLBACKS:
         key = next(
-            (
-                event.number(field)
-                for field in ("hrtimer", "timer", "csd", "tasklet")
-                if field in event.values
-            ),
-            0,
+            (event.number(name) for name in ("hrtimer", "timer", "csd", "tasklet") if name in event.values), 0
         )
-        return begins, Frame(
-            _CALLBACKS[stem], symbols.name(event.number("function", event.number("func"))) or "", key, since
-        )
+        function = symbols.name(event.number("function", event.number("func"))) or ""
+        return begins, Frame(_CALLBACKS[stem], function, key, since)
     if stem == "nmi":
         return begins, Frame("nmi", symbols.name(event.number("handler")) or "", 0, since)
     if stem == "ipi":
@@ -281,14 +260,6 @@ def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
     return unmatched[::-1]
 
 
-def _leave(frames: list[Frame], frame: Frame) -> None:
-    """End a frame, with all in it; nothing where it never began."""
-    for at in range(len(frames) - 1, -1, -1):
-        if (frames[at].kind, frames[at].key) == (frame.kind, frame.key):
-            del frames[at:]
-            return
-
-
 def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols) -> CpuTimeline:
     first = next((event for event in events), None)
     state = _State(
@@ -321,14 +292,10 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
             kept[event.number("prev_pid")] = [frame for frame in state.frames if frame.kind not in INTERRUPTS]
             pid = event.number("next_pid")
             state.frames = kept.pop(pid, [])
-            task = names.task(pid)
-            state.task = (
-                task
-                if pid == 0
-                else replace(
-                    task, name=event.text("next_comm") or task.name, priority=event.number("next_prio", 120)
-                )
-            )
+            state.task = names.task(pid)
+            if pid:
+                name, priority = event.text("next_comm") or state.task.name, event.number("next_prio", 120)
+                state.task = replace(state.task, name=name, priority=priority)
             state.idle_state = state.preemption_off = None
         case "cpu_idle":
             number = event.number("state")
@@ -346,7 +313,12 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
             if begins:
                 state.frames.append(frame)
             else:
-                _leave(state.frames, frame)
+                places = [
+                    at
+                    for at, known in enumerate(state.frames)
+                    if (known.kind, known.key) == (frame.kind, frame.key)
+                ]
+                del state.frames[places[-1] if places else len(state.frames) :]  # with all in it
         case _:
             pass
     if (
@@ -359,21 +331,15 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
-    """The function that an event of `preemptirq` is about; its distance from _stext where there is no
-    name.
-    """
+    """The function that an event of `preemptirq` is about; without a name its distance from _stext."""
     address = event.number("caller_offs")
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 
 
 CALLED_BY, MOST_CALLERS = " from ", 3
-"""Between a function and who called it: what keeps others out is often a few calls above where it was
-interrupted.
-"""
+"""Between a function and its caller: what keeps others out is often a few calls above."""
 THUNKS = ("__x86_indirect_", "__x86_return_")
-"""How the names of what gcc puts between a call and the function begin, against branch prediction: they tell
-nothing.
-"""
+"""How the names of gcc's thunks against branch prediction begin: they say nothing."""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
 """How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the events of a trace ring lie in its bytes, by the kernel's own description
-(Documentation/trace/events.rst, section 3).
-"""
+"""How the events of a trace ring lie in its bytes (Documentation/trace/events.rst, section 3)."""
 
 from __future__ import annotations
 
@@ -12,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from pydantic import ValidationError
+
 from rtgauge.errors import RecordError
+from rtgauge.record.stream import TraceFormatsLine
 
 MOST_TEXT = 64 * 1024
 MOST_FIELDS = 100
@@ -24,16 +25,8 @@ _FIELD = re.compile(
 )
 _ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
-_CODES = {
-    (1, False): "B",
-    (1, True): "b",
-    (2, False): "H",
-    (2, True): "h",
-    (4, False): "I",
-    (4, True): "i",
-    (8, False): "Q",
-    (8, True): "q",
-}
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""Bytes of an unsigned number -> its code in `struct`; a signed one has it in small letters."""
 
 
 @dataclass(frozen=True)
@@ -92,27 +85,28 @@ def _field(line: str) -> Field | None:
         return None
     if "__data_loc" in declaration or "__rel_loc" in declaration:
         kind = "relative" if "__rel_loc" in declaration else "located"
-        return Field(
-            name,
-            offset,
-            size,
-            kind if "char" in declaration else "other",
-            struct.Struct("<I") if size == 4 and "char" in declaration else None,
-        )
+        if "char" not in declaration:
+            return Field(name, offset, size, "other", None)
+        return Field(name, offset, size, kind, struct.Struct("<I") if size == 4 else None)
     if declaration.startswith("unsigned long caller["):
         digits = re.sub(r"[^0-9]", "", declaration)[:9]
         return Field("caller", offset, size // max(int(digits or 1), 1) or 8, "addresses", None)
     if "[" in declaration:
         return Field(name, offset, size, "text" if re.search(r"\bchar\b", declaration) else "other", None)
-    code = _CODES.get((size, match["signed"] == "1"))
-    return Field(name, offset, size, "number", None if code is None else struct.Struct("<" + code))
+    code = _CODES.get(size)
+    if code is None:
+        return Field(name, offset, size, "number", None)
+    code = code.lower() if match["signed"] == "1" else code
+    return Field(name, offset, size, "number", struct.Struct(f"<{code}"))
+
+
+def _fields(lines: list[str]) -> dict[str, Field]:
+    return {field.name: field for line in lines if (field := _field(line)) is not None}
 
 
 @dataclass(frozen=True)
 class EventFormat:
-    """An event: `system/name`, the number that its records begin with, and its own fields (not the common
-    ones).
-    """
+    """An event: `system/name`, the number with which its records begin, and its own fields."""
 
     system: str
     name: str
@@ -165,11 +159,7 @@ class PageLayout:
 
 def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLayout:
     """The layout of a page of `page_bytes`. Raises RecordError where it is none that this program reads."""
-    fields = {
-        field.name: field
-        for line in header_page[:MOST_TEXT].splitlines()
-        if (field := _field(line)) is not None
-    }
+    fields = _fields(header_page[:MOST_TEXT].splitlines())
     commit, data, stamp = fields.get("commit"), fields.get("data"), fields.get("timestamp")
     known = re.search(
         r"type_len\s*:\s*5 bits\s+time_delta\s*:\s*27 bits\s+array\s*:\s*32 bits", header_event[:MOST_TEXT]
@@ -196,17 +186,13 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
 class TraceFormats:
     """Everything that is needed to read the pages of one kernel.
 
-    `texts`: "system/name" -> its format, as the kernel has it.
+    `line.events`: "system/name" -> its format, as the kernel has it.
     """
 
-    clock: str
-    cpus: int
+    line: TraceFormatsLine
     page: PageLayout
     common: Common
     events: dict[int, EventFormat]
-    texts: dict[str, str]
-    header_page: str
-    header_event: str
     symbols: Symbols
 
     @classmethod
@@ -216,51 +202,22 @@ class TraceFormats:
 
         Raises RecordError.
         """
-        clock, texts, cpus, size = (
-            document.get("clock"),
-            document.get("events"),
-            document.get("cpus"),
-            document.get("page_bytes"),
-        )
-        page, event = document.get("header_page"), document.get("header_event")
-        if not (
-            isinstance(clock, str)
-            and isinstance(texts, dict)
-            and isinstance(page, str)
-            and isinstance(event, str)
-        ):
+        try:
+            line = TraceFormatsLine.model_validate(document, strict=True)
+        except ValidationError:
+            raise RecordError("the formats of the trace are damaged") from None
+        if line.cpus > 65536 or not 0 < len(line.events) <= 4096:
             raise RecordError("the formats of the trace are damaged")
-        named = cast("dict[object, object]", texts)
-        if not (
-            isinstance(cpus, int) and 0 < cpus <= 65536 and isinstance(size, int) and 0 < len(named) <= 4096
-        ):
-            raise RecordError("the formats of the trace are damaged")
-        formats = {
-            path: text for path, text in named.items() if isinstance(path, str) and isinstance(text, str)
-        }
-        if len(formats) < len(named):
-            raise RecordError("the formats of the trace are damaged")
-        events = {known.id: known for known in (event_format(path, text) for path, text in formats.items())}
-        common = {
-            field.name: field
-            for line in next(iter(formats.values())).splitlines()[:20]
-            if (field := _field(line)) is not None
-        }
+        events = [event_format(path, text) for path, text in line.events.items()]
+        common = _fields(next(iter(line.events.values())).splitlines()[:20])
         kind = common.get("common_type")
         if kind is None or kind.number is None:
             raise RecordError("the formats of the trace have no common_type")
-        head = Common(
-            kind, common.get("common_flags"), common.get("common_preempt_count"), common.get("common_pid")
-        )
         return cls(
-            clock,
-            cpus,
-            page_layout(page, event, size),
-            head,
-            events,
-            formats,
-            page,
-            event,
+            line,
+            page_layout(line.header_page, line.header_event, line.page_bytes),
+            Common(kind, *(common.get(f"common_{name}") for name in ("flags", "preempt_count", "pid"))),
+            {known.id: known for known in events},
             Symbols.read(document.get("symbols")),
         )
 
@@ -291,22 +248,17 @@ class Symbols:
         known = dict(zip(others.addresses, others.names, strict=True)) | dict(
             zip(self.addresses, self.names, strict=True)
         )
-        pairs = sorted(known.items())
-        return Symbols(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
+        return Symbols(tuple(sorted(known)), tuple(known[address] for address in sorted(known)))
 
     def name(self, address: int) -> str | None:
         """The name of the function that this address was said to be in; None: not known."""
         at = bisect_left(self.addresses, address)
-        return (
-            self.names[at].partition("+0x")[0]
-            if at < len(self.addresses) and self.addresses[at] == address
-            else None
-        )
+        if at == len(self.addresses) or self.addresses[at] != address:
+            return None
+        return self.names[at].partition("+0x")[0]
 
     def from_text(self, offset: int) -> str | None:
-        """The same of an address that is given by its distance from the beginning of the kernel's text,
-        `_stext`.
-        """
+        """The name for a distance from the beginning of the kernel's text, `_stext`."""
         if "_stext" not in self.names:
             return None
         distance = offset - (1 << 32) if offset >= 1 << 31 else offset

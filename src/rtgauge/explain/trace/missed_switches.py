@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.trace.events import Event, EventTable
+from rtgauge.explain.trace.moment import Event, EventTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,9 +39,8 @@ def with_missed_switches(
     order of time.
 
     Every event tells the task that its CPU was in: the last one that shows the old task and the first one
-    that shows another bound the missed switch.
-    `seen`: (time in ns, CPU, pid) of a task that is known to have run then. The new events have only the
-    fields that other events tell.
+    that shows another bound the missed switch. `seen`: (time in ns, CPU, pid) of a task that is known to have
+    run then. The new events have only the fields that other events tell.
     """
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:

@@ -1,34 +1,226 @@
 # SPDX-License-Identifier: MIT
-"""A moment: one latency, and the events of all CPUs before it, frozen when it was measured."""
+"""A moment: one latency and the events of all CPUs before it, read from pages of the kernel's trace ring
+(include/linux/ring_buffer.h, Documentation/trace/ring-buffer-design.rst).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
-from rtgauge.explain.trace.events import raw_pages, read_pages
+from rtgauge.record.stream import MomentLine, ThrottledGroup
 
 if TYPE_CHECKING:
-    from rtgauge.explain.trace.events import EventTable
-    from rtgauge.explain.trace.formats import TraceFormats
+    from rtgauge.explain.trace.formats import Field, PageLayout, TraceFormats, Value
 
-LONGEST_NS = 10**12
-_NUMBERS = ("number", "cpu", "release_ns", "end_ns", "latency_ns", "series", "thread")
+
+MISSED_EVENTS = 1 << 31
+MISSED_STORED = 1 << 30
+_LENGTH_BITS = 27
+_PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
+_STAMP_BITS = 59
+"""Of an absolute time stamp: its upper 5 bits are those of the page's."""
+_WORD, _TIME = struct.Struct("<I"), struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
-class Throttled:
-    """What the kernel counted of a control group that had used up its CPU quota: in how many periods, and for
-    how long. It ended after `after_ns` and until `until_ns`.
+class Page:
+    """One page. `missed`: how many events were lost before it, 0 if unknown how many, None if none was."""
+
+    time_ns: int
+    data: bytes
+    missed: int | None
+
+
+def open_page(raw: bytes, layout: PageLayout) -> Page:
+    """A page of bytes. Raises RecordError."""
+    if len(raw) < layout.data_offset:
+        raise RecordError(f"a page of the trace has {len(raw)} bytes, fewer than its header")
+    commit = int(layout.commit.unpack_from(raw, layout.commit_offset)[0]) & 0xFFFF_FFFF
+    length = commit & ~(MISSED_EVENTS | MISSED_STORED) & 0xFFFFF
+    end = layout.data_offset + length
+    if end > len(raw):
+        raise RecordError(
+            f"a page of the trace says that it has {length} bytes of events, and has "
+            f"{len(raw) - layout.data_offset}"
+        )
+    missed: int | None = None
+    if commit & MISSED_EVENTS:
+        stored = commit & MISSED_STORED and end + 8 <= len(raw)
+        missed = int(_TIME.unpack_from(raw, end)[0]) if stored else 0
+    return Page(int(_TIME.unpack_from(raw)[0]), raw[layout.data_offset : end], missed)
+
+
+def records(page: Page) -> Iterator[tuple[int, bytes]]:
+    """(time in ns, bytes) of every event of a page, in its order. Raises RecordError for a damaged page.
+
+    Every round takes at least 4 bytes: a page cannot hold the reader.
+    """
+    data, end, at, time_ns = page.data, len(page.data), 0, page.time_ns
+    while at + 4 <= end:
+        head = int(_WORD.unpack_from(data, at)[0])
+        kind, delta = head & 0x1F, head >> 5
+        at += 4
+        if kind == _PADDING and delta == 0:
+            return
+        if 1 <= kind < _PADDING:
+            length = kind * 4
+        elif at + 4 > end:
+            raise RecordError("a page of the trace ends within an event")
+        else:
+            word = int(_WORD.unpack_from(data, at)[0])
+            if kind == _TIME_EXTEND:
+                time_ns += (word << _LENGTH_BITS) + delta
+                at += 4
+                continue
+            if kind == _TIME_STAMP:
+                time_ns = ((word << _LENGTH_BITS) + delta) | (page.time_ns >> _STAMP_BITS << _STAMP_BITS)
+                at += 4
+                continue
+            if kind == _PADDING:
+                time_ns += delta
+                at += max(word, 4)
+                continue
+            length = word - 4
+            at += 4
+        time_ns += delta
+        if length < 0 or at + length > end:
+            raise RecordError("a page of the trace ends within an event")
+        yield time_ns, data[at : at + length]
+        at += length
+
+
+MOST_PAGES, MOST_CPUS = 16_384, 65_536
+MOST_EVENTS = 2_000_000
+
+NEED_RESCHED = 0x04
+"""TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h): this CPU is to call the scheduler."""
+
+
+class Event(NamedTuple):
+    """One event.
+
+    `pid`: of the task that the CPU was in; `flags`, `preempt_count`: the context, 0 where the kernel does not
+    tell.
     """
 
-    group: str
-    times: int
-    ns: int
-    after_ns: int
+    time_ns: int
+    cpu: int
+    name: str
+    pid: int
+    flags: int
+    preempt_count: int
+    values: dict[str, Value]
+
+    def number(self, name: str, other: int = 0) -> int:
+        """A value that is a number; `other` where there is none of this name."""
+        value = self.values.get(name)
+        return value if isinstance(value, int) else other
+
+    def text(self, name: str) -> str:
+        """A value that is a text; empty where there is none of this name."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Events of one CPU that the ring lost, between its last event before and its first after.
+
+    `count` 0: unknown how many.
+    """
+
+    cpu: int
+    after_ns: int | None
     until_ns: int
+    count: int
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """Events of all CPUs in the order of time; `cpus`: the CPUs that were recorded."""
+
+    events: list[Event]
+    cpus: tuple[int, ...]
+    lost: list[Lost] = field(default_factory=list[Lost])
+
+    def of_cpu(self, cpu: int) -> list[Event]:
+        """The events of one CPU."""
+        return [event for event in self.events if event.cpu == cpu]
+
+
+def moment_line(document: Mapping[str, object]) -> MomentLine:
+    """`moment` of a stream. Raises RecordError."""
+    try:
+        return MomentLine.model_validate(document, strict=True)
+    except ValidationError:
+        raise RecordError("a moment of the trace is damaged") from None
+
+
+def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
+    """CPU -> the bytes of its pages. Raises RecordError."""
+    if sum(map(len, line.pages.values())) > MOST_PAGES:
+        raise RecordError(f"a moment of the trace has more than {MOST_PAGES} pages")
+    try:
+        pages = {
+            int(cpu): [base64.b64decode(text, validate=True) for text in texts]
+            for cpu, texts in line.pages.items()
+        }
+    except ValueError:
+        raise RecordError("a moment of the trace has damaged pages") from None
+    if not all(0 <= cpu < MOST_CPUS for cpu in pages):
+        raise RecordError("a moment of the trace has damaged pages")
+    return pages
+
+
+def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> EventTable:
+    """The events of all pages, by CPU.
+
+    Events that the formats do not know are left out. Raises RecordError.
+    """
+    events: list[Event] = []
+    lost: list[Lost] = []
+    for cpu, raws in pages.items():
+        before: int | None = None
+        for raw in raws:
+            page = open_page(raw, formats.page)
+            if page.missed is not None:
+                lost.append(Lost(cpu, before, page.time_ns, page.missed))
+            found = _events(formats, page, cpu)
+            before = max([before or 0, page.time_ns, *(event.time_ns for event in found[-1:])])
+            events += found
+            if len(events) > MOST_EVENTS:
+                raise RecordError(f"a moment of the trace has more than {MOST_EVENTS} events")
+    events.sort(key=lambda event: event.time_ns)
+    return EventTable(events, tuple(sorted(pages)), lost)
+
+
+def _events(formats: TraceFormats, page: Page, cpu: int) -> list[Event]:
+    common, found = formats.common, list[Event]()
+    for time_ns, record in records(page):
+        kind = common.type.value(record)
+        known = formats.events.get(kind) if isinstance(kind, int) else None
+        if known is None:
+            continue
+        pid, flags, depth = (
+            _number(place, record) for place in (common.pid, common.flags, common.preempt_count)
+        )
+        found.append(Event(time_ns, cpu, known.name, pid, flags, depth, known.values(record)))
+    return found
+
+
+def _number(field: Field | None, record: bytes) -> int:
+    value = None if field is None else field.value(record)
+    return value if isinstance(value, int) else 0
+
+
+LONGEST_NS = 10**12
 
 
 @dataclass(frozen=True)
@@ -49,97 +241,44 @@ class Moment:
     left_out: tuple[int, ...] = ()
     """CPUs whose events had no room."""
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
-    """CPU -> what the hypervisor took of it about that time, by the guest's kernel, which counts in ticks of
-    10 ms.
-    """
+    """CPU -> what the hypervisor took of it about that time; the guest's kernel counts in ticks of 10 ms."""
 
     held: tuple[tuple[int, str], ...] = ()
-    """(since when, system call) of the thread's sleeps within it that no other thread's doing ends; the call
-    is empty if it was in none.
-    """
-    throttled: tuple[Throttled, ...] = ()
-    """The thread's control groups that had used up their CPU quota since a little before the release, in the
-    order of time.
-    """
+    """(since when, system call or empty) of the thread's sleeps within it that no other thread ends."""
+    throttled: tuple[ThrottledGroup, ...] = ()
+    """The thread's control groups that had used up their CPU quota lately, in order of time."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it is no latency but a sleep for a lock, from `release_ns` to `end_ns`, when the lock's
-        owner gave it back.
-        """
+        """Whether it is a sleep for a lock, from `release_ns` until the owner gave it back at `end_ns`."""
         return self.kind == "blocked"
 
     @property
     def is_wait(self) -> bool:
-        """Whether it is no latency but a sleep, from `release_ns` to `end_ns`, when another thread woke it:
-        by a lock that it gave back, or otherwise.
-        """
+        """Whether it is a sleep from `release_ns` until another thread woke it at `end_ns`."""
         return self.kind in {"blocked", "waited"}
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
     """`moment` of a stream with its pages. Raises RecordError."""
-    numbers = [document.get(name) for name in _NUMBERS]
-    kind = document.get("kind")
-    if any(type(number) is not int for number in numbers) or not isinstance(kind, str):
-        raise RecordError("a moment of the trace is damaged")
-    number, cpu, release_ns, end_ns, latency_ns, series, thread = (int(str(value)) for value in numbers)
-    if not 0 <= end_ns - release_ns <= LONGEST_NS or not 0 <= cpu < 65536:
+    line = moment_line(document)
+    if not 0 <= line.end_ns - line.release_ns <= LONGEST_NS or line.cpu >= MOST_CPUS:
         raise RecordError(
-            f"moment {number} of the trace has no time: its release is at {release_ns} ns and its "
-            f"end at {end_ns} ns"
+            f"moment {line.number} of the trace has no time: its release is at {line.release_ns} ns and its "
+            f"end at {line.end_ns} ns"
         )
-    table = read_pages(formats, raw_pages(document.get("pages")))
-    left_out, stolen = _left_out(document.get("left_out")), _stolen(document.get("steal_ms"))
     return Moment(
-        number,
-        cpu,
-        release_ns,
-        end_ns,
-        latency_ns,
-        kind,
-        series,
-        thread,
-        table,
-        left_out,
-        stolen,
-        _held(document.get("held")),
-        _throttled(document.get("throttled")),
+        line.number,
+        line.cpu,
+        line.release_ns,
+        line.end_ns,
+        line.latency_ns,
+        line.kind,
+        line.series,
+        line.thread,
+        read_pages(formats, raw_pages(line)),
+        tuple(line.left_out),
+        {int(cpu): ms * 1_000_000 for cpu, ms in line.steal_ms.items() if cpu.isdecimal() and ms > 0},
+        tuple((sleep.since_ns, sleep.call) for sleep in line.held),
+        tuple(group for group in line.throttled if group.times > 0 and 0 < group.ns < LONGEST_NS),
     )
-
-
-def _held(document: object) -> tuple[tuple[int, str], ...]:
-    listed = cast("list[object]", document) if isinstance(document, list) else []
-    entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
-    pairs = [(entry.get("since_ns"), entry.get("call")) for entry in entries]
-    return tuple((since, call) for since, call in pairs if isinstance(since, int) and isinstance(call, str))
-
-
-def _throttled(document: object) -> tuple[Throttled, ...]:
-    listed = cast("list[object]", document) if isinstance(document, list) else []
-    entries = [cast("dict[str, object]", entry) for entry in listed if isinstance(entry, dict)]
-    known = [
-        [entry.get(name) for name in ("group", "times", "ns", "after_ns", "until_ns")] for entry in entries
-    ]
-    return tuple(
-        Throttled(group, times, ns, after_ns, until_ns)
-        for group, times, ns, after_ns, until_ns in known
-        if isinstance(group, str)
-        and type(times) is int
-        and type(ns) is int
-        and type(after_ns) is int
-        and type(until_ns) is int
-        and times > 0
-        and 0 < ns < LONGEST_NS
-    )
-
-
-def _left_out(cpus: object) -> tuple[int, ...]:
-    listed = cast("list[object]", cpus) if isinstance(cpus, list) else []
-    return tuple(cpu for cpu in listed if isinstance(cpu, int))
-
-
-def _stolen(document: object) -> dict[int, int]:
-    listed = cast("dict[str, object]", document) if isinstance(document, dict) else {}
-    ticks = {int(cpu): ms for cpu, ms in listed.items() if cpu.isdecimal() and len(cpu) < 6}
-    return {cpu: ms * 1_000_000 for cpu, ms in ticks.items() if type(ms) is int and 0 < ms < LONGEST_NS}

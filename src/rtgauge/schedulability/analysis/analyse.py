@@ -92,9 +92,7 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """The tasks that miss a deadline in the schedule from their offsets; None if that is too long to
-    simulate.
-    """
+    """The tasks that miss a deadline from their offsets; None if that is too long to simulate."""
     if not any(task.offset_ns for task in ordered):
         return set()
     try:

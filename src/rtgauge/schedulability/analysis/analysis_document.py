@@ -17,9 +17,7 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """One utilisation bound: within it is schedulable, beyond it says nothing; `within` is None if it does
-    not apply.
-    """
+    """A utilisation bound: within it is schedulable, beyond says nothing; None: it does not apply."""
 
     name: str
     bound: float = Field(description="of the utilisation, or of the product of (U_i + 1)")

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a task set from a record: release jitter is the largest latency, execution time the
-largest measured one.
-"""
+"""Task parameters from a record: release jitter and execution time are the largest that were measured."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """With the latencies that missed activations would have had; a timer that fires early is not a negative
-    jitter.
-    """
+    """With what missed activations would have had; a timer that fires early is no negative jitter."""
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
     return max(0, *values) if values else None
 
@@ -30,8 +26,8 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
     """Give every task whose jitter the file does not state the largest latency that any step measured on its
     CPU.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a
-    CPU was not measured.
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a CPU
+    was not measured.
     """
     largest: dict[int, tuple[int, str]] = {}
     notes: list[str] = []
@@ -77,8 +73,8 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
     """Give every task the largest execution time that any step of the record measured for the task of its
     name.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a
-    task was not measured.
+    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a task
+    was not measured.
     """
     largest: dict[str, tuple[int, str]] = {}
     notes: list[str] = []

@@ -32,9 +32,7 @@ class MeasuredTask:
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """One step of the probe taskset: the analysis of its set as written, and its tasks, in the order of the
-    set.
-    """
+    """A step of taskset: the analysis of its set as written, and its tasks in the set's order."""
 
     step: Step
     result: SetResult
@@ -112,9 +110,7 @@ def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
 
 
 def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The calculated schedule of one CPU, as long as the measured one; None if it is too long to
-    simulate.
-    """
+    """The calculated schedule of one CPU, as long as the measured one; None if it is too long to simulate."""
     task_set = PROBE.own(measured.step.key).task_set
     try:
         schedule = timeline(task_set.on(cpu), hyperperiods=2)

@@ -22,9 +22,7 @@ MAX_POINTS = 1_000
 
 @dataclass(frozen=True)
 class ManySets:
-    """Many task sets of equal size: [task, set], on one CPU, the highest priority first; deadlines are the
-    periods.
-    """
+    """Many task sets of one size, [task, set], on one CPU, highest priority first, deadline = period."""
 
     period_ns: Ints
     execution_ns: Ints
@@ -34,10 +32,9 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
     """[task, set]: utilisations that add up to `utilisation`, evenly spread over all such, none above 1.
 
     UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
-    (2005); sets with a task above 1 are
-    discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from the same distribution, but the sets of
-    a seed would change.
-    Raises ValueError if nearly all would be discarded.
+    (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from
+    the same distribution, but the sets of a seed would change. Raises ValueError if nearly all would be
+    discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
         raise ValueError(f"a utilisation of {utilisation} is not in 0 ... {max(1.0, tasks / 2)}")

@@ -2,11 +2,9 @@
 """Response-time analysis under fixed priorities, in whole ns.
 
 Joseph and Pandya, Finding response times in a real-time system, Computer Journal 29 (1986); Audsley, Burns,
-Richardson, Tindell and
-Wellings, Applying new scheduling theory to static priority preemptive scheduling, Software Engineering
-Journal 8 (1993), for release jitter;
-Lehoczky, RTSS 1990, and Tindell, Burns and Wellings, Real-Time Systems 6 (1994), for several activations in
-one busy period.
+Richardson, Tindell and Wellings, Applying new scheduling theory to static priority preemptive scheduling,
+Software Engineering Journal 8 (1993), for release jitter; Lehoczky, RTSS 1990, and Tindell, Burns and
+Wellings, Real-Time Systems 6 (1994), for several activations in one busy period.
 """
 
 from __future__ import annotations
@@ -81,10 +79,9 @@ def exact_response(
     activation of the busy period.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
-    w(q) + J <= q T or a hyperperiod
-    was seen. Goes on beyond the deadline, to tell by how much a task fails; ends early where a response is
-    above `enough_ns`. Offsets are not
-    used: all tasks are released together, which is the worst case.
+    w(q) + J <= q T or a hyperperiod was seen. Goes on beyond the deadline, to tell by how much a task fails;
+    ends early where a response is above `enough_ns`. Offsets are not used: all tasks are released together,
+    which is the worst case.
     """
     budget = budget or Budget()
     everyone = [task, *higher]
@@ -123,8 +120,8 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
     2020: R = C + B + J + sum of ceil((R + Jj) / Tj) Cj, of the first activation.
 
     The task's own jitter is inside the recursion, so that it collects interference as if the task ran during
-    its jitter: never below the
-    exact response of the first activation. The paper stops at the deadline; here it goes on.
+    its jitter: never below the exact response of the first activation. The paper stops at the deadline; here
+    it goes on.
     """
     budget = budget or Budget()
     own_ns = response_ns = task.execution_ns + task.blocking_ns + task.jitter_ns

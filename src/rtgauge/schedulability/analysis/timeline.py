@@ -84,8 +84,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
     whole execution time.
 
     Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task
-    run in order. Raises InputError
-    as `horizon_ns`.
+    run in order. Raises InputError as `horizon_ns`.
     """
     end_ns = horizon_ns(ordered, hyperperiods)
     releases = [(task.offset_ns, rank) for rank, task in enumerate(ordered) if task.offset_ns < end_ns]

@@ -64,9 +64,7 @@ def print_set(result: SetResult, console: Console) -> None:
 
 
 def _conclusion(result: SetResult) -> str:
-    """How many tasks miss their deadlines and the worst of them, or how much is left to the one that is
-    nearest.
-    """
+    """How many tasks miss their deadlines and the worst of them, or what the nearest has left."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]

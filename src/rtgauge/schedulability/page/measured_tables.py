@@ -159,9 +159,7 @@ def words(measured: MeasuredSet) -> str:
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """The measured schedule of one CPU over the calculated one, on one axis; nothing if none was
-    measured.
-    """
+    """The measured schedule of one CPU over the calculated one, on one axis; nothing if none was measured."""
     from rtgauge.schedulability.page.timeline_text import timeline_lines
 
     seen = measured_timeline(measured, cpu)
@@ -186,9 +184,7 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
 
 
 def print_taskset(step: Step, console: Console) -> None:
-    """Table 6 with the calculated and the measured response, then table 7 for every task, and the measured
-    timeline.
-    """
+    """Table 6 with calculated and measured response, then table 7 of each task, and the timeline."""
     measured = measured_set(step)
     table = task_table(measured)
     table = table.only(lambda at, full=table: full.columns[at].title in SHORT)

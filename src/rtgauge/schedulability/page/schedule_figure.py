@@ -176,9 +176,7 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
 
 
 def ratio_figure(result: RatioResult) -> Figure:
-    """The share of schedulable sets over the utilisation: exact with its confidence interval, and the two
-    bounds.
-    """
+    """The share of schedulable sets over the utilisation: exact with its interval, and two bounds."""
     names = ["exact response-time analysis", "hyperbolic bound", "Liu-Layland bound"]
     rows = [
         (name, point.utilisation, 100 * count / point.sets)

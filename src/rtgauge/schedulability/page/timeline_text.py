@@ -35,9 +35,7 @@ PLAIN = {
 
 
 def cell_ns(end_ns: int, cells: int) -> int:
-    """The time of one character: the least of 1, 2, 5, 10, ... ns with which the timeline fits into
-    `cells`.
-    """
+    """The time of one character: the least of 1, 2, 5, 10, ... ns with which it fits into `cells`."""
     power = 1
     while True:
         for step in (1, 2, 5):

@@ -23,9 +23,7 @@ PREFIX = "deploy-"
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment applied by `rtgauge deploy apply`: its name, number of settings, and the control group of
-    the isolated CPUs.
-    """
+    """A deployment applied by `rtgauge deploy apply`; `cgroup`: of the isolated CPUs."""
 
     name: str
     settings: int
@@ -86,9 +84,7 @@ III-B).
 
 
 def _c_states(idle: Idle) -> bool | None:
-    """Whether an online CPU may enter a C-state with an exit latency; without an idle driver there is
-    none.
-    """
+    """Whether an online CPU may enter a C-state with an exit latency; no without an idle driver."""
     deepest = idle.deepest_latency_us
     return False if deepest == "none" else None if deepest is None else deepest > 0
 

@@ -142,9 +142,7 @@ def parse_deployment(text: str) -> Deployment:
 
 
 def split_deployments(text: str) -> list[str]:
-    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: names are separated by commas, custom
-    settings by semicolons.
-    """
+    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: commas between names, semicolons in one."""
     deployments: list[str] = []
     for chunk in text.split(";"):
         settings: list[str] = []

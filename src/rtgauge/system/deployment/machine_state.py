@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The state of a machine that a deployment depends on: CPUs, SMT siblings, idle states, control groups,
-interrupts.
-"""
+"""What a deployment depends on: CPUs, SMT siblings, idle states, control groups, interrupts."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ class CState(NamedTuple):
 
 
 def find_cpuset(files: Files) -> Cpuset | None:
-    """The first hierarchy with cpuset: a v1 mount, or the v2 mount (whose controllers are among
-    `more_paths`).
-    """
+    """The first hierarchy with cpuset: a v1 mount, or the v2 mount (`more_paths` has its controllers)."""
     for line in (files.text(MOUNTS) or "").splitlines():
         words = line.split()
         if len(words) < 4 or "\\" in words[1]:
@@ -200,9 +196,7 @@ class Machine:
         return dict(sorted(groups.items(), key=lambda item: -item[0].count("/")))
 
     def bound_threads(self) -> Iterator[BoundThread]:
-        """Threads that may use only some of the online CPUs, without those whose affinity is fixed (needs
-        THREAD_PATHS).
-        """
+        """Threads that may use only some online CPUs, without kernel threads that are bound."""
         for thread in threads(self.files):
             status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
             allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The settings that apply a deployment to a machine, in stages: each stage looks at the machine that the one
-before left.
-"""
+"""The settings that apply a deployment, in stages: each looks at the machine that the last one left."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Note:
-    """Paths that hotplug and moves between groups change as a side effect: their present values are restored
-    at the end.
-    """
+    """Paths that hotplug and moves between groups change as a side effect: they are restored at the end."""
 
     paths: tuple[str, ...]
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command line may say over a study of the tire: solvers, threads, policies, sizes, period and
-duration.
-"""
+"""What the command line may say about a study of the tire: solvers, threads, policies, sizes, times."""
 
 from __future__ import annotations
 
@@ -134,8 +132,7 @@ DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),
 }
-"""The studies that search for the largest tire, and what each measures where the command line says nothing.
-"""
+"""The studies that search for the largest tire, and what each measures by default."""
 
 
 def aims_of_study(name: str, overrides: Overrides) -> Aims:
@@ -147,7 +144,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """The policies under which the frontier is searched: garre2014 searches under the first only, its maps
-    show the others.
+    """The policies of the frontier's search: garre2014 searches under its first only, its maps show the
+    others.
     """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

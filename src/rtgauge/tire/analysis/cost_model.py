@@ -2,10 +2,9 @@
 """The cost model of a step (Garre et al. 2014, eq. 2), its terms by differences.
 
 T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, e nodes a thread. Over n all but the first
-grow alike, so one regression cannot
-tell them apart. Each is the slope over n of the difference between two series of runs that differ in it
-alone, on one thread: a step and one without
-its springs, one without its integration, one with a semaphore a node and one without.
+grow alike, so one regression cannot tell them apart. Each is the slope over n of the difference between two
+series of runs that differ in it alone, on one thread: a step and one without its springs, one without its
+integration, one with a semaphore a node and one without.
 """
 
 from __future__ import annotations
@@ -71,9 +70,7 @@ class Term(Model):
 
 
 class Synchronisation(Model):
-    """What several threads add to each step, whatever its size: the intercept on so many threads less that on
-    one.
-    """
+    """What several threads add to each step of any size: the intercept on them less that on one thread."""
 
     solver: str
     policy: str
@@ -95,9 +92,7 @@ class CostModel(Model):
 
 
 def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """A line for each solver, policy, `without` and number of threads of which enough sizes were measured;
-    without free-running ones.
-    """
+    """A line for each solver, policy, `without` and threads with enough measured sizes."""
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
         configuration = run.configuration
@@ -113,9 +108,7 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """The same of CPU time, on one thread: the terms of the model are computation, and the scheduler's time
-    is a term of its own.
-    """
+    """The same of CPU time on one thread: the model's terms are computation, the scheduler's is its own."""
     with_cpu_time = [
         replace(run, wall_ns=run.cpu_ns)
         for run in runs

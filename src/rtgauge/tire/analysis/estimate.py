@@ -39,9 +39,7 @@ def student(dof: float) -> float:
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """An estimate from its variance with `dof` degrees of freedom; without an interval if there are
-    none.
-    """
+    """An estimate from its variance with `dof` degrees of freedom; without an interval if there are none."""
     if dof <= 0:
         return Estimate(value=value, measurements=measurements)
     half = student(dof) * math.sqrt(variance)
@@ -49,9 +47,7 @@ def with_error(value: float, variance: float, dof: float, measurements: int) -> 
 
 
 def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of independent variances, each (variance, its dof): Satterthwaite,
-    Biometrics Bulletin 2 (1946).
-    """
+    """Degrees of freedom of summed (variance, dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
     total = sum(variance for variance, _ in parts)
     if any(dof <= 0 for _, dof in parts):
         return 0.0
@@ -75,9 +71,7 @@ def mean_of(values: Sequence[float]) -> Estimate:
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """The ratio of two means of positive values, by the difference of their logarithms (Welch); never below
-    zero.
-    """
+    """The ratio of two means of positive values, by their logarithms (Welch); never below zero."""
     top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
     dof = combined_dof([top[1:], bottom[1:]])
     value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))

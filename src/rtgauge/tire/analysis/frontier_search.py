@@ -4,8 +4,8 @@
 Pure: from the runs so far to the next runs.
 
 Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection ends
-at random. Several independent
-ones give a range, and the smallest of their results must then keep every deadline in some more runs.
+at random. Several independent ones give a range, and the smallest of their results must then keep every
+deadline in some more runs.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ def least_nodes(threads: int) -> int:
 
 @dataclass(frozen=True)
 class Search:
-    """One search: for so many threads, from `start` nodes, until the frontier is known to `resolution` (a
-    share of n).
-    """
+    """One search: on so many threads, from `start` nodes, to within `resolution` (a share of n)."""
 
     threads: int
     start: int
@@ -59,9 +57,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Bracket:
-    """The result of one bisection: the largest n that held (None: not even the least), the smallest that
-    missed (None: not even the most).
-    """
+    """A bisection's result: the largest n that held, the smallest that missed; None: there was none."""
 
     holds: int | None
     misses: int | None
@@ -136,9 +132,7 @@ class Frontier(Model):
 
 @dataclass(frozen=True)
 class State:
-    """The state of a search: the next runs (none where it is finished), and the frontier where it is
-    finished.
-    """
+    """The state of a search: the next runs, or the frontier if it is finished."""
 
     wanted: list[Trial]
     frontier: Frontier | None

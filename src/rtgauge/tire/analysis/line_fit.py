@@ -62,8 +62,7 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     """The line through the means of at least three sizes; None if there are fewer.
 
     Repeats of a size are averaged first, so that what bends the line (a cache that is left, say) widens the
-    intervals and is not
-    taken for known the better the more often it was repeated. Times are positive.
+    intervals and is not taken for known the better the more often it was repeated. Times are positive.
     """
     every = np.asarray(nodes, dtype=np.float64)
     x, where = np.unique(every, return_inverse=True)
@@ -78,8 +77,8 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
 
 
 def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
-    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None if
-    these are fewer than three.
+    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None if these
+    are fewer than three.
 
     Weights go with the first of them. What bends all alike (a cache that is left) cancels at each size, as it
     would not in a sum of slopes.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Predictions of the cost model for runs on several threads and for the real-time frontier, beside the
-measured ones.
-"""
+"""What the cost model predicts for several threads and for the real-time frontier, next to the measured."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ class Prediction(Model):
 
 
 class PredictedFrontier(Model):
-    """The n whose step takes a whole period by the model: by its mean, and by its mean plus the longest delay
-    of the real-fast runs.
-    """
+    """The n whose step takes a period by the model: by its mean, and with the longest real-fast delay."""
 
     solver: str
     policy: str
@@ -134,9 +130,7 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
 
 
 def _frontier(own: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
-    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope on one thread * the busiest CPU's
-    share of the nodes).
-    """
+    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope * the busiest CPU's share)."""
     share = rounds(threads, cpus) / threads
     budget = Uncertain(budget_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
     slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
@@ -147,9 +141,7 @@ def _frontier(own: Line, single: Line, budget_ns: float, threads: int, cpus: int
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """The n whose step takes a period, for each solver, policy and number of threads that were measured
-    real-fast.
-    """
+    """The n whose step takes a period, for each solver, policy and threads measured real-fast."""
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), own in lines.items():

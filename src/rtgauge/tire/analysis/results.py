@@ -44,9 +44,7 @@ class Searched(Model):
 
 
 class FrontierRow(Model):
-    """The largest tire in hard real time on so many threads: by the model, by the map, by the search; None
-    if one of them says nothing.
-    """
+    """The largest tire in hard real time by the model, the map and the search; None: it says nothing."""
 
     solver: str
     policy: str
@@ -150,9 +148,7 @@ def frontier_rows(
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """Word for a number of threads (cores, ...) -> that number on this machine, from the steps whose plan has
-    a word.
-    """
+    """Word for a number of threads (cores, ...) -> that number, from the steps whose plan has a word."""
     numbers: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of the tire, as fast as possible or paced, and how they are read from the steps of a record
-(docs/probes/tire.md, `result`).
-"""
+"""Runs of the tire, fast or paced, and how they are read from a record (docs/probes/tire.md, `result`)."""
 
 from __future__ import annotations
 
@@ -146,9 +144,7 @@ def _configuration(step: Step, result: Result) -> Configuration:
 
 
 def _longest(result: Result, mean_ns: float) -> int | None:
-    """The longest step (ns); where only means of blocks are known, as long as if one step of the block alone
-    had been late.
-    """
+    """The longest step (ns); of blocks with only means, as if one step alone had been late."""
     longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
@@ -184,9 +180,7 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
 
 
 def too_short(steps: Sequence[Step]) -> int:
-    """How many real-fast runs computed for less than a millisecond, and are in no figure; without pictures of
-    the fall, which are short on purpose.
-    """
+    """How many real-fast runs computed for less than a millisecond, and are in no figure."""
     results = [
         (step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")
     ]

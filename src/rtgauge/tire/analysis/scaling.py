@@ -92,9 +92,7 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
 def against_serial(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun]
 ) -> dict[tuple[str, str, int, int], Estimate]:
-    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver under the same policy,
-    if that was measured.
-    """
+    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver, if measured."""
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
         configuration = run.configuration

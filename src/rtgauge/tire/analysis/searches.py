@@ -31,9 +31,7 @@ def steps_on(record: Record, target: str) -> list[Step]:
 
 
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
-    """The thread counts that were asked for as numbers, each once; a word that no step has tried is left
-    out.
-    """
+    """The thread counts asked for, as numbers, each once, without words that no step has tried."""
     known = {"one": 1, **meanings(steps)}
     return sorted(
         {
@@ -146,9 +144,7 @@ def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """The finished searches of a record, for each target, load and deployment; empty if it is not a record of
-    a study of the tire.
-    """
+    """The finished searches for each target, load and deployment; empty without a study of the tire."""
     study = study_of(record.run)
     if study is None or study.name not in DEFAULTS:
         return {}

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The chapter put together: paragraphs, figures and tables in the paper's order, one chapter for each system,
-load and deployment.
-"""
+"""The chapter in the paper's order: paragraphs, figures and tables of each system, load and deployment."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
-    """All figures, in order; with several systems each has its number in the figure's name and itself in the
-    title.
-    """
+    """All figures, in order; with several systems each figure's name and title say which."""
     figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cost model drawn: predicted step times beside the measured ones, what is left between them, and the
-frontier by both.
-"""
+"""The cost model: predicted next to measured step times, the residuals, and the frontier by both."""
 
 from __future__ import annotations
 
@@ -96,9 +94,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """For each solver and policy: step time over n, predicted and measured, and the residuals; None if
-    nothing could be predicted.
-    """
+    """For each solver and policy: step time over n, predicted and measured, and the residuals; or None."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         for solver in by_solver(
@@ -142,9 +138,7 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
 
 
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
-    """A chart a policy and period: the largest n in hard real time, by the model, by the map, by the
-    search.
-    """
+    """A chart for each policy and period: the largest n by the model, by the map, by the search."""
     charts: dict[str, vega.Part] = {}
     for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
         rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]

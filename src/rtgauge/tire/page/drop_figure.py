@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fall of the tire in pictures: every one a state that the engine wrote at the end of a run of so many
-steps.
-"""
+"""The fall of the tire in pictures: each a state that the engine wrote at the end of a run."""
 
 from __future__ import annotations
 

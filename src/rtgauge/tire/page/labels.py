@@ -35,9 +35,7 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", if it is known what that number means on this machine; of two meanings
-    the first.
-    """
+    """ "2 threads (one a core)", if this machine's meaning of the number is known (the first of two)."""
     meant = next(
         (
             meaning

@@ -117,9 +117,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """The largest tire of each solver, policy and number of threads, where the fixed cost of a step matters
-    least.
-    """
+    """The largest tire of each solver, policy and threads: a step's fixed cost matters least there."""
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)

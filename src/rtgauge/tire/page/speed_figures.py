@@ -171,9 +171,7 @@ def _threads_chart(
 
 
 def threads_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Speed-up and efficiency over n for each policy; None if no solver was measured on one thread and on
-    several.
-    """
+    """Speed-up and efficiency over n for each policy; None without a solver on one and several threads."""
     charts: dict[str, vega.Part] = {}
     fast = [point for point in results.points if point.speed_up is not None and not point.free_running]
     for policy in sorted({point.policy for point in fast}, reverse=True):

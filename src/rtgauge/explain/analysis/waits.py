@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""When a thread waited for its CPU quota, or for a lock of the kernel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from sys import maxsize
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.analysis.thread_path import IN_INTERRUPT, Phase, ThreadPath
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.moment import Event, EventTable, Moment
+    from rtgauge.record.stream import ThrottledGroup
+
+
+FAIR = 100
+"""Priorities from here on are of fair tasks: a quota does not concern the others."""
+
+
+@dataclass(frozen=True)
+class CpuQuota:
+    """The intervals in which `group` had used up its quota; `doubt`: why they may be others, or empty."""
+
+    group: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+    doubt: str = ""
+
+    def covers(self, time_ns: int) -> bool:
+        """Whether the group was throttled then."""
+        return any(start <= time_ns < end for start, end in self.spans)
+
+
+def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
+    """Places the counted time in the waits for a CPU of a fair thread.
+
+    A throttled thread waits from the instant at which it is throttled, and later for its turn: the time is at
+    the beginning of a wait, and it ends between two readings of the counters. It is certain if exactly one
+    wait is long enough for a single throttling and nothing before the release may have been it, or if it is
+    as long as all waits that may have been it. Otherwise it is at the beginning of the longest.
+    """
+    if not moment.throttled or path.priority is None or path.priority < FAIR:
+        return CpuQuota()
+    counted: dict[str, int] = {}
+    for known in moment.throttled:
+        counted[known.group] = counted.get(known.group, 0) + known.ns
+    group = max(counted, key=lambda name: counted[name])
+    free = _waits(path)
+    spans: list[tuple[int, int]] = []
+    open_ns = placed_ns = 0
+    left = [known for known in moment.throttled if known.group == group]
+    for only_certain in (True, False):
+        for known in tuple(left):
+            found, certain = _placed(known, free, moment.release_ns, tolerance_ns)
+            if only_certain and not certain:
+                continue
+            left.remove(known)
+            free = [wait for wait in free if all(wait[0] != start for start, _ in found)]
+            spans += found
+            if not certain:
+                open_ns += known.ns
+                placed_ns += sum(end - start for start, end in found)
+    doubt = (
+        ""
+        if placed_ns <= tolerance_ns
+        else f"the kernel counts how long {group} was throttled, {open_ns / 1000:,.3f} us, "
+        f"but not when: {placed_ns / 1000:,.3f} us are placed in its longest waits"
+    )
+    return CpuQuota(group, tuple(spans), doubt)
+
+
+def _placed(
+    known: ThrottledGroup, waits: list[tuple[int, int]], release_ns: int, tolerance_ns: int
+) -> tuple[list[tuple[int, int]], bool]:
+    """Where the time of one reading of the counters is, and whether that is certain."""
+    before = known.after_ns < release_ns
+    """Whether it may have ended before the release."""
+    if known.times == 1:
+        whole = [
+            (start, end)
+            for start, end in waits
+            if known.after_ns < start + known.ns <= min(known.until_ns, end + tolerance_ns)
+        ]
+        if whole:
+            start, end = max(whole, key=_length)
+            exact = end - start <= known.ns + tolerance_ns
+            return [(start, min(end, start + known.ns))], len(whole) == 1 and (exact or not before)
+    possible = sorted(
+        ((start, end) for start, end in waits if start < known.until_ns and end > known.after_ns),
+        key=_length,
+        reverse=True,
+    )
+    found: list[tuple[int, int]] = []
+    left_ns = known.ns
+    for start, end in possible[: known.times]:
+        if left_ns <= 0:
+            break
+        found.append((start, min(end, start + left_ns, known.until_ns)))
+        left_ns -= end - start
+    all_ns = sum(end - start for start, end in possible)
+    return found, not before and abs(all_ns - known.ns) <= tolerance_ns
+
+
+def _length(wait: tuple[int, int]) -> int:
+    return wait[1] - wait[0]
+
+
+def _waits(path: ThreadPath) -> list[tuple[int, int]]:
+    """The intervals in which the thread was ready; a migration does not end one."""
+    waits: list[tuple[int, int]] = []
+    for piece in path.pieces:
+        if piece.phase is not Phase.READY:
+            continue
+        if waits and waits[-1][1] == piece.start_ns:
+            waits[-1] = (waits[-1][0], piece.end_ns)
+        else:
+            waits.append((piece.start_ns, piece.end_ns))
+    return waits
+
+
+MEMORY_LOCK = "mmap_lock"
+"""The lock of a program's memory map: mmap, munmap, mprotect and brk take it for themselves alone."""
+_SPIN, _READ, _WRITE, _REAL_TIME, _PERCPU, _MUTEX = 1, 2, 4, 8, 16, 32
+"""Flags of `contention_begin` (LCB_F_* of include/trace/events/lock.h)."""
+
+
+@dataclass(frozen=True)
+class KernelLockWait:
+    """A thread waited from `start_ns` to `end_ns` for the lock `name`.
+
+    `owner`: the pid of who had it last; None: the trace does not tell.
+    """
+
+    start_ns: int
+    end_ns: int
+    name: str
+    owner: int | None = None
+
+    def covers(self, time_ns: int) -> bool:
+        """Whether the thread waited then."""
+        return self.start_ns <= time_ns < self.end_ns
+
+
+def kernel_lock_waits(table: EventTable, thread: int) -> tuple[KernelLockWait, ...]:
+    """The waits of `thread` in the order of time; none overlap. Waits in interrupts are not the thread's.
+
+    For the lock of a memory a writer spins before it sleeps, of which `contention_begin` tells nothing. Its
+    own events tell each time that it is taken: those count if somebody else had the lock.
+    """
+    waits = [*_memory_waits(table, thread), *_contended(table.events, thread)]
+    kept: list[KernelLockWait] = []
+    for wait in sorted(waits, key=lambda known: (known.start_ns, -known.end_ns)):
+        if not kept or wait.start_ns >= kept[-1].end_ns:
+            kept.append(wait)
+    return tuple(kept)
+
+
+def _contended(events: Iterable[Event], thread: int) -> list[KernelLockWait]:
+    waits: list[KernelLockWait] = []
+    begun: tuple[int, int, str] | None = None
+    for event in events:
+        if event.pid != thread or event.flags & IN_INTERRUPT:
+            continue
+        if event.name == "contention_begin" and begun is None:
+            begun = (event.time_ns, event.number("lock_addr"), _name(event.number("flags")))
+        elif event.name == "contention_end" and begun is not None and event.number("lock_addr") == begun[1]:
+            waits.append(KernelLockWait(begun[0], event.time_ns, begun[2]))
+            begun = None
+    return waits if begun is None else [*waits, KernelLockWait(begun[0], maxsize, begun[2])]
+
+
+def _name(flags: int) -> str:
+    for flag, name in (
+        (_MUTEX, "mutex"),
+        (_REAL_TIME, "rt_mutex"),
+        (_PERCPU, "percpu_rwsem"),
+        (_SPIN, "spinlock"),
+        (_READ | _WRITE, "rwsem"),
+    ):
+        if flags & flag:
+            return name
+    return "semaphore"
+
+
+@dataclass
+class _MemoryLock:
+    """The lock of one memory map as `thread` finds it: who had it last, and whether that one still has it."""
+
+    owner: int | None = None
+    held: bool = False
+    begun_ns: int | None = None
+    """When the thread began to take it."""
+    contended: bool = False
+    """Somebody else had it since then."""
+
+
+def _memory_waits(table: EventTable, thread: int) -> list[KernelLockWait]:
+    waits: list[KernelLockWait] = []
+    locks: dict[int, _MemoryLock] = defaultdict(_MemoryLock)
+    for event in table.events:
+        what = event.name.removeprefix("mmap_lock_")
+        if what == event.name:
+            continue
+        lock = locks[event.number("mm")]
+        if event.pid != thread:
+            lock.contended |= what == "released"
+            if what != "start_locking":
+                lock.owner, lock.held = event.pid, what == "acquire_returned"
+        elif what == "start_locking":
+            lock.begun_ns, lock.contended = event.time_ns, lock.held
+        else:
+            waits += _memory_wait(lock, event.time_ns)
+            # it has the lock, so nobody else does: an owner that goes on as a reader tells of no release
+            lock.begun_ns, lock.held = None, False
+    return [*waits, *(wait for lock in locks.values() for wait in _memory_wait(lock, maxsize))]
+
+
+def _memory_wait(lock: _MemoryLock, end_ns: int) -> list[KernelLockWait]:
+    if lock.begun_ns is None or not lock.contended:
+        return []
+    return [KernelLockWait(lock.begun_ns, end_ns, MEMORY_LOCK, lock.owner)]
