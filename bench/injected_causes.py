@@ -39,8 +39,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.explain.analysis.explained_step import explained_steps
-from rtgauge.explain.analysis.sentence import culprit_name, sentence
+from rtgauge.explain.analysis.culprits import explained_steps
+from rtgauge.explain.analysis.explanation import culprit_name, sentence
 from rtgauge.load.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
 from rtgauge.record.reader import Record
 
