@@ -47,7 +47,7 @@ from rtgauge.record.reader import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rtgauge.explain.analysis.parts import Explanation, Part
+    from rtgauge.explain.analysis.explanation import Explanation, Part
 
 CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
