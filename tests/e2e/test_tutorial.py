@@ -7,34 +7,15 @@ waits for the machine. What it says is not the tutorial's: a verdict may be any.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "tutorial").glob("*.md"))
-COMMANDS = ("rtgauge", "python3", "kill")
-SHORTER = f"""#!{sys.executable}
-import sys
-from rtgauge.cli.main import main
+from tests.support.documented_commands import DOCS, run_in_bash
 
-words = sys.argv[1:]
-if words[0] in ("run", "gate", "watch", "probe"):
-    if "--duration" in words:
-        at = words.index("--duration")
-        del words[at : at + 2]
-    end = words.index("--") if "--" in words else len(words)
-    words[end:end] = ["--duration", "300ms", "--wait", "20min"]
-    words = ["local" if word.startswith("ssh://") else word for word in words]
-    while words.count("local") > 1:
-        at = len(words) - 1 - words[::-1].index("local")
-        del words[at - 1 : at + 1]
-sys.argv[1:] = words
-main()
-"""
+PAGES = sorted((DOCS / "tutorial").glob("*.md"))
+COMMANDS = ("rtgauge", "python3", "kill")
 VERDICTS = {0, 1, 4}
 TOO_SHORT = 3
 """A gate of 300 ms a run has too few samples to decide."""
@@ -68,31 +49,5 @@ def test_every_command_works(page: Path, tmp_path: Path) -> None:
     assert len(commands) > 1
     for name, program in programs(page).items():
         (tmp_path / name).write_text(program)
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "rtgauge").write_text(SHORTER)
-    (bin_folder / "rtgauge").chmod(0o755)
-    # One shell, so that $! is what the page means; each command's status goes to a file of its own.
-    lines = [
-        line if line.endswith("&") else f"{line}\necho $? >status-{number}"
-        for number, line in enumerate(commands)
-    ]
-    lines.append("kill $(jobs -p) 2>/dev/null")
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "COLUMNS": "100"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    statuses = {
-        line: int((tmp_path / f"status-{number}").read_text())
-        for number, line in enumerate(commands)
-        if not line.endswith("&")
-    }
-    assert {line: status for line, status in statuses.items() if status not in allowed(line)} == {}, (
-        done.stdout
-    )
+    statuses, output = run_in_bash(commands, tmp_path)
+    assert {line: status for line, status in statuses.items() if status not in allowed(line)} == {}, output
