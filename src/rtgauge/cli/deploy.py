@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rtgauge.system.deployment.current import Held
+    from rtgauge.system.deployment.definition import Deployment
     from rtgauge.system.deployment.machine_state import Machine
 
 app = typer.Typer(
@@ -27,6 +28,8 @@ A deployment sets C-states, hyper-threading, the number of cores, and isolation.
 Names (Delgado & Choi 2020, table 1): CHM HM HMI M MI Single.
 Settings: c-states=on|off  smt=on|off  cores=all|N  isolate=off|all|CPUS
           governor=NAME  throttling=on|off
+          settings=RULES  rt-cpus=CPUS  (rules of the audit; see
+          `rtgauge tune --dry-run`)
 
 \b
 Examples:
@@ -53,14 +56,17 @@ Name = Annotated[
 
 
 def _machine(
-    read: Callable[[Iterable[str]], Mapping[str, Any]], *, threads: bool = False
+    read: Callable[[Iterable[str]], Mapping[str, Any]], deployment: Deployment | None = None
 ) -> tuple[Machine, Held | None]:
-    """(machine state, applied deployment or None). `read`: the engine's verb on that machine."""
+    """(machine state, applied deployment or None). `read`: the engine's verb on that machine; `deployment`:
+    what is to be previewed.
+    """
     from rtgauge.system.deployment.apply import read_files
     from rtgauge.system.deployment.current import read_held
     from rtgauge.system.deployment.machine_state import Machine
 
-    return Machine(read_files(read, threads=threads)), read_held(read)
+    rules = [] if deployment is None else deployment.rules
+    return Machine(read_files(read, threads=deployment is not None, rules=rules)), read_held(read)
 
 
 def _on(target: str) -> str:
@@ -96,7 +102,7 @@ def show(
 
     deployment = parse_deployment(name) if name is not None else None
     with reader(target) as (_, read):
-        machine, held = _machine(read, threads=deployment is not None)
+        machine, held = _machine(read, deployment)
     if deployment is None:
         print_deployments({named: why_not(named, machine) for named in NAMED.values()}, held, Console())
     else:

@@ -66,6 +66,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "gate": "gate:gate",
     "bisect": "bisect:bisect",
+    "tune": "tune:tune",
     "advise": "advise:advise",
     "frequency": "frequency:frequency",
     "store": "store:app",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
@@ -117,6 +118,51 @@ def _field(key: str) -> str:
     return "is_" if key == "is" else key.replace("-", "_")
 
 
+class TrialSetting(Strict):
+    """What `rtgauge tune` writes to try a rule: `to` is a value, or `{other-cpus}`, `{other-mask}`: the CPUs
+    without the real-time ones.
+    """
+
+    file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
+    threads: Literal["other-real-time"] | None = None
+    to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")]
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> TrialSetting:
+        if (self.file is None) == (self.threads is None):
+            raise ValueError("a setting needs file or threads, and not both")
+        return self
+
+
+class Trial(Strict):
+    """How a rule is tried on the running machine: settings that a journal undoes, or part of a deployment."""
+
+    set: list[TrialSetting] = []
+    deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
+    """Such as `c-states=off`; `{cpus}` are the real-time CPUs."""
+    cost: Annotated[str, Field(min_length=3)]
+    """What is given up for it."""
+    against: Annotated[str, Field(min_length=3)] | None = None
+    """The advice against it, with its source."""
+    conflicts: list[str] = []
+    """Rules that are not tried together with it."""
+    lasting: bool = False
+    """Whether its effect outlasts the setting: what is measured afterwards may still show it."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Trial:
+        if bool(self.set) == (self.deployment is not None):
+            raise ValueError("a trial needs set or deployment, and not both")
+        return self
+
+    @property
+    def needs_cpus(self) -> bool:
+        """Whether it is about the real-time CPUs, which then have to be named."""
+        return any("{" in each.to or each.threads is not None for each in self.set) or (
+            "{" in (self.deployment or "")
+        )
+
+
 class Rule(Strict):
     """A rule: the wanted state, the checks for it, the reason and the remedy."""
 
@@ -139,6 +185,8 @@ class Rule(Strict):
     """The mend as shell commands, as far as it can be made on the running machine."""
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
     """The mend as parameters of the kernel, if there is no command for it."""
+    trial: Trial | None = None
+    """How `rtgauge tune` tries it; None: it does not."""
 
 
 CHECK_KEYS = [_dashed(name) for name in Check.model_fields]
@@ -170,6 +218,12 @@ def parse_rules(text: str, source: str) -> list[Rule]:
             raise InputError(f"{where}: two rules have this id")
         rules.append(rule)
     return rules
+
+
+@cache
+def tried_rules() -> dict[str, Rule]:
+    """The rules that `rtgauge tune` can try, by id."""
+    return {rule.id: rule for rule in read_rules() if rule.trial is not None}
 
 
 def read_rules(path: Path | None = None) -> list[Rule]:

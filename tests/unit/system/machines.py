@@ -220,6 +220,8 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
         "/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n",
         "/sys/kernel/mm/ksm/run": "2\n",
         "/sys/kernel/tracing/current_tracer": "nop\n",
+        "/sys/bus/pci/devices/0000:00:1f.6/power/control": "on\n",
+        "/sys/devices/system/machinecheck/machinecheck0/check_interval": "0\n",
         f"{CPU}/isolated": "1-3\n",
         f"{CPU}/nohz_full": "1-3\n",
         f"{CPU}/intel_pstate/no_turbo": "1\n",
@@ -233,6 +235,7 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
     cpus: dict[str, str] = {}
     for cpu in range(4):
         cpus[f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"] = "performance\n"
+        cpus[f"{CPU}/cpu{cpu}/cpufreq/energy_performance_preference"] = "performance\n"
         cpus[f"{CPU}/cpu{cpu}/topology/physical_package_id"] = "0\n"
         cpus[f"{CPU}/cpu{cpu}/topology/core_id"] = f"{cpu}\n"
         cpus[f"{CPU}/cpu{cpu}/topology/thread_siblings_list"] = f"{cpu}\n"

@@ -10,7 +10,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.system.deployment.ability import ISOLATED, isolated_cpus
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
-from rtgauge.system.deployment.stages import STAGES, Gather, Note, Write
+from rtgauge.system.deployment.stages import STAGES, Gather, Note, Write, rules_kept
+from rtgauge.system.deployment.trial_settings import trial_paths
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -67,18 +68,25 @@ class Applied:
 
 
 def read_files(
-    read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]], *, threads: bool = False
+    read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]],
+    *,
+    threads: bool = False,
+    rules: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The files that a deployment needs, in two or three batches of `read`."""
-    files = dict(read([*MACHINE_PATHS, *(THREAD_PATHS if threads else [])]))
+    """The files that a deployment needs, in two or three batches of `read`.
+
+    `rules`: ids of the audit's rules that it keeps.
+    """
+    paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
+    files = dict(read(list(dict.fromkeys(paths))))
     files |= read(more_paths(files))
     # cgroup v2: the controllers, and so the paths of the groups, are known only now
     return files | dict(read(more_paths(files)))
 
 
-def read_machine(target: Target, *, threads: bool = False) -> Machine:
-    """The present state of a target."""
-    return Machine(read_files(target.read, threads=threads))
+def read_machine(target: Target, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
+    """The present state of a target; `rules`: ids of the audit's rules whose files are wanted."""
+    return Machine(read_files(target.read, threads=threads, rules=rules))
 
 
 def why_refused(made: SettingMade) -> str:
@@ -163,7 +171,8 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
     actions = _Actions(target, report, ("--held",) if held else ())
     try:
         for number, stage in enumerate(STAGES):
-            machine = read_machine(target, threads=number == 0)
+            rules = deployment.rules if stage is rules_kept else []
+            machine = read_machine(target, threads=number == 0, rules=rules)
             actions.all(stage(deployment, machine))
         machine = read_machine(target)
         applied.isolated = isolated_cpus(deployment, machine) if machine.cpuset is not None else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
+from rtgauge.system.rules import tried_rules
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Deployment:
     """Settings of the cores; None leaves a setting unchanged.
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (but the first
-    CPU), or a CPU list.
+    CPU), or a CPU list. `settings`: rules of the audit that are kept, separated by commas; `rt_cpus`: the
+    real-time CPUs, which some of these are about.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Deployment:
     isolate: str | None = None
     governor: str | None = None
     throttling: str | None = None
+    rt_cpus: str | None = None
+    settings: str | None = None
 
     @property
     def words(self) -> str:
@@ -44,6 +48,11 @@ class Deployment:
             if field.name != "name"
         )
         return ",".join(f"{key}={value}" for key, value in settings if value is not None)
+
+    @property
+    def rules(self) -> list[str]:
+        """The ids of the audit's rules that it keeps."""
+        return self.settings.split(",") if self.settings else []
 
     @property
     def isolates(self) -> bool:
@@ -93,6 +102,24 @@ def _governor(key: str, value: str) -> str:
     return value
 
 
+def _rt_cpus(key: str, value: str) -> str:
+    try:
+        return format_cpu_list(parse_cpu_list(value))
+    except ValueError:
+        raise InputError(f"deployment: {key} must be CPUs like 1 or 2-3, not '{value}'") from None
+
+
+def _settings(key: str, value: str) -> str:
+    """In a fixed order."""
+    known = [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set]
+    names = {name.strip() for name in value.split(",")}
+    for name in sorted(names - {*known}):
+        raise InputError(
+            f"deployment: {key} has no '{name}'{nearest(name, known)}; rtgauge tune --dry-run lists them"
+        )
+    return ",".join(name for name in known if name in names)
+
+
 CHECKS = {
     "c-states": _on_off,
     "smt": _on_off,
@@ -100,12 +127,18 @@ CHECKS = {
     "isolate": _isolate,
     "governor": _governor,
     "throttling": _on_off,
+    "rt-cpus": _rt_cpus,
+    "settings": _settings,
 }
 
 
 def _custom(settings: Mapping[str, str]) -> Deployment:
     checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
     words = Deployment("", **checked).words
+    rules = [tried_rules()[name] for name in checked.get("settings", "").split(",") if name]
+    needing = next((rule.id for rule in rules if rule.trial is not None and rule.trial.needs_cpus), None)
+    if needing is not None and "rt_cpus" not in checked:
+        raise InputError(f"deployment: {needing} is about the real-time CPUs: name them (rt-cpus=1)")
     return Deployment(words, **checked)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.system.threads import PATHS as STAT_PATHS
-from rtgauge.system.threads import threads
+from rtgauge.system.threads import Thread, threads
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -195,12 +195,19 @@ class Machine:
                 groups[match[1]] = set(cpus)
         return dict(sorted(groups.items(), key=lambda item: -item[0].count("/")))
 
-    def bound_threads(self) -> Iterator[BoundThread]:
-        """Threads that may use only some online CPUs, without kernel threads that are bound."""
+    def movable_threads(self) -> Iterator[tuple[Thread, set[int]]]:
+        """Threads whose affinity can be changed, and the CPUs that each may use (needs THREAD_PATHS)."""
         for thread in threads(self.files):
             status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
             allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
             cpus = cpu_list(allowed[1]) if allowed else None
-            if not cpus or thread.flags & NO_SETAFFINITY or set(self.online) <= set(cpus):
-                continue
-            yield BoundThread(thread.setting("affinity"), frozenset(cpus))
+            if cpus and not thread.flags & NO_SETAFFINITY:
+                yield thread, set(cpus)
+
+    def bound_threads(self) -> Iterator[BoundThread]:
+        """Threads that may use only some of the online CPUs, without those whose affinity is fixed (needs
+        THREAD_PATHS).
+        """
+        for thread, cpus in self.movable_threads():
+            if not set(self.online) <= cpus:
+                yield BoundThread(thread.setting("affinity"), frozenset(cpus))

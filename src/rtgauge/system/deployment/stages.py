@@ -16,6 +16,7 @@ from rtgauge.system.deployment.machine_state import (
     Cpuset,
     Machine,
 )
+from rtgauge.system.deployment.trial_settings import Setting, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rtgauge.system.deployment.definition import Deployment
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A value to write. `essential`: the deployment fails if it is refused; other refusals are counted."""
-
-    path: str
-    value: str
-    essential: bool = True
 
 
 @dataclass(frozen=True)
@@ -192,11 +184,25 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     return [*_write(machine, [*lists, *masks, *timers]), *groups]
 
 
-STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (notes, smt, cores, tuning, isolation)
+def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
+    """The audit's rules that the deployment keeps."""
+    return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus))
+
+
+STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (
+    notes,
+    smt,
+    cores,
+    tuning,
+    isolation,
+    rules_kept,
+)
 
 
 def preview(deployment: Deployment, machine: Machine) -> list[Action]:
     """All stages, as far as they can be predicted: nothing is known yet about CPUs that will come online."""
     before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
     after = machine.expecting(kept_cpus(deployment, machine))
-    return before + [action for stage in (tuning, isolation) for action in stage(deployment, after)]
+    return before + [
+        action for stage in (tuning, isolation, rules_kept) for action in stage(deployment, after)
+    ]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""The settings that can be tried on a machine: rules of the audit that it does not keep, and that a journal
+can undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtgauge.errors import InputError
+from rtgauge.record.facts import Facts
+from rtgauge.suggest import nearest
+from rtgauge.system.audit import Finding, judge, purpose_of
+from rtgauge.system.checks import Machine as Audited
+from rtgauge.system.deployment.ability import kept_cpus, why_not
+from rtgauge.system.deployment.apply import read_files
+from rtgauge.system.deployment.definition import AS_IS, parse_deployment
+from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.deployment.trial_settings import trial_settings
+from rtgauge.system.facts import facts_by
+from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
+from rtgauge.target.factory import reader
+from rtgauge.units import parse_cpu_list
+
+NEVER = (
+    "the network by which the machine is reached",
+    "the console",
+    "thermal limits",
+    "the disk of the root file system",
+)
+"""What no rule may touch. A test compares the rules with it."""
+SEVERITIES = ("serious", "moderate", "minor")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting to try: a rule, what was found instead, and how it is put into force."""
+
+    rule: Rule
+    trial: Trial
+    found: str
+    part: str
+    """Its part of a deployment: `c-states=off`, or `settings=RULE`."""
+
+    @property
+    def id(self) -> str:
+        """The rule's."""
+        return self.rule.id
+
+
+@dataclass(frozen=True)
+class NotTried:
+    """A rule that the machine does not keep, and why it is not tried."""
+
+    rule: Rule
+    why: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What can be tried on a machine, the likeliest first, and what cannot."""
+
+    facts: Facts
+    candidates: Sequence[Candidate]
+    not_tried: Sequence[NotTried]
+
+
+def read_offer(
+    target: str, cpus: str | None, only: Collection[str] = (), without: Collection[str] = ()
+) -> Offer:
+    """What can be tried on a target, from one look at it; nothing is changed.
+
+    `cpus`: the real-time CPUs as a list. `only`, `without`: ids of rules. Raises InputError, MeasureError.
+    """
+    with reader(target) as (architecture, read):
+        facts, files = facts_by(read, architecture, rule_paths(read_rules()))
+        machine = Machine(read_files(read, threads=True, rules=[*tried_rules()]))
+    return offer(facts, files, machine, cpus, only, without)
+
+
+def offer(
+    facts: Facts,
+    files: Mapping[str, Any],
+    machine: Machine,
+    cpus: str | None,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+) -> Offer:
+    """What can be tried; `files` are of the rules' checks, `machine` has the files of their trials.
+
+    Raises InputError for a rule that is not there, and for CPUs that are not online.
+    """
+    for name in [*only, *without]:
+        if name not in tried_rules():
+            raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
+    if cpus is not None and not set(parse_cpu_list(cpus)) <= set(machine.online):
+        raise InputError(f"--cpus {cpus}: not all of them are online")
+    audited, purpose = Audited(facts, files), purpose_of(facts)
+    candidates: list[Candidate] = []
+    not_tried: list[NotTried] = []
+    for rule in sorted(read_rules(), key=lambda rule: SEVERITIES.index(rule.severity)):
+        trial = rule.trial
+        about_cpus = trial is not None and trial.needs_cpus
+        # The trial itself looks at the real-time CPUs; the audit knows only isolated ones.
+        judged = judge(rule.model_copy(update={"when": []}) if about_cpus else rule, purpose, audited)
+        why = _why_not(rule, judged, machine, cpus, only, without)
+        if trial is not None and why is None:
+            count = len(trial_settings([rule.id], machine, cpus))
+            found = f"{count} to change" if about_cpus and trial.deployment is None else judged.found
+            candidates.append(Candidate(rule, trial, found, _part(rule, trial, cpus)))
+        elif why:
+            not_tried.append(NotTried(rule, why))
+    return Offer(facts, candidates, not_tried)
+
+
+def deployment_of(candidates: Sequence[Candidate], cpus: str | None) -> str:
+    """The name of the deployment that has these settings in force; without any, `as-is`."""
+    if not candidates:
+        return AS_IS
+    parts = dict.fromkeys(part.part for part in candidates if part.trial.deployment is not None)
+    rules = [each.id for each in candidates if each.trial.deployment is None]
+    words = [*parts, *([f"settings={','.join(rules)}"] if rules else [])]
+    if any(each.trial.needs_cpus for each in candidates if each.trial.deployment is None):
+        words.append(f"rt-cpus={cpus}")
+    return parse_deployment(",".join(words)).name
+
+
+def together(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates that can be in force at once: of those in conflict, the first."""
+    chosen: list[Candidate] = []
+    for each in candidates:
+        if not any(each.id in other.trial.conflicts or other.id in each.trial.conflicts for other in chosen):
+            chosen.append(each)
+    return chosen
+
+
+def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
+    if trial.deployment is None:
+        return f"settings={rule.id}"
+    return trial.deployment.replace("{cpus}", cpus or "")
+
+
+def _why_not(
+    rule: Rule,
+    judged: Finding,
+    machine: Machine,
+    cpus: str | None,
+    only: Collection[str],
+    without: Collection[str],
+) -> str | None:
+    """Why a rule is not tried; None: it is; empty: there is nothing to say, as the machine keeps it."""
+    trial = rule.trial
+    if trial is None:
+        return _elsewhere(rule) if judged.result == "differs" else ""
+    if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
+        return ""
+    if trial.needs_cpus and cpus is None:
+        return "it is about the real-time CPUs: name them (--cpus)"
+    if trial.deployment is not None:
+        deployment = parse_deployment(_part(rule, trial, cpus))
+        cannot = why_not(deployment, machine)
+        if cannot is not None:
+            return cannot.reason
+        if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
+            return f"it takes a CPU of {cpus} offline"
+    elif not trial_settings([rule.id], machine, cpus):
+        return "" if judged.result != "differs" else "this machine has no such setting"
+    if only and rule.id not in only:
+        return "not in --only"
+    return "left out (--without)" if rule.id in without else None
+
+
+def _elsewhere(rule: Rule) -> str:
+    return f"it takes a boot: {rule.boot}" if rule.boot is not None else rule.mend

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""What can be tried on a machine, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.table import Column, Table
+from rtgauge.tune.candidates import NEVER
+
+if TYPE_CHECKING:
+    from rtgauge.tune.candidates import Offer
+
+
+def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
+    """What would be tried, and its cost; with `details` also reason, source, the advice against it, and what
+    takes another kernel.
+    """
+    rows = [
+        [
+            each.id,
+            each.found,
+            f"{each.rule.title}. {each.rule.why}" if details else each.rule.title,
+            each.trial.cost,
+            *([f"{each.rule.source}{_against(each.trial.against)}"] if details else []),
+        ]
+        for each in offer.candidates
+    ]
+    columns = [
+        Column("setting"),
+        Column("found"),
+        Column("what it wants", "prose"),
+        Column("costs", "prose", spare=1),
+        *([Column("source", "prose")] if details else []),
+    ]
+    count = len(rows)
+    tried = Table(f"{count} settings to try" if count != 1 else "1 setting to try", columns, rows)
+    others = Table(
+        "Not tried",
+        [Column("setting"), Column("why", "prose")],
+        [
+            [each.rule.id, each.why]
+            for each in offer.not_tried
+            if details or each.rule.trial is not None or each.rule.boot is not None
+        ],
+        [f"Never touched: {', '.join(NEVER)}."],
+    )
+    return [tried, others]
+
+
+def _against(advice: str | None) -> str:
+    return "" if advice is None else f". Against it: {advice}"

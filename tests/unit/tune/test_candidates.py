@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What can be tried on machines that do not exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.system.deployment.definition import parse_deployment
+from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.facts import facts
+from rtgauge.tune.candidates import Offer, deployment_of, offer, together
+from tests.unit.system import machines
+
+
+def offered(files: dict[str, dict[str, Any]], cpus: str | None = None, **options: list[str]) -> Offer:
+    return offer(facts(files), files, Machine(files), cpus, **options)
+
+
+def names(found: Offer) -> set[str]:
+    return {each.id for each in found.candidates}
+
+
+def test_a_well_set_machine_has_nothing_to_try() -> None:
+    assert names(offered(machines.well_set_rt())) == set()
+
+
+def test_what_differs_is_tried_and_the_rest_is_explained() -> None:
+    files = machines.badly_set_rt()
+    found = offered(files)
+    assert {"thp", "governor"} <= names(found)
+    why = {each.rule.id: each.why for each in found.not_tried}
+    assert not set(why) & names(found)
+    assert "--cpus" in why["isolated-cpus"]
+    assert all(each.part == "settings=thp" for each in found.candidates if each.id == "thp")
+
+
+def test_only_and_without() -> None:
+    files = machines.badly_set_rt()
+    assert names(offered(files, only=["thp"])) == {"thp"}
+    assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
+    with pytest.raises(InputError, match="no setting 'thq'; did you mean 'thp'"):
+        offered(files, only=["thq"])
+    with pytest.raises(InputError, match="online"):
+        offered(files, cpus="77")
+
+
+def test_candidates_make_one_deployment() -> None:
+    found = {each.id: each for each in offered(machines.badly_set_rt()).candidates}
+    name = deployment_of([found["thp"], found["governor"]], None)
+    deployment = parse_deployment(name)
+    assert (deployment.governor, deployment.rules) == ("performance", ["thp"])
+    assert deployment_of([], None) == "as-is"
+
+
+def test_of_candidates_in_conflict_one_is_in_force() -> None:
+    files = machines.virtual_machine() | machines.texts(
+        {
+            "/proc/sys/kernel/watchdog_cpumask": "0-3\n",
+            "/proc/sys/kernel/soft_watchdog": "1\n",
+            "/sys/devices/system/cpu/online": "0-3\n",
+        }
+    )
+    found = offered(files, cpus="1")
+    assert {"soft-watchdog", "watchdog-cpus"} <= names(found)
+    chosen = {each.id for each in together(found.candidates)}
+    assert len(chosen & {"soft-watchdog", "watchdog-cpus"}) == 1
