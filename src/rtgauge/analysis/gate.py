@@ -90,28 +90,31 @@ def levels(max_pairs: int, error: float) -> tuple[float, ...]:
     return tuple(ndtr(-_bounds(fractions, spent)).tolist())
 
 
-def decide(log_ratios: Sequence[float], *, larger_than: float, max_pairs: int) -> Decision:
+def decide(
+    log_ratios: Sequence[float], *, larger_than: float, max_pairs: int, error: float = ALARM
+) -> Decision:
     """Decide from the pairs so far.
 
     `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; the first `max_pairs`
     count. `larger_than`: the change that matters, 0.1 for 10 %. A smaller change passes even if it is
-    significant. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
+    significant. `error`: the chance of a false alarm over all looks. Raises InputError for values that are
+    not finite or beyond MOST_LOG_RATIO.
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
         raise InputError("a gate needs positive finite values on both sides, and a change above 0")
     wanted = math.log1p(larger_than)
     planned = looks(max_pairs)
-    alarm, overlook = _critical(max_pairs, ALARM), _critical(max_pairs, OVERLOOK)
+    alarm, overlook = _critical(max_pairs, error), _critical(max_pairs, OVERLOOK)
     outcome, seen = Outcome.GO_ON, min(len(values), max_pairs)
     for look, pairs in enumerate(planned):
         if pairs > seen:
             break
-        mean, error = _mean_and_error(values[:pairs])
-        if _beyond(wanted - mean, overlook[look] * error):
+        mean, standard_error = _mean_and_error(values[:pairs])
+        if _beyond(wanted - mean, overlook[look] * standard_error):
             outcome, seen = Outcome.PASS, pairs
             break
-        if _beyond(mean, alarm[look] * error):
+        if _beyond(mean, alarm[look] * standard_error):
             outcome, seen = Outcome.WORSE, pairs
             break
         if pairs == planned[-1]:

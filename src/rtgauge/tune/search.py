@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: MIT
+"""Which settings are measured next, and which are kept, from what was measured so far. It measures nothing
+itself.
+
+First the remedies of the culprits, then everything together, then halves of it, until each setting that is
+left has a test of its own. A test is a group sequential one on pairs of runs, in random balanced order
+(`analysis/gate.py`). All tests that can keep something share one error level (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rtgauge.analysis.gate import Decision, Outcome, decide
+from rtgauge.plan.alternation import first_sides
+from rtgauge.record.alternation import BLOCK
+
+FALSE_KEEP = 0.01
+"""The chance that a whole run keeps a setting that does not help."""
+OTHER_ERROR = 0.01
+"""Of a test that keeps nothing: whether something hurts, and the confirmation."""
+MOST_REMEDIES = 3
+SPARE = 3
+"""For so many pairs that are wanted, one more is measured instead of one that does not count."""
+
+
+class Found(StrEnum):
+    """What a test shows of its second side."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENCE = "no difference shown"
+    NOT_MEASURED = "could not be measured"
+
+
+class Purpose(StrEnum):
+    """Why a test is made."""
+
+    REMEDY = "remedy of a culprit"
+    GROUP = "all together"
+    PART = "a part of them"
+    LEAVE_OUT = "left out"
+    PROOF = "proof"
+    CONFIRMATION = "under another load"
+
+
+Settings = tuple[str, ...]
+"""Ids of rules."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One run: which settings are in force, and under which loads."""
+
+    settings: Settings
+    loads: Sequence[str]
+    explained: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run showed: the value (ns) that decides, and whether it kept the requirement. None: it does not
+    count.
+    """
+
+    value_ns: float | None
+    meets: bool = False
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of `candidate` against `baseline`; `decision` is of ln(baseline / candidate)."""
+
+    purpose: Purpose
+    baseline: Settings
+    candidate: Settings
+    found: Found
+    decision: Decision
+    meets: bool
+    """Whether every run of the candidate kept the requirement."""
+
+    @property
+    def changed(self) -> Settings:
+        """The settings in which the sides differ."""
+        return tuple(
+            name
+            for name in dict.fromkeys((*self.baseline, *self.candidate))
+            if (name in self.baseline) != (name in self.candidate)
+        )
+
+
+@dataclass(frozen=True)
+class SearchWish:
+    """What is searched: `candidates` are ids of rules, the likeliest first, with what each conflicts with.
+
+    `most_runs`: the budget in runs, the confirmation included. `larger_than`: the gain that matters: 0.2 is
+    20 %.
+    """
+
+    candidates: Mapping[str, Sequence[str]]
+    loads: Sequence[str]
+    confirm_loads: Sequence[str]
+    most_runs: int
+    seed: int
+    larger_than: float = 0.2
+    max_pairs: int = 2 * BLOCK
+
+
+@dataclass
+class Tuned:
+    """What the search found. `kept`: each was proven by itself; `together`: they help together, and there was
+    no time to find out which of them.
+    """
+
+    met_before: bool = False
+    kept: Settings = ()
+    together: Settings = ()
+    tests: list[Test] = field(default_factory=list[Test])
+    confirmation: Test | None = None
+    out_of_budget: bool = False
+    finished: bool = False
+    measured_before: bool = False
+
+    @property
+    def final(self) -> Settings:
+        """What is to be kept."""
+        return (*self.kept, *self.together)
+
+
+Asked = Generator[Sequence[Visit], Sequence[Seen], None]
+
+
+class _OutOfBudget(Exception):  # noqa: N818 - an end like others
+    """No further test can be paid."""
+
+
+class Search:
+    """One search. `result` grows while `visits` is driven."""
+
+    def __init__(self, wish: SearchWish) -> None:
+        self._wish = wish
+        self._runs, self._blocks = 0, 0
+        self.suspects: Sequence[str] = ()
+        """The remedies of the culprits, the worst first: to be set once the first run is measured."""
+        self.result = Tuned()
+
+    def visits(self) -> Asked:
+        """Yields the next runs, takes what they showed, in the same order."""
+        first = (yield from self._measured([Visit((), self._wish.loads, explained=True)]))[0]
+        self.result.measured_before = first.value_ns is not None
+        self.result.met_before = first.meets
+        if self._wish.candidates and self.result.measured_before and not first.meets:
+            try:
+                yield from self._search()
+            except _OutOfBudget:
+                self.result.out_of_budget = True
+            if self.result.final:
+                yield from self._confirm()
+        self.result.finished = True
+
+    def _search(self) -> Asked:
+        for name in [each for each in self.suspects if each in self._wish.candidates][:MOST_REMEDIES]:
+            if self._fits((*self.result.kept, name)):
+                test = yield from self._proven(name)
+                if test.found is Found.BETTER and test.meets:
+                    return
+        base = self.result.kept
+        rest: Settings = ()
+        for name in self._wish.candidates:
+            if name not in base and self._fits((*base, *rest, name)):
+                rest = (*rest, name)
+        if rest:
+            found = yield from self._helping(base, rest, Purpose.GROUP)
+            yield from self._prove_each(found)
+
+    def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
+        """A test of one setting on top of what is kept; it is kept if it helps."""
+        base = self.result.kept
+        purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
+        test = yield from self._test(purpose, base, (*base, name), self._keep_error)
+        if test.found is Found.BETTER:
+            self.result.kept = (*base, name)
+        return test
+
+    def _helping(
+        self, base: Settings, group: Settings, purpose: Purpose, *, halves: bool = True
+    ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
+        """The part of a group that helps on top of `base`, as small as it can be found; empty: none does.
+
+        `halves`: look into the halves of a group that makes no difference, as one may hide the other.
+        """
+        test = yield from self._test(purpose, base, (*base, *group), self._keep_error)
+        if test.found is Found.BETTER:
+            self.result.together = (*self.result.together, *group)
+            return (yield from self._smallest(base, group))
+        same = test.found is Found.NO_DIFFERENCE
+        if len(group) == 1 or (same and not halves):
+            return ()
+        # If it hurts, or cannot be set, one setting is the cause: the others are tried without it.
+        half = len(group) // 2
+        first = yield from self._helping(base, group[:half], Purpose.PART, halves=not same)
+        second = yield from self._helping((*base, *first), group[half:], Purpose.PART, halves=not same)
+        return (*first, *second)
+
+    def _smallest(
+        self, base: Settings, group: Settings
+    ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
+        """What is left of a group that helps on top of `base`, without the halves that are not needed."""
+        if len(group) == 1:
+            return group
+        half = len(group) // 2
+        for kept, dropped in ((group[half:], group[:half]), (group[:half], group[half:])):
+            test = yield from self._test(
+                Purpose.LEAVE_OUT, (*base, *group), (*base, *kept), OTHER_ERROR, aim=Found.WORSE
+            )
+            if test.found is not Found.WORSE:
+                self.result.together = tuple(name for name in self.result.together if name not in dropped)
+                return (yield from self._smallest(base, kept))
+        first = yield from self._smallest((*base, *group[half:]), group[:half])
+        second = yield from self._smallest((*base, *first), group[half:])
+        return (*first, *second)
+
+    def _prove_each(self, found: Settings) -> Asked:
+        """Each setting that was found has to be missed by the others."""
+        self.result.together = found
+        left = found
+        for name in found:
+            others = (*self.result.kept, *(each for each in left if each != name))
+            test = yield from self._test(Purpose.PROOF, others, (*others, name), self._keep_error)
+            left = tuple(each for each in left if each != name)
+            if test.found is Found.BETTER:
+                self.result.kept = (*self.result.kept, name)
+            self.result.together = left
+
+    def _confirm(self) -> Asked:
+        """The final settings under loads that the search did not use."""
+        final = self.result.final
+        self.result.confirmation = yield from self._test(
+            Purpose.CONFIRMATION, (), final, OTHER_ERROR, loads=self._wish.confirm_loads, reserved=0
+        )
+
+    @property
+    def _keep_error(self) -> float:
+        # Each setting has at most two tests of its own, as a remedy and at the end, and N settings have fewer
+        # than 2 N groups of halves.
+        return FALSE_KEEP / (4 * len(self._wish.candidates))
+
+    def _fits(self, settings: Settings) -> bool:
+        """Whether no two of them are in conflict."""
+        return not any(other in self._wish.candidates[name] for name in settings for other in settings)
+
+    def _measured(self, visits: Sequence[Visit]) -> Generator[Sequence[Visit], Sequence[Seen], list[Seen]]:
+        self._runs += len(visits)
+        seen = yield visits
+        return list(seen)
+
+    def _test(
+        self,
+        purpose: Purpose,
+        baseline: Settings,
+        candidate: Settings,
+        error: float,
+        *,
+        aim: Found = Found.BETTER,
+        loads: Sequence[str] | None = None,
+        reserved: int = 2 * BLOCK,
+    ) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
+        """Pairs of runs of both sides until they tell.
+
+        `reserved`: so many runs are left for the confirmation. Raises _OutOfBudget if not even the first
+        pairs can be paid.
+        """
+        wish = self._wish
+        gains: list[float] = []
+        meets, planned = True, 0
+        sign = 1 if aim is Found.BETTER else -1
+        while True:
+            if self._runs + 2 * BLOCK + reserved > wish.most_runs:
+                if not planned:
+                    raise _OutOfBudget
+                break
+            firsts = first_sides(wish.seed, self._blocks)
+            self._blocks += 1
+            planned += BLOCK
+            sides = [side for first in firsts for side in (first, 1 - first)]
+            visits = [Visit((baseline, candidate)[side], loads or wish.loads) for side in sides]
+            seen = yield from self._measured(visits)
+            for at in range(0, len(seen), 2):
+                pair = {sides[at]: seen[at], sides[at + 1]: seen[at + 1]}
+                before, after = pair[0], pair[1]
+                if before.value_ns and after.value_ns:
+                    gains.append(math.log(before.value_ns / after.value_ns))
+                    meets = meets and after.meets
+            if len(gains) >= BLOCK:
+                better, worse = self._decisions(gains, error)
+                mean = sum(gains) / len(gains)
+                done = (
+                    Outcome.WORSE in (better.outcome, worse.outcome)
+                    or len(gains) >= wish.max_pairs
+                    or sign * mean < math.log1p(wish.larger_than)
+                )
+                if done:
+                    break
+            elif planned >= wish.max_pairs:
+                break
+            if planned >= wish.max_pairs + wish.max_pairs // SPARE:
+                break
+        test = self._judged(purpose, baseline, candidate, gains, error, meets=meets)
+        self.result.tests.append(test)
+        return test
+
+    def _decisions(self, gains: Sequence[float], error: float) -> tuple[Decision, Decision]:
+        """Whether the candidate is better, and whether it is worse: each as the gate's `worse`."""
+        wish = self._wish
+        better = decide(gains, larger_than=wish.larger_than, max_pairs=wish.max_pairs, error=error)
+        worse = decide(
+            [-gain for gain in gains],
+            larger_than=wish.larger_than,
+            max_pairs=wish.max_pairs,
+            error=OTHER_ERROR,
+        )
+        return better, worse
+
+    def _judged(
+        self,
+        purpose: Purpose,
+        baseline: Settings,
+        candidate: Settings,
+        gains: Sequence[float],
+        error: float,
+        *,
+        meets: bool,
+    ) -> Test:
+        better, worse = self._decisions(gains, error)
+        found = Found.NO_DIFFERENCE
+        if len(gains) < BLOCK:
+            found = Found.NOT_MEASURED
+        elif better.outcome is Outcome.WORSE:
+            found = Found.BETTER
+        elif worse.outcome is Outcome.WORSE:
+            found = Found.WORSE
+        return Test(purpose, baseline, candidate, found, better, meets and bool(gains))

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The search on simulated machines: what it keeps, and how many runs it takes."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from rtgauge.record.alternation import BLOCK
+from rtgauge.tune.search import Found, Purpose, Search, SearchWish, Seen, Tuned, Visit
+
+NAMES = tuple(f"s{number}" for number in range(12))
+BOUND_NS = 200_000
+WISH = SearchWish(dict.fromkeys(NAMES, ()), ["cpu"], ["memory"], most_runs=200, seed=1)
+
+
+@dataclass
+class Machine:
+    """Runs of a machine with faults, each with the settings that mend it all together, and its largest
+    latency.
+    """
+
+    faults: Sequence[tuple[Collection[str], int]] = ()
+    hurt_by: Collection[str] = ()
+    spread: float = 0.25
+    seed: int = 0
+    drift: float = 0.0
+    refused: Collection[str] = ()
+    visited: list[Visit] = field(default_factory=list[Visit])
+
+    def run(self, visit: Visit) -> Seen:
+        generator = random.Random(f"{self.seed} {len(self.visited)}")
+        self.visited.append(visit)
+        if set(visit.settings) & set(self.refused):
+            return Seen(None)
+        largest = 60_000
+        for mended_by, fault_ns in self.faults:
+            if not set(mended_by) <= set(visit.settings):
+                largest = max(largest, fault_ns)
+        if set(visit.settings) & set(self.hurt_by):
+            largest *= 5
+        noise = generator.gauss(0, self.spread) + self.drift * len(self.visited)
+        value = largest * math.exp(noise)
+        return Seen(value, value <= BOUND_NS)
+
+
+def searched(machine: Machine, wish: SearchWish = WISH, suspects: Sequence[str] = ()) -> Tuned:
+    search = Search(wish)
+    visits = search.visits()
+    block = next(visits)
+    search.suspects = suspects
+    try:
+        while True:
+            block = visits.send([machine.run(visit) for visit in block])
+    except StopIteration:
+        return search.result
+
+
+def many(count: int, make: Callable[[int], Machine], suspects: Sequence[str] = ()) -> list[Tuned]:
+    return [searched(make(seed), replace(WISH, seed=seed), suspects) for seed in range(count)]
+
+
+def test_the_remedy_of_the_culprit_is_one_test() -> None:
+    machine = Machine([(["s7"], 2_000_000)])
+    found = searched(machine, suspects=["s7"])
+    assert (found.kept, found.together) == (("s7",), ())
+    test, confirmation = found.tests
+    assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, Found.BETTER, True)
+    assert found.confirmation is confirmation
+    assert confirmation.found is Found.BETTER
+    assert {visit.loads[0] for visit in machine.visited[-2 * BLOCK :]} == {"memory"}
+    assert len(machine.visited) == 1 + 4 * BLOCK
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_culprit_the_halves_find_the_setting(name: str) -> None:
+    assert searched(Machine([([name], 2_000_000)])).kept == (name,)
+
+
+def test_two_faults_take_two_settings() -> None:
+    machine = Machine([(["s2"], 2_000_000), (["s9"], 1_500_000)])
+    assert set(searched(machine, replace(WISH, most_runs=400)).kept) == {"s2", "s9"}
+
+
+def test_two_settings_that_help_only_together() -> None:
+    machine = Machine([(["s2", "s9"], 2_000_000)])
+    assert set(searched(machine, replace(WISH, most_runs=400)).kept) == {"s2", "s9"}
+
+
+def test_a_wrong_suspicion_costs_one_test() -> None:
+    found = searched(Machine([(["s3"], 2_000_000)]), suspects=["s8"])
+    assert found.kept == ("s3",)
+    assert found.tests[0].found is Found.NO_DIFFERENCE
+
+
+def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
+    machine = Machine([(["s1"], 320_000)], hurt_by=["s10"])
+    found = searched(machine, replace(WISH, most_runs=400))
+    assert found.kept == ("s1",)
+    assert any(test.found is Found.WORSE and "s10" in test.changed for test in found.tests)
+
+
+def test_a_setting_that_the_machine_refuses_does_not_stop_the_search() -> None:
+    found = searched(Machine([(["s1"], 2_000_000)], refused=["s11"]), replace(WISH, most_runs=400))
+    assert found.kept == ("s1",)
+
+
+def test_a_machine_that_meets_the_requirement_is_left_alone() -> None:
+    machine = Machine(spread=0.0)
+    found = searched(machine)
+    assert found.met_before
+    assert len(machine.visited) == 1
+
+
+def test_nothing_to_gain_keeps_nothing() -> None:
+    """Of 600 searches at most 1 in 100 may keep anything, drift and wrong suspicions included."""
+    kept = [
+        bool(found.final)
+        for spread, drift in ((0.2, 0.0), (0.6, 0.0), (0.3, 0.01))
+        for found in many(
+            200,
+            lambda seed, spread=spread, drift=drift: Machine(
+                [(["nothing"], 2_000_000)], spread=spread, drift=drift, seed=seed
+            ),
+            suspects=["s4", "s5"],
+        )
+    ]
+    assert len(kept) == 600
+    assert sum(kept) <= 6
+
+
+def test_a_fault_is_found_and_mended() -> None:
+    """Of 100 searches with a fault in each run, as with one every 10 s in runs of 12 s."""
+    found = many(100, lambda seed: Machine([(["s6"], 1_000_000)], spread=0.4, seed=seed), ["s6"])
+    assert sum(each.kept == ("s6",) for each in found) >= 90
+
+
+def test_the_budget_is_kept_and_a_group_that_was_not_taken_apart_is_named() -> None:
+    wish = replace(WISH, most_runs=1 + 8 * BLOCK)
+    machine = Machine([(["s3"], 2_000_000)])
+    found = searched(machine, wish)
+    assert found.out_of_budget
+    assert found.kept == ()
+    assert "s3" in found.together
+    assert len(found.together) == len(NAMES) // 2, found.tests
+    assert found.confirmation is not None
+    assert len(machine.visited) == wish.most_runs
+
+
+def test_settings_in_conflict_are_never_in_force_together() -> None:
+    candidates = {**dict.fromkeys(NAMES, ()), "s1": ("s2",)}
+    machine = Machine([(["s2"], 2_000_000)])
+    found = searched(machine, replace(WISH, candidates=candidates), suspects=["s2"])
+    assert found.kept == ("s2",)
+    assert not any({"s1", "s2"} <= set(visit.settings) for visit in machine.visited)
+
+
+def test_the_order_of_pairs_is_balanced() -> None:
+    machine = Machine([(["s3"], 2_000_000)])
+    searched(machine, suspects=["s3"])
+    block = machine.visited[1 : 1 + 2 * BLOCK]
+    firsts = [pair.settings for pair in block[::2]]
+    assert firsts.count(()) == BLOCK // 2
+
+
+def test_the_same_values_give_the_same_search() -> None:
+    """A record that was cut off is searched on from what it holds."""
+    first, second = (Machine([(["s5"], 2_000_000)]) for _ in range(2))
+    searched(first)
+    searched(second)
+    assert first.visited == second.visited
