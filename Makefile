@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
 	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
+	@echo 'make gallery  runs the kept plans, and makes their pages in build-gallery/ (five minutes)'
 
 run: $(VENV)/.installed
 	@$(BIN)/rtgauge run $(PLAN)
@@ -187,6 +188,10 @@ bench: $(VENV)/.installed
 docs: $(VENV)/.tools $(VENV)/.installed
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'site/index.html'
+
+# Measures this machine.
+gallery: $(VENV)/.installed
+	@$(BIN)/python tools/gallery.py build-gallery
 
 clean:
 	rm -rf build build-* site .pytest_cache .ruff_cache

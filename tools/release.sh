@@ -18,13 +18,14 @@ echo '--- check'
 $python -m twine check --strict dist/*.whl dist/*.tar.gz
 sh tools/part.sh 'install in clean roots' $python -m pytest tests/roots
 version=$(basename dist/rtgauge-*.tar.gz .tar.gz | sed 's/^rtgauge-//')
+dated=$(grep --extended-regexp --only-matching "^## \\[$version\\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md || true)
+[ -n "$dated" ] || echo "CHANGELOG.md has no date for $version. Write it there, commit that, and make the release again." >&2
 cat <<END
 
 dist/ holds release $version; its checksums are in dist/SHA256SUMS. To publish it:
-    1. Give the version in CHANGELOG.md its date, if it has none: commit that, and make the release again.
-    2. Build it from a second clean clone, and compare: sha256sum --check SHA256SUMS
-    3. git tag --sign v$version && git push origin v$version
-    4. gpg --armor --detach-sign dist/SHA256SUMS
-    5. .venv/bin/python -m twine upload dist/*.whl dist/*.tar.gz
-    6. Attach everything in dist/ to the tag's page; put the .deb files into the archive for their release, if there is one.
+    1. Make it in a second clean clone, and compare: python tools/compare_releases.py dist THE-OTHER-CLONE/dist
+    2. git tag --sign v$version && git push origin v$version
+    3. gpg --armor --detach-sign dist/SHA256SUMS
+    4. .venv/bin/python -m twine upload dist/*.whl dist/*.tar.gz
+    5. Attach everything in dist/ to the tag's page; put the .deb files into the archive for their release, if there is one.
 END
