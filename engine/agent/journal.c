@@ -316,10 +316,9 @@ static void tidy_up(struct journal *journal)
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	/* What a crash takes back of the marks is put back once more, to the same value: so a disk that
-	 * refuses them does no harm either, and the settings are back whatever it says. */
+	/* If it fails, a crash may lose the marks: the same old values are then put back once more. */
 	if (!journal->fleeting)
-		(void)fdatasync(journal->fd);
+		fdatasync(journal->fd);
 }
 
 void journal_close(struct journal *journal)

@@ -14,31 +14,30 @@
 
 #define STUCK_NS (5 * NS_PER_S)
 
-int64_t burst_limit_ns;
-
-static struct burst *now_running;
-static _Atomic bool finished, measuring;
-static sem_t burst_over, all_arrived;
-static _Atomic unsigned int arrived_count;
+static struct burst *burst_of(struct harness *h)
+{
+	return container_of(h, struct burst, harness);
+}
 
 /* What a thread of a probe in bursts does: a burst each time that its gate opens. */
 static void burst_thread(struct harness_thread *thread)
 {
 	struct burst_task *t = container_of(thread, struct burst_task, thread);
+	struct burst *burst = t->burst;
 
 	for (;;) {
 		while (sem_wait(&t->gate))
 			;
-		if (atomic_load(&finished))
+		if (atomic_load(&burst->finished))
 			return;
-		if (!thread->usage_known && atomic_load(&measuring)) {
+		if (!thread->usage_known && atomic_load(&burst->measuring)) {
 			usage_read(thread->schedstat, &thread->before);
 			thread->usage_known = true;
 		}
 		t->count = 0;
 		t->work(t);
 		usage_read(thread->schedstat, &thread->after);
-		sem_post(&burst_over);
+		sem_post(&burst->over);
 	}
 }
 
@@ -46,17 +45,17 @@ static void burst_thread(struct harness_thread *thread)
  * Who arrives first may have a higher priority than those that it waits for, or than who opens their gates:
  * it sleeps.
  */
-void burst_meet(void)
+void burst_meet(struct burst *burst)
 {
-	unsigned int all = now_running->task_count;
+	unsigned int all = burst->task_count;
 
-	if (atomic_fetch_add(&arrived_count, 1) + 1 < all) {
-		while (sem_wait(&all_arrived))
+	if (atomic_fetch_add(&burst->arrived_count, 1) + 1 < all) {
+		while (sem_wait(&burst->all_arrived))
 			;
 		return;
 	}
 	for (unsigned int i = 1; i < all; i++)
-		sem_post(&all_arrived);
+		sem_post(&burst->all_arrived);
 }
 
 struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t))
@@ -78,14 +77,14 @@ struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burs
 
 /* false: a task did not end its burst. The clock of sem_timedwait may be set: it is only how often we look.
  */
-static bool wait_burst_over(void)
+static bool wait_burst_over(struct burst *burst)
 {
-	int64_t give_up_ns = burst_limit_ns + STUCK_NS;
+	int64_t give_up_ns = burst->limit_ns + STUCK_NS;
 
-	for (unsigned int i = 0; i < now_running->task_count; i++) {
+	for (unsigned int i = 0; i < burst->task_count; i++) {
 		struct timespec look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
 
-		while (sem_timedwait(&burst_over, &look)) {
+		while (sem_timedwait(&burst->over, &look)) {
 			if (clock_now_ns(CLOCK_MONOTONIC) > give_up_ns)
 				return false;
 			look = ns_timespec(clock_now_ns(CLOCK_REALTIME) + NS_PER_S);
@@ -96,13 +95,13 @@ static bool wait_burst_over(void)
 
 static bool one_burst(struct burst *burst)
 {
-	atomic_store(&arrived_count, 0);
-	burst_limit_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->work_ns;
+	atomic_store(&burst->arrived_count, 0);
+	burst->limit_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->work_ns;
 	if (burst->ready)
-		burst->ready();
+		burst->ready(burst);
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);
-	return wait_burst_over();
+	return wait_burst_over(burst);
 }
 
 static void begin(struct harness *h)
@@ -145,13 +144,13 @@ static bool all_bursts(struct burst *burst)
 
 	do {
 		if (clock_now_ns(CLOCK_MONOTONIC) - start_ns >= harness_options.warm_up_ns)
-			atomic_store(&measuring, true);
+			atomic_store(&burst->measuring, true);
 		if (!one_burst(burst))
 			return false;
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		for (unsigned int i = 0; i < burst->harness.series_count; i++)
 			burst->harness.series[i]->reached_ns = now_ns;
-		if (!burst->drain(&burst->harness.j))
+		if (!burst->drain(burst, &burst->harness.j))
 			return true;
 		pause_between_bursts(burst);
 	} while (!harness_stopping(&burst->harness) && clock_now_ns(CLOCK_MONOTONIC) < end_ns);
@@ -160,21 +159,23 @@ static bool all_bursts(struct burst *burst)
 
 static int prepare_burst(struct harness *h)
 {
-	static struct harness_thread *threads[PROBE_CPUS_MAX];
-	struct burst *burst = now_running;
+	struct burst *burst = burst_of(h);
 	int status = burst->prepare(burst);
 
 	if (status)
 		return status;
-	sem_init(&burst_over, 0, 0);
-	sem_init(&all_arrived, 0, 0);
+	h->threads = memory_get(burst->task_count * sizeof(struct harness_thread *));
+	if (!h->threads)
+		return harness_no_memory();
+	sem_init(&burst->over, 0, 0);
+	sem_init(&burst->all_arrived, 0, 0);
 	for (unsigned int i = 0; i < burst->task_count; i++) {
 		sem_init(&burst->tasks[i]->gate, 0, 0);
 		burst->tasks[i]->number = i;
+		burst->tasks[i]->burst = burst;
 		burst->tasks[i]->thread.measure = burst_thread;
-		threads[i] = &burst->tasks[i]->thread;
+		h->threads[i] = &burst->tasks[i]->thread;
 	}
-	h->threads = threads;
 	h->thread_count = burst->task_count;
 	return 0;
 }
@@ -193,12 +194,12 @@ static int waiting_cpu(const struct burst *burst)
 
 static int run(struct harness *h)
 {
-	struct burst *burst = now_running;
+	struct burst *burst = burst_of(h);
 
 	begin(h);
 	if (!all_bursts(burst))
 		return refuse_held_cpu(waiting_cpu(burst), "its measuring thread", "other CPUs with --cpu");
-	atomic_store(&finished, true);
+	atomic_store(&burst->finished, true);
 	for (unsigned int i = 0; i < burst->task_count; i++)
 		sem_post(&burst->tasks[i]->gate);
 	return harness_finish(h, harness_options.count ? "count" : "duration");
@@ -206,7 +207,6 @@ static int run(struct harness *h)
 
 int burst_run(struct burst *burst, int argc, char **argv)
 {
-	now_running = burst;
 	burst->harness.prepare = prepare_burst;
 	burst->harness.run = run;
 	return harness_run(&burst->harness, argc, argv);

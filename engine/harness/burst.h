@@ -14,14 +14,17 @@
 
 #include "harness/harness.h"
 
+struct burst;
+
 struct burst_task {
 	/* the probe's, set before its first burst */
-	void (*work)(struct burst_task *t); /* one burst, until burst_limit_ns */
+	void (*work)(struct burst_task *t); /* one burst, until the burst's limit_ns */
 	struct harness_thread thread;
 	int64_t *times; /* what the burst measured */
 	size_t room, count;
 
 	/* the bursts' */
+	struct burst *burst;
 	sem_t gate;
 	unsigned int number;
 };
@@ -34,16 +37,19 @@ struct burst {
 	struct burst_task **tasks;
 	unsigned int task_count;
 	int64_t work_ns, pause_ns;
-	void (*ready)(void); /* before each burst, while all tasks wait; or NULL */
+	void (*ready)(struct burst *burst); /* before each burst, while all tasks wait; or NULL */
 	/* What the burst left; false: it is enough. */
-	bool (*drain)(struct json *j);
+	bool (*drain)(struct burst *burst, struct json *j);
+
+	/* the bursts' */
+	int64_t limit_ns; /* when the burst ends at the latest; constant while it goes on */
+	_Atomic bool measuring, finished;
+	_Atomic unsigned int arrived_count;
+	sem_t all_arrived, over;
 };
 
-/* When the burst ends at the latest; constant while it goes on. */
-extern int64_t burst_limit_ns;
-
 /* Every task of the burst comes here before it measures; the last one does not wait. */
-void burst_meet(void);
+void burst_meet(struct burst *burst);
 
 /* Memory for a task with an array of `room` times; NULL: there is none. */
 struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t));

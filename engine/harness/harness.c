@@ -91,6 +91,9 @@ static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 		return status;
 	stream_begin(&h->j);
 	h->cpus = &cpus;
+	h->state = h->state_size ? memory_get(h->state_size) : NULL;
+	if (h->state_size && !h->state)
+		return harness_no_memory();
 	return check_options(h, only_check);
 }
 
@@ -142,7 +145,7 @@ static void write_hello(struct harness *h, const char *name)
 	if (RUNTIME_IS_COKERNEL)
 		json_str(j, "runtime", RUNTIME_NAME);
 	if (h->hello)
-		h->hello(j);
+		h->hello(h, j);
 	json_close(j, '}');
 	json_line(j);
 	for (unsigned int i = 0; i < h->series_count; i++)
@@ -326,16 +329,16 @@ void harness_pause(int64_t ns)
 		commands_wait(ns);
 }
 
-void harness_drain(struct harness *h, bool (*drain)(struct json *j), int64_t pause_ns)
+void harness_drain(struct harness *h, bool (*drain)(struct harness *h, struct json *j), int64_t pause_ns)
 {
 	pause_ns = explain_pause_ns(pause_ns);
-	while (drain(&h->j)) {
+	while (drain(h, &h->j)) {
 		explain_take(&h->j);
 		thread_watch_tell(h);
 		harness_pause(pause_ns);
 		harness_stopping(h);
 	}
-	drain(&h->j);
+	drain(h, &h->j);
 }
 
 int harness_series_of(const struct harness *h, const struct harness_thread *t)
@@ -382,7 +385,7 @@ int harness_finish(struct harness *h, const char *reason)
 	if (RUNTIME_IS_COKERNEL)
 		mode_switches_tell(h, j);
 	if (h->conclude)
-		h->conclude(j);
+		h->conclude(h, j);
 	if (suspended_at_least_ns() - h->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended while it was measured");

@@ -26,7 +26,8 @@ struct peer_process;
 struct harness {
 	/* the probe's, constant */
 	const struct option_entry *table;
-	void (*hello)(struct json *j); /* members of its own in `hello`; or NULL */
+	size_t state_size;					/* of what its steps share; 0: nothing */
+	void (*hello)(const struct harness *h, struct json *j); /* members of its own in `hello`; or NULL */
 	int hog_percent; /* of its CPU that a thread may take before the watchdog ends the probe; 0: the usual
 			  */
 	/* Its steps, in this order; each gives 0 or, after an `error` line, the exit status. */
@@ -36,7 +37,8 @@ struct harness {
 	int (*started)(struct harness *h); /* the threads wait at their gate; or NULL */
 	int (*run)(struct harness *h);	   /* from `go` to the end */
 	explain_who explained; /* of a series; or NULL: latencies that a thread is told with (measurers) */
-	void (*conclude)(struct json *j); /* results and marks of its own, after the summaries; or NULL */
+	/* results and marks of its own, after the summaries; or NULL */
+	void (*conclude)(struct harness *h, struct json *j);
 
 	/* the probe's, set by `prepare`, or constant */
 	struct harness_thread **threads;
@@ -48,6 +50,7 @@ struct harness {
 				    * joins a co-kernel before `prepare`, else in it */
 
 	/* the harness's */
+	void *state; /* memory of state_size, zeroed before `check` */
 	struct json j;
 	struct probe_cpus
 		*cpus; /* set before `prepare`; not in here: it is large, and this has initial values */
@@ -86,7 +89,7 @@ void harness_end_by(struct harness *h, const char *reason);
 
 /* Calls drain, which gives false when all threads have ended, until then, and once more for what came since.
  */
-void harness_drain(struct harness *h, bool (*drain)(struct json *j), int64_t pause_ns);
+void harness_drain(struct harness *h, bool (*drain)(struct harness *h, struct json *j), int64_t pause_ns);
 
 /* The first series that this thread measures; -1: none of its own. */
 int harness_series_of(const struct harness *h, const struct harness_thread *t);

@@ -76,13 +76,15 @@ struct kind {
 	int64_t done, starved, gave_up, wait_max_ns, held_max_ns;
 };
 
-static struct kind *kinds[LOCKS_MAX];
-static struct series *series[LOCKS_MAX];
-static unsigned int kind_count, kind_now;
-static struct burst_task *tasks[TASKS];
-static struct lock lock_now;
+struct state {
+	struct kind *kinds[LOCKS_MAX];
+	struct series *series[LOCKS_MAX];
+	unsigned int kind_count, kind_now;
+	struct burst_task *tasks[TASKS];
+};
 
 /* What the three of a trial share. */
+static struct lock lock_now;
 static struct {
 	sem_t middle, high;
 	int64_t ready_ns, ended_ns, taken_ns, released_ns;
@@ -102,8 +104,7 @@ static void hold(void)
 
 static void run_low(struct burst_task *t)
 {
-	(void)t;
-	burst_meet();
+	burst_meet(t->burst);
 	lock_take(&lock_now, 0);
 	trial.taken_ns = clock_now_ns(CLOCK_MONOTONIC);
 	trial.ready_ns = trial.taken_ns;
@@ -118,8 +119,7 @@ static void run_middle(struct burst_task *t)
 {
 	int64_t end_ns;
 
-	(void)t;
-	burst_meet();
+	burst_meet(t->burst);
 	while (sem_wait(&trial.middle))
 		;
 	end_ns = trial.ready_ns + limit_ns;
@@ -135,8 +135,7 @@ static void run_high(struct burst_task *t)
 {
 	bool has_it;
 
-	(void)t;
-	burst_meet();
+	burst_meet(t->burst);
 	while (sem_wait(&trial.high))
 		;
 	has_it = lock_take(&lock_now, trial.ready_ns + limit_ns);
@@ -150,9 +149,10 @@ static void run_high(struct burst_task *t)
 	}
 }
 
-static void ready(void)
+static void ready(struct burst *burst)
 {
-	struct kind *kind = kinds[kind_now];
+	const struct state *state = burst->harness.state;
+	const struct kind *kind = state->kinds[state->kind_now];
 
 	lock_make(&lock_now, kind->lock, (int)harness_options.priority);
 	sem_init(&trial.middle, 0, 0);
@@ -161,9 +161,10 @@ static void ready(void)
 	atomic_store(&trial.high_has_it, false);
 }
 
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
-	struct kind *kind = kinds[kind_now];
+	struct state *state = burst->harness.state;
+	struct kind *kind = state->kinds[state->kind_now], *next;
 	int64_t wait_ns = trial.ended_ns - trial.ready_ns, held_ns = trial.released_ns - trial.taken_ns;
 
 	series_feed_timed(&kind->series, trial.ready_ns, wait_ns, j);
@@ -177,17 +178,20 @@ static bool drain(struct json *j)
 	lock_end(&lock_now);
 	/* The kinds in turn, so that a disturbance does not meet one of them only. */
 	do {
-		kind_now = (kind_now + 1) % kind_count;
-		if (kinds[kind_now]->done < trials && !kinds[kind_now]->error)
+		state->kind_now = (state->kind_now + 1) % state->kind_count;
+		next = state->kinds[state->kind_now];
+		if (next->done < trials && !next->error)
 			return true;
-	} while (kinds[kind_now] != kind);
+	} while (next != kind);
 	return false;
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
-	for (unsigned int i = 0; i < kind_count; i++) {
-		const struct kind *kind = kinds[i];
+	const struct state *state = h->state;
+
+	for (unsigned int i = 0; i < state->kind_count; i++) {
+		const struct kind *kind = state->kinds[i];
 
 		stream_result(j, "inversion");
 		json_str(j, "lock", lock_names[kind->lock]);
@@ -209,7 +213,7 @@ static void conclude(struct json *j)
 	}
 }
 
-static int make_kind(enum lock_kind lock_kind, int cpu)
+static int make_kind(struct state *state, enum lock_kind lock_kind, int cpu)
 {
 	struct kind *kind = memory_get(sizeof(*kind));
 
@@ -223,35 +227,38 @@ static int make_kind(enum lock_kind lock_kind, int cpu)
 		return error_lacks(STATUS_CANNOT_MEASURE, "method", lock_names[lock_kind],
 				   "choose another --lock", "there is no %s here (%s)", lock_names[lock_kind],
 				   strerror(kind->error));
-	kind->series.id = kind_count;
+	kind->series.id = state->kind_count;
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;
 	kind->series.labels[0] = (struct label){"lock", lock_names[lock_kind]};
-	series[kind_count] = &kind->series;
-	kinds[kind_count++] = kind;
+	state->series[state->kind_count] = &kind->series;
+	state->kinds[state->kind_count++] = kind;
 	return 0;
 }
 
 static int prepare_probe(struct burst *burst)
 {
 	static void (*const run[])(struct burst_task *) = {run_low, run_middle, run_high};
+	struct state *state = burst->harness.state;
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	for (int i = 1; lock_names[i] && !status; i++) {
 		if (lock == LOCK_ALL || lock == i)
-			status = make_kind((enum lock_kind)i, cpu);
+			status = make_kind(state, (enum lock_kind)i, cpu);
 	}
 	for (int i = 0; i < TASKS && !status; i++) {
-		tasks[i] = burst_task_new(cpu, 1, run[i]);
-		if (!tasks[i])
+		state->tasks[i] = burst_task_new(cpu, 1, run[i]);
+		if (!state->tasks[i])
 			return harness_no_memory();
-		tasks[i]->thread.priority = (int)harness_options.priority - (HIGH - i);
+		state->tasks[i]->thread.priority = (int)harness_options.priority - (HIGH - i);
 	}
 	if (status)
 		return status;
-	while (kind_now < kind_count - 1 && kinds[kind_now]->error)
-		kind_now++;
-	burst->harness.series_count = kind_count;
+	while (state->kind_now < state->kind_count - 1 && state->kinds[state->kind_now]->error)
+		state->kind_now++;
+	burst->tasks = state->tasks;
+	burst->harness.series = state->series;
+	burst->harness.series_count = state->kind_count;
 	burst->work_ns = limit_ns + 2 * section_ns;
 	burst->pause_ns = burst->work_ns / 2;
 	harness_options.warm_up_ns = 0;
@@ -263,11 +270,10 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.series = series,
+			.state_size = sizeof(struct state),
 			.conclude = conclude,
 		},
 	.prepare = prepare_probe,
-	.tasks = tasks,
 	.task_count = TASKS,
 	.ready = ready,
 	.drain = drain,

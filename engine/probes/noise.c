@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/series.h"
@@ -72,12 +73,14 @@ struct watched_cpu {
 	int64_t lost;
 };
 
-static struct watched_cpu *cpus[PROBE_CPUS_MAX];
-static struct burst_task *tasks[PROBE_CPUS_MAX];
-static struct series *series[PROBE_CPUS_MAX * CAUSES];
-static struct harness_thread *measurers[PROBE_CPUS_MAX * CAUSES];
-static unsigned int cpu_count, series_count;
-static int64_t measured_from_ns, measured_until_ns; /* set before each burst */
+struct state {
+	struct watched_cpu *cpus[PROBE_CPUS_MAX];
+	struct burst_task *tasks[PROBE_CPUS_MAX];
+	struct series *series[PROBE_CPUS_MAX * CAUSES];
+	struct harness_thread *measurers[PROBE_CPUS_MAX * CAUSES];
+	unsigned int cpu_count, series_count;
+	int64_t measured_from_ns, measured_until_ns; /* set before each burst */
+};
 
 /* What the kernel counted up to now. */
 struct counted {
@@ -104,24 +107,25 @@ static enum cause cause_of(const struct watched_cpu *c, const struct counted *be
 }
 
 /* So much of a stretch is of the measured phase. */
-static int64_t measured_part(int64_t begin_ns, int64_t end_ns)
+static int64_t measured_part(const struct state *state, int64_t begin_ns, int64_t end_ns)
 {
-	if (begin_ns < measured_from_ns)
-		begin_ns = measured_from_ns;
-	if (end_ns > measured_until_ns)
-		end_ns = measured_until_ns;
+	if (begin_ns < state->measured_from_ns)
+		begin_ns = state->measured_from_ns;
+	if (end_ns > state->measured_until_ns)
+		end_ns = state->measured_until_ns;
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
 /* The measured path: read the clock until the difference to the reading before is long. */
 static void work(struct burst_task *t)
 {
-	struct watched_cpu *c = cpus[t->number];
-	int64_t limit_ns = burst_limit_ns, last_ns, now_ns;
+	const struct state *state = t->burst->harness.state;
+	struct watched_cpu *c = state->cpus[t->number];
+	int64_t limit_ns = t->burst->limit_ns, last_ns, now_ns;
 	struct counted before, after;
 	size_t count = 0;
 
-	burst_meet(); /* so that none keeps the first thread from opening the gates of the others */
+	burst_meet(t->burst); /* so that none keeps the first thread from opening the gates of the others */
 	count_now(c, &before);
 	c->observed_ns = 0;
 	last_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -130,13 +134,13 @@ static void work(struct burst_task *t)
 			now_ns = last_ns;
 			last_ns = clock_now_ns(CLOCK_MONOTONIC);
 		} while (last_ns - now_ns < threshold_ns && last_ns < limit_ns);
-		c->observed_ns += measured_part(begin_ns, now_ns);
+		c->observed_ns += measured_part(state, begin_ns, now_ns);
 		if (last_ns - now_ns < threshold_ns) {
-			c->observed_ns += measured_part(now_ns, last_ns);
+			c->observed_ns += measured_part(state, now_ns, last_ns);
 			break;
 		}
 		/* A gap counts whole, in the phase in which it begins. */
-		if (now_ns >= measured_from_ns && now_ns < measured_until_ns)
+		if (now_ns >= state->measured_from_ns && now_ns < state->measured_until_ns)
 			c->observed_ns += last_ns - now_ns;
 		count_now(c, &after);
 		if (count + 3 <= t->room) {
@@ -152,19 +156,23 @@ static void work(struct burst_task *t)
 	t->count = count;
 }
 
-static void ready(void)
+static void ready(struct burst *burst)
 {
-	measured_from_ns = series[0]->start_ns + harness_options.warm_up_ns;
-	measured_until_ns =
-		harness_options.duration_ns ? measured_from_ns + harness_options.duration_ns : INT64_MAX;
+	struct state *state = burst->harness.state;
+
+	state->measured_from_ns = state->series[0]->start_ns + harness_options.warm_up_ns;
+	state->measured_until_ns = harness_options.duration_ns
+					   ? state->measured_from_ns + harness_options.duration_ns
+					   : INT64_MAX;
 }
 
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
+	const struct state *state = burst->harness.state;
 	bool more = !harness_options.count;
 
-	for (unsigned int i = 0; i < cpu_count; i++) {
-		struct watched_cpu *c = cpus[i];
+	for (unsigned int i = 0; i < state->cpu_count; i++) {
+		struct watched_cpu *c = state->cpus[i];
 		const int64_t *gap = c->task->times;
 		int64_t gaps = 0;
 
@@ -180,10 +188,12 @@ static bool drain(struct json *j)
 	return more;
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
-	for (unsigned int i = 0; i < cpu_count; i++) {
-		struct watched_cpu *c = cpus[i];
+	const struct state *state = h->state;
+
+	for (unsigned int i = 0; i < state->cpu_count; i++) {
+		struct watched_cpu *c = state->cpus[i];
 		int64_t taken_ns = 0;
 
 		for (unsigned int cause = 0; cause < CAUSES; cause++)
@@ -203,14 +213,10 @@ static void conclude(struct json *j)
 /* Whether a count of interrupts is cheap enough to follow each gap; on its own CPU, as the task. */
 static int prepare(struct harness_thread *thread)
 {
-	struct watched_cpu *c = NULL;
+	const struct burst_task *t = container_of(thread, struct burst_task, thread);
+	const struct state *state = t->burst->harness.state;
+	struct watched_cpu *c = state->cpus[t->number];
 
-	for (unsigned int i = 0; i < cpu_count; i++) {
-		if (&cpus[i]->task->thread == thread)
-			c = cpus[i];
-	}
-	if (!c)
-		return 0;
 	c->series[CAUSE_INTERRUPT].labels[0].text = not_told;
 	if (!count_interrupts || interrupts_open(&c->interrupts, thread->cpu))
 		return 0;
@@ -241,6 +247,7 @@ static int check_numbers(struct harness *h)
 static int prepare_probe(struct burst *burst)
 {
 	const struct cpuset *measured = &burst->harness.cpus->measured;
+	struct state *state = burst->harness.state;
 
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
@@ -255,18 +262,21 @@ static int prepare_probe(struct burst *burst)
 		for (unsigned int cause = 0; cause < CAUSES; cause++) {
 			struct series *s = &c->series[cause];
 
-			s->id = series_count;
+			s->id = state->series_count;
 			s->metric = "gap";
 			s->cpu = cpu;
 			s->labels[0] = (struct label){"cause", cause_names[cause]};
-			measurers[series_count] = cause == CAUSE_TASK ? &c->task->thread : NULL;
-			series[series_count++] = s;
+			state->measurers[state->series_count] = cause == CAUSE_TASK ? &c->task->thread : NULL;
+			state->series[state->series_count++] = s;
 		}
-		cpus[cpu_count] = c;
-		tasks[cpu_count++] = c->task;
+		state->cpus[state->cpu_count] = c;
+		state->tasks[state->cpu_count++] = c->task;
 	}
-	burst->task_count = cpu_count;
-	burst->harness.series_count = series_count;
+	burst->tasks = state->tasks;
+	burst->task_count = state->cpu_count;
+	burst->harness.series = state->series;
+	burst->harness.measurers = state->measurers;
+	burst->harness.series_count = state->series_count;
 	burst->work_ns = busy_ns;
 	burst->pause_ns = round_ns - busy_ns;
 	return 0;
@@ -277,12 +287,10 @@ static struct burst burst = {
 		{
 			.table = table,
 			.check = check_numbers,
-			.series = series,
-			.measurers = measurers,
+			.state_size = sizeof(struct state),
 			.conclude = conclude,
 		},
 	.prepare = prepare_probe,
-	.tasks = tasks,
 	.ready = ready,
 	.drain = drain,
 };

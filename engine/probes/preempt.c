@@ -60,9 +60,12 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct burst_task *tasks[3];
-static struct series *series;
-static int64_t preempted, events; /* in all bursts */
+struct state {
+	struct burst_task *tasks[3];
+	struct series *series[1];
+	int64_t preempted, events; /* in all bursts */
+};
+
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 	size_t posts; /* set before over is */
@@ -74,9 +77,10 @@ static struct {
  * clock that the low task made one after the other, so that it was preempted. The high task stores it on this
  * CPU.
  */
-static int64_t watch_high(void)
+static int64_t watch_high(const struct burst *burst)
 {
-	const int64_t *times = tasks[HIGH]->times;
+	const struct burst_task *high = burst->tasks[HIGH];
+	const int64_t *times = high->times;
 	size_t at = event == EVENT_TIMER ? 1 : 0, step = event == EVENT_TIMER ? 2 : 1;
 	int64_t before_ns = clock_now_ns(CLOCK_MONOTONIC), after_ns, proven = 0;
 
@@ -84,7 +88,7 @@ static int64_t watch_high(void)
 		int64_t stamp_ns;
 
 		after_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (after_ns >= burst_limit_ns || at >= tasks[HIGH]->room)
+		if (after_ns >= burst->limit_ns || at >= high->room)
 			break;
 		stamp_ns = __atomic_load_n(&times[at], __ATOMIC_RELAXED);
 		if (stamp_ns && stamp_ns <= after_ns) {
@@ -101,15 +105,15 @@ static void run_low(struct burst_task *t)
 {
 	struct usage before, after;
 
-	burst_meet();
+	burst_meet(t->burst);
 	t->count = 1;
 	if (!RUNTIME_COUNTS_SWITCHES) {
-		t->times[0] = watch_high();
+		t->times[0] = watch_high(t->burst);
 		return;
 	}
 	usage_read(-1, &before);
 	while (!atomic_load_explicit(&burst_now.over, memory_order_relaxed) &&
-	       clock_now_ns(CLOCK_MONOTONIC) < burst_limit_ns)
+	       clock_now_ns(CLOCK_MONOTONIC) < t->burst->limit_ns)
 		;
 	usage_read(-1, &after);
 	t->times[0] = after.involuntary_switches - before.involuntary_switches;
@@ -118,10 +122,10 @@ static void run_low(struct burst_task *t)
 /* The measured path: wait until a time, read the clock, store both. */
 static void run_high_by_timer(struct burst_task *t)
 {
-	int64_t next_ns, limit_ns = burst_limit_ns;
+	int64_t next_ns, limit_ns = t->burst->limit_ns;
 	size_t count = 0;
 
-	burst_meet();
+	burst_meet(t->burst);
 	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
 	while (next_ns < limit_ns && count + 2 <= t->room) {
 		struct timespec next = ns_timespec(next_ns), now;
@@ -144,7 +148,7 @@ static void run_high_by_wake_up(struct burst_task *t)
 	struct timespec now;
 	size_t count = 0;
 
-	burst_meet();
+	burst_meet(t->burst);
 	for (;;) {
 		while (sem_wait(&burst_now.wake))
 			;
@@ -160,10 +164,10 @@ static void run_high_by_wake_up(struct burst_task *t)
 
 static void run_waker(struct burst_task *t)
 {
-	int64_t next_ns, limit_ns = burst_limit_ns;
+	int64_t next_ns, limit_ns = t->burst->limit_ns;
 	size_t count = 0;
 
-	burst_meet();
+	burst_meet(t->burst);
 	next_ns = clock_now_ns(CLOCK_MONOTONIC) + interval_ns;
 	while (next_ns < limit_ns && count < t->room) {
 		struct timespec next = ns_timespec(next_ns), now;
@@ -181,33 +185,37 @@ static void run_waker(struct burst_task *t)
 	t->count = count;
 }
 
-static void ready(void)
+static void ready(struct burst *burst)
 {
 	atomic_store(&burst_now.over, false);
 	sem_init(&burst_now.wake, 0, 0);
 	if (!RUNTIME_COUNTS_SWITCHES)
-		memset(tasks[HIGH]->times, 0, tasks[HIGH]->room * sizeof(*tasks[HIGH]->times));
+		memset(burst->tasks[HIGH]->times, 0, burst->tasks[HIGH]->room * sizeof(int64_t));
 }
 
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
-	const struct burst_task *high = tasks[HIGH], *waker = tasks[WAKER];
+	struct state *state = burst->harness.state;
+	const struct burst_task *high = state->tasks[HIGH], *waker = state->tasks[WAKER];
 	size_t count = event == EVENT_TIMER ? high->count / 2 : high->count;
 
-	preempted += tasks[LOW]->times[0];
-	events += (int64_t)count;
+	state->preempted += state->tasks[LOW]->times[0];
+	state->events += (int64_t)count;
 	for (size_t i = 0; i < count; i++) {
 		int64_t from_ns = event == EVENT_TIMER ? high->times[2 * i] : waker->times[i];
 		int64_t to_ns = event == EVENT_TIMER ? high->times[2 * i + 1] : high->times[i];
 
-		if (!burst_feed(series, from_ns, to_ns - from_ns, j))
+		if (!burst_feed(state->series[0], from_ns, to_ns - from_ns, j))
 			return false;
 	}
 	return true;
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
+	int64_t preempted = state->preempted, events = state->events;
+
 	stream_result(j, "preemptions");
 	json_close(j, '}');
 	json_open(j, "values", '{');
@@ -241,6 +249,9 @@ static int be_nice(struct harness_thread *t)
 static int prepare_probe(struct burst *burst)
 {
 	const size_t room = 2 * WORK_NS / MIN_INTERVAL_NS;
+	struct state *state = burst->harness.state;
+	struct burst_task **tasks = state->tasks;
+	struct series *series = memory_get(sizeof(*series));
 	int cpu, peer, status;
 
 	status = placement_choose(burst->harness.cpus,
@@ -258,7 +269,6 @@ static int prepare_probe(struct burst *burst)
 		tasks[LOW]->thread.prepare = be_nice;
 	else
 		tasks[LOW]->thread.priority--;
-	series = memory_get(sizeof(*series));
 	if (!series)
 		return harness_no_memory();
 	if (RUNTIME_FIRES_EARLY && !series_take_early(series))
@@ -268,6 +278,10 @@ static int prepare_probe(struct burst *burst)
 	series->labels[0] = (struct label){"event", event_names[event]};
 	if (event == EVENT_WAKE_UP)
 		series->labels[1] = (struct label){"placement", placement_names[placement]};
+	state->series[0] = series;
+	burst->harness.series = state->series;
+	burst->harness.series_count = 1;
+	burst->tasks = tasks;
 	burst->task_count = event == EVENT_TIMER ? 2 : 3;
 	return 0;
 }
@@ -277,12 +291,10 @@ static struct burst burst = {
 		{
 			.table = table,
 			.check = check_numbers,
-			.series = &series,
-			.series_count = 1,
+			.state_size = sizeof(struct state),
 			.conclude = conclude,
 		},
 	.prepare = prepare_probe,
-	.tasks = tasks,
 	.work_ns = WORK_NS,
 	.pause_ns = REST_NS,
 	.ready = ready,

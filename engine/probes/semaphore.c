@@ -64,10 +64,13 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct burst_task *tasks[2];
-static struct series *series;
-static int64_t hand_overs, slept; /* in all bursts */
-static int64_t slept_in_round[2];
+struct state {
+	struct burst_task *tasks[2];
+	struct series *series[1];
+	int64_t hand_overs, slept; /* in all bursts */
+	int64_t slept_in_round[2];
+};
+
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 } burst_now;
@@ -82,6 +85,7 @@ static unsigned int turn;
 static int readable[2], writable[2];
 static mqd_t queues[2];
 static sigset_t wake_signal;
+static pthread_t waiters[2];
 
 /* `post` wakes the other task and `wait` waits for it; turn_number counts the hand-overs of the burst, 0 is
  * the first by task 0. What is interrupted is tried again. */
@@ -171,7 +175,7 @@ static inline void mqueue_wait(unsigned int own, size_t turn_number)
 static inline void signal_post(unsigned int other, size_t turn_number)
 {
 	(void)turn_number;
-	pthread_kill(tasks[other]->thread.thread, SIGRTMIN);
+	pthread_kill(waiters[other], SIGRTMIN);
 }
 
 static inline void signal_wait(unsigned int own, size_t turn_number)
@@ -188,11 +192,11 @@ typedef void (*step)(unsigned int task, size_t turn_number);
 static inline __attribute__((always_inline)) void take_turns(struct burst_task *t, step post, step wait)
 {
 	unsigned int own = t->number, other = 1 - own;
-	int64_t limit_ns = burst_limit_ns;
+	int64_t limit_ns = t->burst->limit_ns;
 	size_t count = 0;
 	struct timespec now;
 
-	burst_meet();
+	burst_meet(t->burst);
 	if (own == 1)
 		wait(own, 0);
 	for (;;) {
@@ -258,12 +262,13 @@ static void work_by_method(struct burst_task *t)
 /* Beside the times: how often the task slept, as the kernel counted. */
 static void work(struct burst_task *t)
 {
+	struct state *state = t->burst->harness.state;
 	struct usage before, after;
 
 	usage_read(-1, &before);
 	work_by_method(t);
 	usage_read(-1, &after);
-	slept_in_round[t->number] = after.voluntary_switches - before.voluntary_switches;
+	state->slept_in_round[t->number] = after.voluntary_switches - before.voluntary_switches;
 }
 
 /* The signal is waited for, not handled. */
@@ -308,30 +313,38 @@ static int open_method(unsigned int n)
 	}
 }
 
-static void ready(void)
+static void ready(struct burst *burst)
 {
 	atomic_store(&burst_now.over, false);
 	turn = 0;
+	for (unsigned int i = 0; i < 2; i++)
+		waiters[i] = burst->tasks[i]->thread.thread;
 }
 
 /* The times of the two alternate: which one ends a hand-over follows from its number, not from clocks of CPUs
  * that may differ. */
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
-	hand_overs += (int64_t)(tasks[0]->count + tasks[1]->count) - 1;
-	slept += slept_in_round[0] + slept_in_round[1];
+	struct state *state = burst->harness.state;
+	struct burst_task *const *tasks = state->tasks;
+
+	state->hand_overs += (int64_t)(tasks[0]->count + tasks[1]->count) - 1;
+	state->slept += state->slept_in_round[0] + state->slept_in_round[1];
 	for (size_t i = 1; i < tasks[0]->count + tasks[1]->count; i++) {
 		int64_t from_ns = tasks[(i - 1) % 2]->times[(i - 1) / 2];
 
-		if (!burst_feed(series, from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
+		if (!burst_feed(state->series[0], from_ns, tasks[i % 2]->times[i / 2] - from_ns, j))
 			return false;
 	}
 	return true;
 }
 
 /* On two CPUs a task may be posted before it sleeps: such a hand-over is short. */
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
+	int64_t hand_overs = state->hand_overs, slept = state->slept;
+
 	stream_result(j, "hand-overs");
 	json_close(j, '}');
 	json_open(j, "values", '{');
@@ -345,6 +358,8 @@ static void conclude(struct json *j)
 
 static int prepare_probe(struct burst *burst)
 {
+	struct state *state = burst->harness.state;
+	struct series *series = memory_get(sizeof(*series));
 	int cpu[2];
 	int status = placement_choose(burst->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
@@ -357,20 +372,23 @@ static int prepare_probe(struct burst *burst)
 			return error_lacks(STATUS_CANNOT_MEASURE, "method", method_names[method],
 					   "choose another --method", "there is no %s here (%s)",
 					   method_names[method], strerror(error));
-		tasks[i] = burst_task_new(cpu[i], ROOM, work);
-		if (!tasks[i])
+		state->tasks[i] = burst_task_new(cpu[i], ROOM, work);
+		if (!state->tasks[i])
 			return harness_no_memory();
-		tasks[i]->thread.prepare = block_signal;
+		state->tasks[i]->thread.prepare = block_signal;
 	}
 	if (status)
 		return status;
-	series = memory_get(sizeof(*series));
 	if (!series)
 		return harness_no_memory();
 	series->metric = "hand-over";
 	series->cpu = cpu[0];
 	series->labels[0] = (struct label){"method", method_names[method]};
 	series->labels[1] = (struct label){"placement", placement_names[placement]};
+	state->series[0] = series;
+	burst->harness.series = state->series;
+	burst->harness.series_count = 1;
+	burst->tasks = state->tasks;
 	return 0;
 }
 
@@ -378,12 +396,10 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.series = &series,
-			.series_count = 1,
+			.state_size = sizeof(struct state),
 			.conclude = conclude,
 		},
 	.prepare = prepare_probe,
-	.tasks = tasks,
 	.task_count = 2,
 	.work_ns = WORK_NS,
 	.pause_ns = REST_NS,

@@ -38,9 +38,12 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct burst_task *tasks[TASKS_MAX];
-static struct series *series;
-static int64_t kept_the_cpu; /* yields after which the same task went on */
+struct state {
+	struct burst_task *tasks[TASKS_MAX];
+	struct series *series[1];
+	int64_t kept_the_cpu; /* yields after which the same task went on */
+};
+
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 } burst_now;
@@ -49,10 +52,10 @@ static struct {
 static void work(struct burst_task *t)
 {
 	struct timespec now;
-	int64_t limit_ns = burst_limit_ns;
+	int64_t limit_ns = t->burst->limit_ns;
 	size_t count = 0;
 
-	burst_meet();
+	burst_meet(t->burst);
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		/* A task that has ended gave the CPU up by its sleep: what follows was no yield. */
@@ -67,13 +70,14 @@ static void work(struct burst_task *t)
 	t->count = count;
 }
 
-static void ready(void)
+static void ready(struct burst *burst)
 {
+	(void)burst;
 	atomic_store(&burst_now.over, false);
 }
 
 /* The task whose next time is the earliest; -1: there is none. */
-static int earliest(const size_t *at)
+static int earliest(struct burst_task *const *tasks, const size_t *at)
 {
 	int first = -1;
 
@@ -85,17 +89,19 @@ static int earliest(const size_t *at)
 	return first;
 }
 
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
+	struct state *state = burst->harness.state;
+	struct series *series = state->series[0];
 	size_t at[TASKS_MAX] = {0};
 	int64_t before_ns = 0;
 	int last = -1, next;
 
-	while ((next = earliest(at)) >= 0) {
-		int64_t time_ns = tasks[next]->times[at[next]++];
+	while ((next = earliest(state->tasks, at)) >= 0) {
+		int64_t time_ns = state->tasks[next]->times[at[next]++];
 
 		if (last == next && series->measuring)
-			kept_the_cpu++;
+			state->kept_the_cpu++;
 		else if (last >= 0 && last != next && !burst_feed(series, before_ns, time_ns - before_ns, j))
 			return false;
 		last = next;
@@ -104,8 +110,12 @@ static bool drain(struct json *j)
 	return true;
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
+	const struct series *series = state->series[0];
+	int64_t kept_the_cpu = state->kept_the_cpu;
+
 	stream_result(j, "yields");
 	json_close(j, '}');
 	json_open(j, "values", '{');
@@ -121,20 +131,25 @@ static void conclude(struct json *j)
 
 static int prepare_probe(struct burst *burst)
 {
+	struct state *state = burst->harness.state;
+	struct series *series = memory_get(sizeof(*series));
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
-	series = memory_get(sizeof(*series));
 	if (!series)
 		return harness_no_memory();
 	series->metric = "switch";
 	series->cpu = cpu;
 	for (unsigned int i = 0; i < task_count; i++) {
-		tasks[i] = burst_task_new(cpu, ROOM, work);
-		if (!tasks[i])
+		state->tasks[i] = burst_task_new(cpu, ROOM, work);
+		if (!state->tasks[i])
 			return harness_no_memory();
 	}
+	state->series[0] = series;
+	burst->harness.series = state->series;
+	burst->harness.series_count = 1;
+	burst->tasks = state->tasks;
 	burst->task_count = (unsigned int)task_count;
 	return 0;
 }
@@ -143,12 +158,10 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.series = &series,
-			.series_count = 1,
+			.state_size = sizeof(struct state),
 			.conclude = conclude,
 		},
 	.prepare = prepare_probe,
-	.tasks = tasks,
 	.work_ns = WORK_NS,
 	.pause_ns = REST_NS,
 	.ready = ready,

@@ -70,7 +70,9 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 }
 
 void trace_reader_take(struct trace_reader *reader,
-		       void (*take)(const unsigned char *record, size_t len, int64_t time_ns, int cpu))
+		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
+				    int cpu),
+		       void *user)
 {
 	for (unsigned int i = 0; i < reader->ring_count; i++) {
 		const unsigned char *record;
@@ -84,7 +86,7 @@ void trace_reader_take(struct trace_reader *reader,
 				continue;
 			reader->dropped |= page.dropped;
 			while ((record = trace_page_next(&page, &time_ns, &len)))
-				take(record, len, time_ns, reader->cpus[i]);
+				take(user, record, len, time_ns, reader->cpus[i]);
 		}
 	}
 }

@@ -23,7 +23,9 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 
 /* Calls take for each record that is there: those of one CPU in the order of time. */
 void trace_reader_take(struct trace_reader *reader,
-		       void (*take)(const unsigned char *record, size_t len, int64_t time_ns, int cpu));
+		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
+				    int cpu),
+		       void *user);
 
 /* Closes the rings. */
 void trace_reader_close(struct trace_reader *reader);

@@ -19,24 +19,29 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct burst_task *task;
-static struct series *series;
+struct state {
+	struct burst_task *tasks[1];
+	struct series *series[1];
+};
 
 static void work(struct burst_task *t)
 {
 	struct timespec now;
 
-	burst_meet();
+	burst_meet(t->burst);
 	for (t->count = 0; t->count < t->room; t->count++) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		t->times[t->count] = timespec_ns(&now);
 	}
 }
 
-static bool drain(struct json *j)
+static bool drain(struct burst *burst, struct json *j)
 {
+	const struct state *state = burst->harness.state;
+	const struct burst_task *task = state->tasks[0];
+
 	for (size_t i = 1; i < task->count; i++) {
-		if (!burst_feed(series, task->times[i - 1], task->times[i] - task->times[i - 1], j))
+		if (!burst_feed(state->series[0], task->times[i - 1], task->times[i] - task->times[i - 1], j))
 			return false;
 	}
 	return true;
@@ -44,11 +49,13 @@ static bool drain(struct json *j)
 
 static int prepare_probe(struct burst *burst)
 {
+	struct state *state = burst->harness.state;
+	struct series *series = memory_get(sizeof(*series));
+	struct burst_task *task;
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
-	series = memory_get(sizeof(*series));
 	if (!series)
 		return harness_no_memory();
 	series->metric = "reading";
@@ -56,7 +63,12 @@ static int prepare_probe(struct burst *burst)
 	task = burst_task_new(cpu, ROOM, work);
 	if (!task)
 		return harness_no_memory();
+	state->tasks[0] = task;
+	state->series[0] = series;
+	burst->tasks = state->tasks;
 	burst->task_count = 1;
+	burst->harness.series = state->series;
+	burst->harness.series_count = 1;
 	return 0;
 }
 
@@ -64,11 +76,9 @@ static struct burst burst = {
 	.harness =
 		{
 			.table = table,
-			.series = &series,
-			.series_count = 1,
+			.state_size = sizeof(struct state),
 		},
 	.prepare = prepare_probe,
-	.tasks = &task,
 	.work_ns = NS_PER_S / 50,
 	.pause_ns = NS_PER_S / 50,
 	.drain = drain,

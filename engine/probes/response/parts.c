@@ -15,15 +15,6 @@
 #define SETTLE_NS (NS_PER_S / 5)
 #define IRQS "/sys/kernel/irq"
 
-static struct trace_event *events; /* EVENTS of them; static, they would be locked in every probe */
-static unsigned int event_first, event_count; /* those before event_first are of responses that are done */
-
-/* Responses whose events may not all have come: what a CPU traced is read up to some ten ms late. */
-static struct {
-	int64_t from_ns, woke_ns;
-} * waiting; /* WAITING of them */
-static unsigned int waiting_first, waiting_count;
-
 /* The number of the interrupt that the kernel names so; TRACE_NO_INTERRUPT: there is none. */
 static int find_interrupt(const char *name)
 {
@@ -53,10 +44,10 @@ bool parts_choose(struct parts *parts, const struct path_end *slave, bool from_s
 	static const char *const names[PARTS] = {"interrupt-latency", "service-time", "scheduling-latency",
 						 "scheduling-duration"};
 
-	events = memory_get(EVENTS * sizeof(*events));
-	waiting = memory_get(WAITING * sizeof(*waiting));
+	parts->events = memory_get(EVENTS * sizeof(*parts->events));
+	parts->waiting = memory_get(WAITING * sizeof(*parts->waiting));
 	parts->series = memory_get(PARTS * sizeof(*parts->series));
-	if (!events || !waiting || !parts->series)
+	if (!parts->events || !parts->waiting || !parts->series)
 		return false;
 	parts->interrupt = slave->kind == &path_gpio ? find_interrupt(PATH_SLAVE_NAME)
 			   : slave->kind == &path_udp || slave->kind == &path_loop_udp ? TRACE_NET_RX
@@ -72,35 +63,39 @@ bool parts_choose(struct parts *parts, const struct path_end *slave, bool from_s
 	return true;
 }
 
-static void take_events(void)
+static void take_events(struct parts *parts)
 {
-	event_count -= event_first;
-	memmove(events, events + event_first, event_count * sizeof(events[0]));
-	event_first = 0;
-	event_count = trace_take(events, event_count, EVENTS);
+	parts->event_count -= parts->event_first;
+	memmove(parts->events, parts->events + parts->event_first,
+		parts->event_count * sizeof(parts->events[0]));
+	parts->event_first = 0;
+	parts->event_count = trace_take(&parts->trace, parts->events, parts->event_count, EVENTS);
 }
 
 /* The first event of a kind from this time on; 0: there is none up to end_ns. */
-static int64_t first(enum trace_kind kind, int64_t from_ns, int64_t end_ns)
+static int64_t first(const struct parts *parts, enum trace_kind kind, int64_t from_ns, int64_t end_ns)
 {
-	for (unsigned int i = event_first; i < event_count && events[i].time_ns <= end_ns; i++) {
-		if (events[i].kind == kind && events[i].time_ns >= from_ns)
-			return events[i].time_ns;
+	for (unsigned int i = parts->event_first;
+	     i < parts->event_count && parts->events[i].time_ns <= end_ns; i++) {
+		if (parts->events[i].kind == kind && parts->events[i].time_ns >= from_ns)
+			return parts->events[i].time_ns;
 	}
 	return 0;
 }
 
 static void take_apart(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j)
 {
-	int64_t irq_ns =
-		parts->interrupt == TRACE_NO_INTERRUPT ? from_ns : first(TRACE_INTERRUPT, from_ns, woke_ns);
-	int64_t waking_ns = irq_ns ? first(TRACE_WAKING, irq_ns, woke_ns) : 0;
-	int64_t switch_ns = waking_ns ? first(TRACE_SWITCH, waking_ns, woke_ns) : 0;
+	int64_t irq_ns = parts->interrupt == TRACE_NO_INTERRUPT
+				 ? from_ns
+				 : first(parts, TRACE_INTERRUPT, from_ns, woke_ns);
+	int64_t waking_ns = irq_ns ? first(parts, TRACE_WAKING, irq_ns, woke_ns) : 0;
+	int64_t switch_ns = waking_ns ? first(parts, TRACE_SWITCH, waking_ns, woke_ns) : 0;
 	const int64_t begin[] = {from_ns, irq_ns, waking_ns, switch_ns};
 	const int64_t end[] = {irq_ns, waking_ns, switch_ns, woke_ns};
 
-	while (event_first < event_count && events[event_first].time_ns <= woke_ns)
-		event_first++;
+	while (parts->event_first < parts->event_count &&
+	       parts->events[parts->event_first].time_ns <= woke_ns)
+		parts->event_first++;
 	if (!switch_ns) {
 		parts->unmatched++;
 		return;
@@ -114,21 +109,21 @@ static void take_apart(struct parts *parts, int64_t from_ns, int64_t woke_ns, st
 
 static void take_oldest(struct parts *parts, struct json *j)
 {
-	unsigned int at = waiting_first++ % WAITING;
+	unsigned int at = parts->waiting_first++ % WAITING;
 
-	waiting_count--;
-	take_apart(parts, waiting[at].from_ns, waiting[at].woke_ns, j);
+	parts->waiting_count--;
+	take_apart(parts, parts->waiting[at].from_ns, parts->waiting[at].woke_ns, j);
 }
 
 void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j)
 {
 	unsigned int at;
 
-	if (waiting_count == WAITING)
+	if (parts->waiting_count == WAITING)
 		take_oldest(parts, j);
-	at = (waiting_first + waiting_count++) % WAITING;
-	waiting[at].from_ns = from_ns;
-	waiting[at].woke_ns = woke_ns;
+	at = (parts->waiting_first + parts->waiting_count++) % WAITING;
+	parts->waiting[at].from_ns = from_ns;
+	parts->waiting[at].woke_ns = woke_ns;
 }
 
 void parts_take(struct parts *parts, bool last, struct json *j)
@@ -137,8 +132,9 @@ void parts_take(struct parts *parts, bool last, struct json *j)
 
 	if (last)
 		clock_pause_ns(SETTLE_NS);
-	take_events();
-	while (waiting_count && (last || waiting[waiting_first % WAITING].woke_ns <= settled_ns))
+	take_events(parts);
+	while (parts->waiting_count &&
+	       (last || parts->waiting[parts->waiting_first % WAITING].woke_ns <= settled_ns))
 		take_oldest(parts, j);
 }
 
@@ -166,7 +162,7 @@ void parts_conclude(const struct parts *parts, struct json *j)
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
 			"of %lld responses %lld could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
 			(long long)parts->matched + parts->unmatched, (long long)parts->unmatched);
-	if (trace_dropped())
+	if (trace_dropped(&parts->trace))
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
 			    "the kernel dropped trace events: %lld responses could not be taken apart",
 			    (long long)parts->unmatched);

@@ -21,11 +21,22 @@ enum part {
 	PARTS
 };
 
+/* A response whose events may not all have come: what a CPU traced is read up to some ten ms late. */
+struct unparted {
+	int64_t from_ns, woke_ns;
+};
+
 struct parts {
 	struct series *series; /* PARTS of them; NULL: nothing is taken apart */
 	bool known[PARTS];     /* there is such a part on this path */
 	int interrupt;	       /* as of trace_open */
 	int64_t matched, unmatched;
+
+	struct trace trace;
+	struct trace_event *events;	       /* that were traced */
+	unsigned int event_first, event_count; /* those before event_first are of responses that are done */
+	struct unparted *waiting;	       /* for all of their events to have come */
+	unsigned int waiting_first, waiting_count;
 };
 
 /* Which parts there are on this path, whose slave's input is open. from_stimulus: the stimulus's time is

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/series.h"
@@ -85,90 +86,95 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct master master;
-static struct slave *slave;
-static struct kernel_slave kernel_slave; /* who answers, where that is in the kernel */
-static struct response_reference reference;
-static struct parts parts;
-static struct responses responses;
-static struct harness_thread answering; /* the slave, where this engine is nothing else */
-static struct path_end ends[2];
-static struct peer_process peer;
-static int64_t end_ns;
-static struct series *all_series[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
-static struct harness_thread *threads[1];
-static struct harness_thread *measurers[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
-static struct harness harness;
+struct state {
+	struct master master;
+	struct slave *slave;
+	struct kernel_slave kernel_slave; /* what answers, if that is in the kernel */
+	struct response_reference reference;
+	struct parts parts;
+	struct responses responses;
+	struct harness_thread answering; /* the slave, if this engine is nothing else */
+	struct path_end ends[2];
+	int64_t end_ns;
+	struct series *all_series[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
+	struct harness_thread *threads[1];
+	struct harness_thread *measurers[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
+};
 
 static void answer(struct harness_thread *thread)
 {
+	const struct state *state = container_of(thread, struct state, answering);
+
 	usage_read(thread->schedstat, &thread->before);
-	slave_answer(slave);
+	slave_answer(state->slave);
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = true;
 }
 
-static bool take_master(struct json *j)
+static bool take_master(struct harness *h, struct json *j)
 {
-	bool done = atomic_load(&threads[0]->done);
+	struct state *state = h->state;
+	bool done = atomic_load(&state->threads[0]->done);
 
-	responses_take_stimuli(&responses, &master, slave, options.timeout_ns, j);
+	responses_take_stimuli(&state->responses, &state->master, state->slave, options.timeout_ns, j);
 	if (role_options.space == SPACE_KERNEL)
-		kernel_slave_take(&kernel_slave, NULL, j);
-	if (responses.reference)
-		response_reference_take(&reference, false, j);
-	if (responses.parts)
-		parts_take(responses.parts, done, j);
-	master_give_up(&master, options.timeout_ns);
-	if (role_options.role == PATH_BOTH && role_options.space == SPACE_USER && !peer_process_lives(&peer))
-		harness_end_by(&harness, "slave-died");
+		kernel_slave_take(&state->kernel_slave, NULL, j);
+	if (state->responses.reference)
+		response_reference_take(&state->reference, false, j);
+	if (state->responses.parts)
+		parts_take(state->responses.parts, done, j);
+	master_give_up(&state->master, options.timeout_ns);
+	if (role_options.role == PATH_BOTH && role_options.space == SPACE_USER &&
+	    !peer_process_lives(h->peer))
+		harness_end_by(h, "slave-died");
 	return !done;
 }
 
-static int64_t measured_samples(void)
+static int64_t measured_samples(const struct state *state)
 {
-	const struct series *s = responses.series;
+	const struct series *s = state->responses.series;
 
 	return s->total.count + (s->measuring ? s->window.count : 0);
 }
 
 /* The slave in the kernel, alone: it goes on until the time or the count is over. */
-static bool take_kernel_slave(struct json *j)
+static bool take_kernel_slave(struct harness *h, struct json *j)
 {
+	struct state *state = h->state;
 	bool goes_on = !atomic_load(&harness_shared.stop);
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	if (!goes_on)
-		kernel_slave_stop(&kernel_slave);
-	kernel_slave_take(&kernel_slave, responses.series, j);
-	responses.series->reached_ns = now_ns;
-	if (goes_on && now_ns >= end_ns)
-		harness_end_by(&harness, "duration");
-	else if (goes_on && harness_options.count && measured_samples() >= harness_options.count)
-		harness_end_by(&harness, "count");
+		kernel_slave_stop(&state->kernel_slave);
+	kernel_slave_take(&state->kernel_slave, state->responses.series, j);
+	state->responses.series->reached_ns = now_ns;
+	if (goes_on && now_ns >= state->end_ns)
+		harness_end_by(h, "duration");
+	else if (goes_on && harness_options.count && measured_samples(state) >= harness_options.count)
+		harness_end_by(h, "count");
 	return goes_on;
 }
 
-static bool take_slave(struct json *j)
+static bool take_slave(struct harness *h, struct json *j)
 {
-	bool done = atomic_load(&threads[0]->done);
+	struct state *state = h->state;
+	bool done = atomic_load(&state->threads[0]->done);
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-	responses_take_answers(&responses, slave, j);
-	if (responses.parts)
-		parts_take(responses.parts, done, j);
-	responses.series->reached_ns = now_ns;
-	if (!done && now_ns >= end_ns)
-		harness_end_by(&harness, "duration");
-	else if (!done && (atomic_load(&slave->over) ||
-			   (harness_options.count && measured_samples() >= harness_options.count)))
-		harness_end_by(&harness, "count");
+	responses_take_answers(&state->responses, state->slave, j);
+	if (state->responses.parts)
+		parts_take(state->responses.parts, done, j);
+	state->responses.series->reached_ns = now_ns;
+	if (!done && now_ns >= state->end_ns)
+		harness_end_by(h, "duration");
+	else if (!done && (atomic_load(&state->slave->over) ||
+			   (harness_options.count && measured_samples(state) >= harness_options.count)))
+		harness_end_by(h, "count");
 	return !done;
 }
 
-static void write_counts(struct json *j, const char *role)
+static void write_counts(const struct master_counts *c, struct json *j, const char *role)
 {
-	const struct master_counts *c = &master.counts[1];
 
 	stream_result(j, "signal");
 	json_str(j, "role", role);
@@ -186,18 +192,21 @@ static void write_counts(struct json *j, const char *role)
 	stream_result_end(j);
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
+
 	if (options.trace_instance)
-		parts_conclude(&parts, j);
+		parts_conclude(&state->parts, j);
 	if (role_options.space == SPACE_KERNEL)
-		kernel_slave_conclude(&kernel_slave, j);
-	if (responses.reference)
-		wire_conclude(reference.matched, reference.unmatched, "responses", j);
+		kernel_slave_conclude(&state->kernel_slave, j);
+	if (state->responses.reference)
+		wire_conclude(state->reference.matched, state->reference.unmatched, "responses", j);
 	if (role_options.role == PATH_SLAVE) {
-		int64_t answers = slave ? atomic_load(&slave->answers) : (int64_t)kernel_slave.status.samples;
-		int64_t doubled =
-			slave ? atomic_load(&slave->double_edges) : (int64_t)kernel_slave.status.missed;
+		int64_t answers = state->slave ? atomic_load(&state->slave->answers)
+					       : (int64_t)state->kernel_slave.status.samples;
+		int64_t doubled = state->slave ? atomic_load(&state->slave->double_edges)
+					       : (int64_t)state->kernel_slave.status.missed;
 
 		stream_result(j, "signal");
 		json_str(j, "role", "slave");
@@ -213,23 +222,25 @@ static void conclude(struct json *j)
 				role_options.path);
 		return;
 	}
-	write_counts(j, "master");
-	if (peer.died[0])
+	write_counts(&state->master.counts[1], j, "master");
+	if (h->peer->died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the slave %s while it was needed",
-			    peer.died);
-	if (master.counts[1].not_made)
+			    h->peer->died);
+	if (state->master.counts[1].not_made)
 		stream_mark(
 			j, "master-late",
-			master.counts[1].not_made > master.counts[1].stimuli / 100 ? SEVERITY_DOUBTFUL
-										   : SEVERITY_NOTE,
+			state->master.counts[1].not_made > state->master.counts[1].stimuli / 100
+				? SEVERITY_DOUBTFUL
+				: SEVERITY_NOTE,
 			0,
 			"%lld stimuli were not made: the master itself came too late for them, by up to %lld ns; the slave has not lost them, and was not tested by them",
-			(long long)master.counts[1].not_made, (long long)master.counts[1].late_by_max_ns);
-	if (master.counts[1].early || master.counts[1].doubled)
+			(long long)state->master.counts[1].not_made,
+			(long long)state->master.counts[1].late_by_max_ns);
+	if (state->master.counts[1].early || state->master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
 			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or is somebody else's, too",
-			(long long)master.counts[1].early, (long long)master.counts[1].doubled);
+			(long long)state->master.counts[1].early, (long long)state->master.counts[1].doubled);
 }
 
 static int check(struct harness *h)
@@ -258,171 +269,188 @@ static int check(struct harness *h)
 }
 
 /* The slave where this engine has that role, and the peer that it then is. */
-static int make_slave(int cpu)
+static int make_slave(const struct harness *h, int cpu)
 {
+	struct state *state = h->state;
+
 	if (role_options.role == PATH_MASTER || role_options.space == SPACE_KERNEL)
 		return 0;
-	slave = slave_new(&ends[PATH_SLAVE], role_options.role == PATH_SLAVE || options.trace_instance);
-	if (!slave)
+	state->slave = slave_new(&state->ends[PATH_SLAVE],
+				 role_options.role == PATH_SLAVE || options.trace_instance);
+	if (!state->slave)
 		return harness_no_memory();
 	return role_options.role == PATH_BOTH
-		       ? peer_process_start(&peer, cpu, slave_join, slave_answer, slave)
+		       ? peer_process_start(h->peer, cpu, slave_join, slave_answer, state->slave)
 		       : 0;
 }
 
-static bool make_master(void)
+static bool make_master(struct state *state)
 {
-	master.random = (uint64_t)options.seed;
-	master.due.interval_ns = options.interval_ns;
-	master.interval_min_ns = options.interval_min_ns;
-	master.interval_max_ns = options.interval_max_ns;
-	master.end = &ends[PATH_MASTER];
-	master.tells_over = master.end->kind == &path_udp && role_options.role == PATH_MASTER;
-	return role_options.role == PATH_SLAVE || master_make(&master);
+	state->master.random = (uint64_t)options.seed;
+	state->master.due.interval_ns = options.interval_ns;
+	state->master.interval_min_ns = options.interval_min_ns;
+	state->master.interval_max_ns = options.interval_max_ns;
+	state->master.end = &state->ends[PATH_MASTER];
+	state->master.tells_over = state->master.end->kind == &path_udp && role_options.role == PATH_MASTER;
+	return role_options.role == PATH_SLAVE || master_make(&state->master);
 }
 
-static void make_thread(const int cpu[2])
+static void make_thread(struct state *state, const int cpu[2])
 {
 	bool alone = role_options.role == PATH_SLAVE;
-	struct harness_thread *t = alone ? &answering : &master.thread;
+	struct harness_thread *t = alone ? &state->answering : &state->master.thread;
 
-	answering.measure = answer;
+	state->answering.measure = answer;
 	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
 	t->policy = (enum policy)harness_options.policy;
 	t->priority = (int)harness_options.priority;
-	threads[0] = measurers[0] = t;
+	state->threads[0] = state->measurers[0] = t;
 }
 
 static void show(struct harness *h, struct series *s)
 {
 	s->id = h->series_count;
-	all_series[h->series_count++] = s;
+	h->series[h->series_count++] = s;
 }
 
 static bool make_series(struct harness *h, int own_cpu)
 {
+	struct state *state = h->state;
 	bool alone = role_options.role == PATH_SLAVE;
 	struct series *s = memory_get(sizeof(*s));
 
 	if (!s)
 		return false;
 	s->metric = "response";
-	s->cpu = alone && role_options.space == SPACE_KERNEL ? kernel_slave.cpu : own_cpu;
+	s->cpu = alone && role_options.space == SPACE_KERNEL ? state->kernel_slave.cpu : own_cpu;
 	s->labels[0] = (struct label){"role", alone ? "slave" : "master"};
 	if (alone)
 		s->labels[1] = (struct label){
-			"from", role_options.space == SPACE_KERNEL
-					? (kernel_slave_stimulates(&kernel_slave) ? "stimulus" : "interrupt")
-				: ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
-								 : "wake-up"};
-	responses.series = s;
+			"from",
+			role_options.space == SPACE_KERNEL
+				? (kernel_slave_stimulates(&state->kernel_slave) ? "stimulus" : "interrupt")
+			: state->ends[PATH_SLAVE].kind->stamped ? "kernel-time-stamp"
+								: "wake-up"};
+	state->responses.series = s;
 	show(h, s);
 	for (int i = 0; i < KERNEL_STEPS; i++) {
-		if (kernel_slave.known[i])
-			show(h, &kernel_slave.steps[i]);
+		if (state->kernel_slave.known[i])
+			show(h, &state->kernel_slave.steps[i]);
 	}
-	for (int i = 0; responses.reference && i < RESPONSE_REFERENCE_SERIES; i++)
-		show(h, &reference.series[i]);
+	for (int i = 0; state->responses.reference && i < RESPONSE_REFERENCE_SERIES; i++)
+		show(h, &state->reference.series[i]);
 	return true;
 }
 
 /* The path, and in the kernel the slave. */
-static int open_path(int slave_cpu)
+static int open_path(struct state *state, int slave_cpu)
 {
 	struct path_kernel_end end = {.task = PATH_SLAVE};
 	enum path_role role = (enum path_role)role_options.role;
 	int status;
 
 	if (role_options.space == SPACE_USER)
-		return path_open(role_options.path, role, true, ends);
-	status = path_open_for_kernel(role_options.path, role, true, &end, ends);
-	return status ? status : kernel_slave_open(&kernel_slave, &end, slave_cpu, wire_is_open());
+		return path_open(role_options.path, role, true, state->ends);
+	status = path_open_for_kernel(role_options.path, role, true, &end, state->ends);
+	return status ? status : kernel_slave_open(&state->kernel_slave, &end, slave_cpu, wire_is_open());
 }
 
-static bool make_reference(int cpu)
+static bool make_reference(struct state *state, int cpu)
 {
 	if (!wire_is_open())
 		return true;
-	responses.reference = &reference;
-	reference.timeout_ns = options.timeout_ns;
-	reference.interval_ns = options.interval_ns;
-	reference.slave = role_options.space == SPACE_KERNEL ? &kernel_slave : NULL;
-	return response_reference_make(&reference, cpu);
+	state->responses.reference = &state->reference;
+	state->reference.timeout_ns = options.timeout_ns;
+	state->reference.interval_ns = options.interval_ns;
+	state->reference.slave = role_options.space == SPACE_KERNEL ? &state->kernel_slave : NULL;
+	return response_reference_make(&state->reference, cpu);
 }
 
 /* Both ends of the path and who is at them, on CPUs that are chosen. 0, or the exit status after an `error`
  * line. */
 static int prepare_ends(const struct harness *h, int cpu[2])
 {
+	struct state *state = h->state;
 	int status = roles_cpus(h->cpus, cpu);
 
 	if (status)
 		return status;
-	status = open_path(cpu[PATH_SLAVE]);
+	status = open_path(state, cpu[PATH_SLAVE]);
 	if (status)
 		return status;
-	status = make_slave(cpu[PATH_SLAVE]);
-	return status ? status : roles_join(ends);
+	status = make_slave(h, cpu[PATH_SLAVE]);
+	return status ? status : roles_join(state->ends);
 }
 
 static int prepare_probe(struct harness *h)
 {
+	struct state *state = h->state;
 	int cpu[2], own_cpu, status = prepare_ends(h, cpu);
 
 	if (status)
 		return status;
+	h->threads = state->threads;
+	h->series = state->all_series;
+	h->measurers = state->measurers;
 	own_cpu = cpu[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER];
 	if (role_options.role == PATH_SLAVE && role_options.space == SPACE_KERNEL)
 		h->thread_count = 0;
 	else
-		make_thread(cpu);
-	return make_master() && make_reference(own_cpu) && make_series(h, own_cpu) ? 0 : harness_no_memory();
+		make_thread(state, cpu);
+	return make_master(state) && make_reference(state, own_cpu) && make_series(h, own_cpu)
+		       ? 0
+		       : harness_no_memory();
 }
 
 /* The slave is traced from before it is armed, so that nothing changes while it is measured. */
 static int begin_trace(struct harness *h)
 {
+	struct state *state = h->state;
 	bool both = role_options.role == PATH_BOTH;
 	int status;
 
 	if (!options.trace_instance)
 		return 0;
-	if (!parts_choose(&parts, &ends[PATH_SLAVE], both, both ? peer.cpu : threads[0]->cpu))
+	if (!parts_choose(&state->parts, &state->ends[PATH_SLAVE], both,
+			  both ? h->peer->cpu : state->threads[0]->cpu))
 		return harness_no_memory();
-	responses.parts = &parts;
-	status = trace_open(options.trace_instance, both ? peer.pid : threads[0]->tid, parts.interrupt);
+	state->responses.parts = &state->parts;
+	status = trace_open(&state->parts.trace, options.trace_instance,
+			    both ? h->peer->pid : state->threads[0]->tid, state->parts.interrupt);
 	for (int i = 0; i < PARTS && !status; i++) {
-		if (!parts.known[i])
+		if (!state->parts.known[i])
 			continue;
-		parts.series[i].id = h->series_count;
-		all_series[h->series_count++] = &parts.series[i];
+		state->parts.series[i].id = h->series_count;
+		h->series[h->series_count++] = &state->parts.series[i];
 	}
 	return status;
 }
 
 static int run(struct harness *h)
 {
+	struct state *state = h->state;
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	int64_t pause_ns = options.timeout_ns / 4 < DRAIN_MAX_NS ? options.timeout_ns / 4 : DRAIN_MAX_NS;
-	int status = responses.reference ? wire_begin() : 0;
+	int status = state->responses.reference ? wire_begin() : 0;
 
-	if (role_options.space == SPACE_KERNEL && kernel_slave_stimulates(&kernel_slave)) {
-		kernel_slave.parameters.interval_min_ns =
+	if (role_options.space == SPACE_KERNEL && kernel_slave_stimulates(&state->kernel_slave)) {
+		state->kernel_slave.parameters.interval_min_ns =
 			(uint64_t)(options.interval_ns ? options.interval_ns : options.interval_min_ns);
-		kernel_slave.parameters.interval_max_ns =
+		state->kernel_slave.parameters.interval_max_ns =
 			(uint64_t)(options.interval_ns ? options.interval_ns : options.interval_max_ns);
-		kernel_slave.parameters.seed = (uint64_t)options.seed;
+		state->kernel_slave.parameters.seed = (uint64_t)options.seed;
 	}
 	if (!status && role_options.space == SPACE_KERNEL)
-		status = kernel_slave_start(&kernel_slave);
+		status = kernel_slave_start(&state->kernel_slave);
 	if (status)
 		return status;
-	master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
-	master.due.measured_ns = master.start_ns + harness_options.warm_up_ns;
-	end_ns = measured_ns == INT64_MAX ? INT64_MAX : master.due.measured_ns + measured_ns;
-	master.due.end_ns = end_ns;
+	state->master.start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
+	state->master.due.measured_ns = state->master.start_ns + harness_options.warm_up_ns;
+	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->master.due.measured_ns + measured_ns;
+	state->master.due.end_ns = state->end_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
-		series_timed(all_series[i], master.start_ns, harness_options.warm_up_ns, measured_ns);
+		series_timed(state->all_series[i], state->master.start_ns, harness_options.warm_up_ns,
+			     measured_ns);
 	harness_go(h);
 	if (h->thread_count)
 		harness_watch(h, measured_ns == INT64_MAX ? INT64_MAX
@@ -433,72 +461,72 @@ static int run(struct harness *h)
 							   : take_slave,
 		      pause_ns);
 	if (role_options.space == SPACE_KERNEL) {
-		kernel_slave_stop(&kernel_slave);
-		kernel_slave_take(&kernel_slave, role_options.role == PATH_SLAVE ? responses.series : NULL,
-				  &h->j);
+		kernel_slave_stop(&state->kernel_slave);
+		kernel_slave_take(&state->kernel_slave,
+				  role_options.role == PATH_SLAVE ? state->responses.series : NULL, &h->j);
 	}
-	if (responses.reference) {
+	if (state->responses.reference) {
 		wire_end();
-		response_reference_take(&reference, true, &h->j);
+		response_reference_take(&state->reference, true, &h->j);
 	}
-	peer_process_end(&peer);
+	peer_process_end(h->peer);
 	if (options.trace_instance)
-		trace_close();
-	if (master.nobody && role_options.role == PATH_BOTH && role_options.space == SPACE_KERNEL)
+		trace_close(&state->parts.trace);
+	if (state->master.nobody && role_options.role == PATH_BOTH && role_options.space == SPACE_KERNEL)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
 			"the kernel module never answered on %.100s: the lines are not wired together, or something of a higher priority takes its CPU",
 			role_options.path);
-	if (master.nobody && role_options.role == PATH_BOTH)
+	if (state->master.nobody && role_options.role == PATH_BOTH)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
 			"the slave on CPU %d never answered on %.100s: something of a higher priority takes its CPU, or the lines are not wired together",
-			peer.cpu, role_options.path);
-	if (master.nobody)
+			h->peer->cpu, role_options.path);
+	if (state->master.nobody)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
 			"nobody answers on %.100s: start the slave first, with --role slave and the same path",
 			role_options.path);
-	if (master.error || (slave && atomic_load(&slave->error)))
+	if (state->master.error || (state->slave && atomic_load(&state->slave->error)))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
 				  role_options.path,
-				  strerror(master.error ? master.error : atomic_load(&slave->error)));
-	responses.series->lost = master.not_kept;
+				  strerror(state->master.error ? state->master.error
+							       : atomic_load(&state->slave->error)));
+	state->responses.series->lost = state->master.not_kept;
 	if (role_options.role == PATH_SLAVE)
-		responses.series->lost +=
-			slave ? atomic_load(&slave->not_kept) : (int64_t)kernel_slave.status.lost;
+		state->responses.series->lost += state->slave ? atomic_load(&state->slave->not_kept)
+							      : (int64_t)state->kernel_slave.status.lost;
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
 /* Who answers: the slave. Of a master alone it is elsewhere, and its own wake-up is what can be seen. */
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
-	(void)h;
-	if (s != responses.series || role_options.space == SPACE_KERNEL)
+	const struct state *state = h->state;
+
+	if (s != state->responses.series || role_options.space == SPACE_KERNEL)
 		return false;
 	*who = role_options.role == PATH_BOTH
-		       ? (struct explained){.cpu = peer.cpu, .tid = peer.pid}
-		       : (struct explained){.cpu = threads[0]->cpu, .tid = threads[0]->tid};
+		       ? (struct explained){.cpu = h->peer->cpu, .tid = h->peer->pid}
+		       : (struct explained){.cpu = state->threads[0]->cpu, .tid = state->threads[0]->tid};
 	return true;
 }
 
-static struct harness harness = {
-	.table = table,
-	.check = check,
-	.prepare = prepare_probe,
-	.started = begin_trace,
-	.run = run,
-	.conclude = conclude,
-	.explained = explained,
-	.threads = threads,
-	.thread_count = 1,
-	.peer = &peer,
-	.series = all_series,
-	.measurers = measurers,
-};
-
 static int verb_response(int argc, char **argv)
 {
+	static struct peer_process peer;
+	static struct harness harness = {
+		.table = table,
+		.state_size = sizeof(struct state),
+		.check = check,
+		.prepare = prepare_probe,
+		.started = begin_trace,
+		.run = run,
+		.conclude = conclude,
+		.explained = explained,
+		.thread_count = 1,
+		.peer = &peer,
+	};
 	int status = harness_run(&harness, argc, argv);
 
 	peer_process_end(&peer);

@@ -3,12 +3,14 @@
  * What the kernel's tracepoints say of one task's wake-ups, in an instance of tracefs that somebody else
  * makes and removes: the interrupt or softirq that begins, who wakes the task, when the CPU switches to it.
  */
-#ifndef RTGAUGE_HARNESS_TRACE_H
-#define RTGAUGE_HARNESS_TRACE_H
+#ifndef RTGAUGE_RESPONSE_TRACE_H
+#define RTGAUGE_RESPONSE_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "trace/reader.h"
 
 enum trace_kind { TRACE_INTERRUPT, TRACE_WAKING, TRACE_SWITCH, TRACE_KINDS };
 
@@ -20,19 +22,33 @@ struct trace_event {
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 };
 
+struct trace_event_type {
+	const char *folder, *field, *filter;
+	unsigned int id;
+	bool used;
+};
+
+struct trace {
+	struct trace_reader reader;
+	struct trace_event_type types[TRACE_KINDS];
+	struct trace_event *events; /* the caller's, while it takes them */
+	unsigned int have, max_events;
+};
+
 /*
  * Begins to trace the task. interrupt: its number, or one of the two above. 0, or the exit status after an
  * `error` line.
  */
-int trace_open(const char *instance, pid_t task, int interrupt);
+int trace_open(struct trace *trace, const char *instance, pid_t task, int interrupt);
 
 /* What came since, in order of time, up to `max_events` events, behind the first `have` that are in the array
  * already; gives how many are in it then. */
-unsigned int trace_take(struct trace_event *events, unsigned int have, unsigned int max_events);
+unsigned int trace_take(struct trace *trace, struct trace_event *events, unsigned int have,
+			unsigned int max_events);
 
 /* Whether the kernel dropped events since the beginning, or there was no room for them. */
-bool trace_dropped(void);
+bool trace_dropped(const struct trace *trace);
 
-void trace_close(void);
+void trace_close(struct trace *trace);
 
 #endif

@@ -73,19 +73,23 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct task_entry entries[TASK_LIST_MAX];
-static struct task *tasks[TASK_LIST_MAX];
-static int task_count;
-static struct harness_thread *threads[TASK_LIST_MAX];
-static struct harness_thread *measurers[TASK_LIST_MAX * METRICS];
-static struct series *series[TASK_LIST_MAX * METRICS];
-static bool overloaded;
-static _Atomic int at_work; /* tasks that are at their measured activations */
+struct state {
+	struct task_entry entries[TASK_LIST_MAX];
+	struct task *tasks[TASK_LIST_MAX];
+	int task_count;
+	struct harness_thread *threads[TASK_LIST_MAX];
+	struct harness_thread *measurers[TASK_LIST_MAX * METRICS];
+	struct series *series[TASK_LIST_MAX * METRICS];
+	bool overloaded;
+	_Atomic int at_work; /* tasks that are at their measured activations */
+};
 
-static int check_overload(void)
+static int check_overload(struct state *state)
 {
-	for (int i = 0; i < task_count; i++) {
-		int64_t millionths = task_list_utilisation(entries, task_count, entries[i].cpu);
+	const struct task_entry *entries = state->entries;
+
+	for (int i = 0; i < state->task_count; i++) {
+		int64_t millionths = task_list_utilisation(entries, state->task_count, entries[i].cpu);
 
 		if (millionths <= MAX_MILLIONTHS)
 			continue;
@@ -95,19 +99,21 @@ static int check_overload(void)
 				"the tasks need %lld.%lld %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for at most 10 s",
 				(long long)(millionths / 10000), (long long)(millionths / 1000 % 10),
 				entries[i].cpu);
-		overloaded = true;
+		state->overloaded = true;
 	}
-	if (overloaded && (!harness_options.duration_ns ||
-			   harness_options.duration_ns + harness_options.warm_up_ns > FORCED_NS))
+	if (state->overloaded && (!harness_options.duration_ns ||
+				  harness_options.duration_ns + harness_options.warm_up_ns > FORCED_NS))
 		return error_line(
 			STATUS_USAGE, "overload",
 			"a set that overloads its CPU runs for at most 10 s, warm-up included; give a shorter --duration");
 	return 0;
 }
 
-static int check_deadlines(void)
+static int check_deadlines(const struct state *state)
 {
-	for (int i = 0; i < task_count; i++) {
+	const struct task_entry *entries = state->entries;
+
+	for (int i = 0; i < state->task_count; i++) {
 		if (harness_options.policy == POLICY_DEADLINE &&
 		    entries[i].deadline_ns > entries[i].period_ns)
 			return error_line(STATUS_USAGE, "task-set",
@@ -121,17 +127,18 @@ static int check_deadlines(void)
 
 static int check(struct harness *h)
 {
+	struct state *state = h->state;
+	struct task_entry *entries = state->entries;
 	int status;
 
-	(void)h;
-	task_count = options.tasks ? task_list_parse(options.tasks, entries) : task_list_parse("", entries);
-	if (task_count < 0)
+	state->task_count = task_list_parse(options.tasks ? options.tasks : "", entries);
+	if (state->task_count < 0)
 		return STATUS_USAGE;
-	status = check_deadlines();
+	status = check_deadlines(state);
 	if (!status)
-		status = check_overload();
+		status = check_overload(state);
 	harness_options.priority = 1;
-	for (int i = 0; i < task_count; i++) {
+	for (int i = 0; i < state->task_count; i++) {
 		cpuset_add(&harness_options.cpus, (unsigned int)entries[i].cpu);
 		if (entries[i].priority > harness_options.priority)
 			harness_options.priority = entries[i].priority;
@@ -139,9 +146,9 @@ static int check(struct harness *h)
 	return status;
 }
 
-static struct task *make_task(int n)
+static struct task *make_task(struct state *state, int n)
 {
-	const struct task_entry *entry = &entries[n];
+	const struct task_entry *entry = &state->entries[n];
 	struct task *t = memory_get(sizeof(*t));
 	int64_t runtime_ns = entry->execution_ns + entry->execution_ns / 20 + MARGIN_NS;
 
@@ -149,7 +156,7 @@ static struct task *make_task(int n)
 		return NULL;
 	t->execution = (enum busy_loop_by)options.execution;
 	t->timeline_ns = options.timeline_ns;
-	t->others = &at_work;
+	t->others = &state->at_work;
 	t->last_number = -2;
 	t->thread.cpu = entry->cpu;
 	t->thread.free = !options.pin;
@@ -166,40 +173,45 @@ static struct task *make_task(int n)
 		s->metric = metrics[m].metric;
 		s->unit = metrics[m].unit;
 		s->labels[0] = (struct label){"task", entry->name};
-		series[s->id] = s;
+		state->series[s->id] = s;
 		if (RUNTIME_FIRES_EARLY && (m == LATENCY || m == RESPONSE) && !series_take_early(s))
 			return NULL;
 	}
-	measurers[t->series[LATENCY].id] = &t->thread;
-	threads[n] = &t->thread;
+	state->measurers[t->series[LATENCY].id] = &t->thread;
+	state->threads[n] = &t->thread;
 	return t;
 }
 
 static int prepare_probe(struct harness *h)
 {
-	atomic_store(&at_work, task_count);
-	for (int n = 0; n < task_count; n++) {
-		tasks[n] = make_task(n);
-		if (!tasks[n])
+	struct state *state = h->state;
+
+	atomic_store(&state->at_work, state->task_count);
+	for (int n = 0; n < state->task_count; n++) {
+		state->tasks[n] = make_task(state, n);
+		if (!state->tasks[n])
 			return harness_no_memory();
 	}
-	h->hog_percent = overloaded ? MILLION : HOG_PERCENT;
-	h->thread_count = (unsigned int)task_count;
-	h->series_count = (unsigned int)task_count * METRICS;
+	h->threads = state->threads;
+	h->series = state->series;
+	h->measurers = state->measurers;
+	h->hog_percent = state->overloaded ? MILLION : HOG_PERCENT;
+	h->thread_count = (unsigned int)state->task_count;
+	h->series_count = (unsigned int)state->task_count * METRICS;
 	return 0;
 }
 
-static void set_times(int64_t base_ns)
+static void set_times(const struct state *state, int64_t base_ns)
 {
 	int64_t measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	int64_t length_ns = harness_options.warm_up_ns + harness_options.duration_ns, last_ns = 0;
 
-	for (int n = 0; n < task_count; n++) {
-		if (entries[n].deadline_ns > last_ns)
-			last_ns = entries[n].deadline_ns;
+	for (int n = 0; n < state->task_count; n++) {
+		if (state->entries[n].deadline_ns > last_ns)
+			last_ns = state->entries[n].deadline_ns;
 	}
-	for (int n = 0; n < task_count; n++) {
-		struct task *t = tasks[n];
+	for (int n = 0; n < state->task_count; n++) {
+		struct task *t = state->tasks[n];
 		int64_t left_ns = length_ns - t->entry->offset_ns;
 
 		t->start_ns = base_ns + t->entry->offset_ns;
@@ -262,12 +274,13 @@ static void write_trace(struct task *t, struct json *j)
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
-static bool drain(struct json *j)
+static bool drain(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
 	bool alive = false;
 
-	for (int n = 0; n < task_count; n++) {
-		struct task *t = tasks[n];
+	for (int n = 0; n < state->task_count; n++) {
+		struct task *t = state->tasks[n];
 		bool done = atomic_load(&t->thread.done);
 		size_t slot;
 
@@ -281,10 +294,10 @@ static bool drain(struct json *j)
 	return alive;
 }
 
-static void tell_unfinished(struct json *j)
+static void tell_unfinished(const struct state *state, struct json *j)
 {
-	for (int n = 0; n < task_count; n++) {
-		struct task *t = tasks[n];
+	for (int n = 0; n < state->task_count; n++) {
+		struct task *t = state->tasks[n];
 
 		for (int m = 0; m < METRICS; m++)
 			t->series[m].lost = t->lost;
@@ -296,16 +309,20 @@ static void tell_unfinished(struct json *j)
 	}
 }
 
-static void hello(struct json *j)
+static void hello(const struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
+
 	json_open(j, "busy_loop", '[');
-	for (int n = 0; n < task_count; n++) {
+	for (int n = 0; n < state->task_count; n++) {
+		const struct task *t = state->tasks[n];
+
 		json_open(j, NULL, '{');
-		json_str(j, "task", tasks[n]->entry->name);
-		json_int(j, "cpu", tasks[n]->entry->cpu);
-		json_int(j, "pass_ns", tasks[n]->cost.pass_ns);
-		json_int(j, "thread_clock_ns", tasks[n]->cost.thread_clock_ns);
-		json_int(j, "counting_ns", tasks[n]->counting_ns);
+		json_str(j, "task", t->entry->name);
+		json_int(j, "cpu", t->entry->cpu);
+		json_int(j, "pass_ns", t->cost.pass_ns);
+		json_int(j, "thread_clock_ns", t->cost.thread_clock_ns);
+		json_int(j, "counting_ns", t->counting_ns);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -315,21 +332,21 @@ static int run(struct harness *h)
 {
 	int64_t length_ns = INT64_MAX;
 
-	set_times(clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
+	set_times(h->state, clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS);
 	harness_go(h);
 	if (harness_options.duration_ns)
 		length_ns = harness_options.warm_up_ns + harness_options.duration_ns;
 	harness_watch(h, length_ns);
 	harness_drain(h, drain, DRAIN_NS);
-	tell_unfinished(&h->j);
+	tell_unfinished(h->state, &h->j);
 	return harness_finish(h, "duration");
 }
 
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
-	const struct task *t = tasks[s->id / METRICS];
+	const struct state *state = h->state;
+	const struct task *t = state->tasks[s->id / METRICS];
 
-	(void)h;
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
 	*who = (struct explained){.cpu = t->entry->cpu, .tid = t->thread.tid};
@@ -340,14 +357,12 @@ static int verb_taskset(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
+		.state_size = sizeof(struct state),
 		.check = check,
 		.prepare = prepare_probe,
 		.run = run,
 		.hello = hello,
 		.explained = explained,
-		.threads = threads,
-		.series = series,
-		.measurers = measurers,
 	};
 
 	return harness_run(&harness, argc, argv);

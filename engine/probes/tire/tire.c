@@ -134,12 +134,15 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-static struct tire_model model;
-static struct tire_plan plan;
-static struct series
-	*all; /* here and in memory only if this probe runs: what is static is locked in every one */
-static struct harness_thread *threads[TIRE_THREADS_MAX];
-static size_t step_bytes;
+struct state {
+	struct tire_model model;
+	struct tire_plan plan;
+	struct series *all; /* one for each metric that is measured */
+	struct series *series[TIMED_METRICS];
+	struct harness_thread *measurers[TIMED_METRICS];
+	struct harness_thread *threads[TIRE_THREADS_MAX];
+	size_t step_bytes;
+};
 
 static int check_nodes(void)
 {
@@ -154,40 +157,39 @@ static int check_nodes(void)
 	return 0;
 }
 
-static void set_model(void)
+static void set_model(struct state *state)
 {
-	model.nodes = options.nodes;
-	model.mass = (double)options.mass / BILLION;
-	model.radius = (double)options.radius / BILLION;
-	model.height = (double)options.height / BILLION;
-	model.gravity = (double)options.gravity / BILLION;
-	model.speed = (double)options.speed / BILLION;
-	model.stiffness = (double)options.stiffness / BILLION;
-	model.damping = (double)options.damping / BILLION;
-	model.floor = options.floor;
-	model.springs = options.without != WITHOUT_SPRINGS;
-	model.integration = options.without != WITHOUT_INTEGRATION;
-	tire_model_settle(&model);
+	state->model.nodes = options.nodes;
+	state->model.mass = (double)options.mass / BILLION;
+	state->model.radius = (double)options.radius / BILLION;
+	state->model.height = (double)options.height / BILLION;
+	state->model.gravity = (double)options.gravity / BILLION;
+	state->model.speed = (double)options.speed / BILLION;
+	state->model.stiffness = (double)options.stiffness / BILLION;
+	state->model.damping = (double)options.damping / BILLION;
+	state->model.floor = options.floor;
+	state->model.springs = options.without != WITHOUT_SPRINGS;
+	state->model.integration = options.without != WITHOUT_INTEGRATION;
+	tire_model_settle(&state->model);
 }
 
-static int check_stability(void)
+static int check_stability(const struct state *state)
 {
 	double least, most;
 
-	if (tire_model_stable(&model, &least, &most))
+	if (tire_model_stable(&state->model, &least, &most))
 		return 0;
 	return error_line(
 		STATUS_USAGE, "unstable",
 		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
-		model.stiffness, model.damping, (long long)model.nodes, model.mass, most, least,
-		most / TIRE_STEP_S);
+		state->model.stiffness, state->model.damping, (long long)state->model.nodes,
+		state->model.mass, most, least, most / TIRE_STEP_S);
 }
 
 static int check(struct harness *h)
 {
 	int status = check_nodes();
 
-	(void)h;
 	if (status)
 		return status;
 	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
@@ -201,23 +203,23 @@ static int check(struct harness *h)
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
 		return usage_error("so many steps take more than 70 years");
-	set_model();
-	return check_stability();
+	set_model(h->state);
+	return check_stability(h->state);
 }
 
-static int check_threads(const struct probe_cpus *cpus)
+static int check_threads(struct state *state, const struct probe_cpus *cpus)
 {
 	int64_t most = options.solver == SOLVER_HALO ? options.nodes / 2 : options.nodes;
 
-	if (!tire_threads_read(options.threads, &cpus->measured, &plan.threads))
+	if (!tire_threads_read(options.threads, &cpus->measured, &state->plan.threads))
 		return STATUS_USAGE;
-	if (options.solver == SOLVER_SERIAL && plan.threads != 1)
+	if (options.solver == SOLVER_SERIAL && state->plan.threads != 1)
 		return usage_error("%u threads: --solver serial has one; take halo or semaphore",
-				   plan.threads);
-	if (plan.threads > most)
+				   state->plan.threads);
+	if (state->plan.threads > most)
 		return usage_error(
 			"%u threads are more than %lld%s; take at most %lld threads, or more nodes",
-			plan.threads, (long long)most,
+			state->plan.threads, (long long)most,
 			options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", (long long)most);
 	return 0;
 }
@@ -236,46 +238,46 @@ static int64_t whole_periods(int64_t ns)
 	return ns / options.period_ns + (ns % options.period_ns != 0);
 }
 
-static void set_plan(unsigned int cpus)
+static void set_plan(struct state *state, unsigned int cpus)
 {
-	plan.solver = the_solver();
-	plan.model = &model;
-	plan.cpus = cpus;
-	plan.free_running = options.free_running;
-	plan.rests = harness_options.policy != POLICY_OTHER;
-	plan.period_ns = options.period_ns;
-	plan.steps = harness_options.count ? harness_options.count : INT64_MAX;
-	plan.block = (BLOCK_NODES + options.nodes - 1) / options.nodes;
-	plan.warm_up_ns = harness_options.warm_up_ns;
-	plan.measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
+	state->plan.solver = the_solver();
+	state->plan.model = &state->model;
+	state->plan.cpus = cpus;
+	state->plan.free_running = options.free_running;
+	state->plan.rests = harness_options.policy != POLICY_OTHER;
+	state->plan.period_ns = options.period_ns;
+	state->plan.steps = harness_options.count ? harness_options.count : INT64_MAX;
+	state->plan.block = (BLOCK_NODES + options.nodes - 1) / options.nodes;
+	state->plan.warm_up_ns = harness_options.warm_up_ns;
+	state->plan.measured_ns = harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 	if (!options.period_ns)
 		return;
-	plan.warm_up_ns = whole_periods(plan.warm_up_ns) * options.period_ns;
+	state->plan.warm_up_ns = whole_periods(state->plan.warm_up_ns) * options.period_ns;
 	if (harness_options.duration_ns)
-		plan.steps = whole_periods(harness_options.duration_ns);
-	plan.block = 1;
+		state->plan.steps = whole_periods(harness_options.duration_ns);
+	state->plan.block = 1;
 }
 
 /* Memory first of all: where it is short the kernel kills rather than refuses. */
-static int check_memory(void)
+static int check_memory(struct state *state)
 {
 	int64_t left = tire_memory_left();
 
-	step_bytes = plan.solver->bytes(options.nodes, plan.threads);
-	if (left < 0 || (int64_t)(step_bytes + tire_run_bytes()) < left)
+	state->step_bytes = state->plan.solver->bytes(options.nodes, state->plan.threads);
+	if (left < 0 || (int64_t)(state->step_bytes + tire_run_bytes()) < left)
 		return 0;
 	return error_line(STATUS_CANNOT_MEASURE, "memory",
 			  "%lld nodes take %zu MiB of locked memory, and %lld MiB are free; take fewer nodes",
-			  (long long)options.nodes, (step_bytes + tire_run_bytes()) >> 20,
+			  (long long)options.nodes, (state->step_bytes + tire_run_bytes()) >> 20,
 			  (long long)(left >> 20));
 }
 
 /* The threads go round the CPUs; those that get none are not measured. */
-static void place(struct probe_cpus *cpus)
+static void place(struct state *state, struct probe_cpus *cpus)
 {
 	int cpu = -1;
 
-	for (unsigned int i = 0; i < plan.threads; i++) {
+	for (unsigned int i = 0; i < state->plan.threads; i++) {
 		struct harness_thread *t = tire_run_thread(i);
 
 		cpu = cpuset_next(&cpus->measured, (unsigned int)(cpu + 1));
@@ -284,70 +286,70 @@ static void place(struct probe_cpus *cpus)
 		t->cpu = cpu;
 		t->policy = (enum policy)harness_options.policy;
 		t->priority = (int)harness_options.priority;
-		threads[i] = t;
+		state->threads[i] = t;
 	}
-	if (plan.threads < cpuset_count(&cpus->measured)) {
+	if (state->plan.threads < cpuset_count(&cpus->measured)) {
 		cpuset_clear(&cpus->measured);
-		for (unsigned int i = 0; i < plan.threads; i++)
-			cpuset_add(&cpus->measured, (unsigned int)threads[i]->cpu);
+		for (unsigned int i = 0; i < state->plan.threads; i++)
+			cpuset_add(&cpus->measured, (unsigned int)state->threads[i]->cpu);
 	}
 }
 
 static bool set_series(struct harness *h)
 {
-	static struct series *series[TIMED_METRICS];
-	static struct harness_thread *measurers[TIMED_METRICS];
+	struct state *state = h->state;
 	static const char *const timed[] = {"latency", "response", "slack"};
 	struct histogram *overrun = options.period_ns ? memory_get(sizeof(*overrun)) : NULL;
 
 	h->series_count = options.period_ns ? TIMED_METRICS : 1;
-	all = memory_get(h->series_count * sizeof(*all));
-	if (!all || (options.period_ns && !overrun))
+	state->all = memory_get(h->series_count * sizeof(*state->all));
+	if (!state->all || (options.period_ns && !overrun))
 		return false;
 	for (unsigned int i = 0; i < h->series_count; i++) {
-		all[i].id = i;
-		all[i].metric = options.period_ns ? timed[i] : "step-time";
-		all[i].negatives = options.period_ns && i == SLACK ? overrun : NULL;
-		all[i].cpu = plan.threads == 1 ? threads[0]->cpu : -1;
-		all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
-		series[i] = &all[i];
+		state->all[i].id = i;
+		state->all[i].metric = options.period_ns ? timed[i] : "step-time";
+		state->all[i].negatives = options.period_ns && i == SLACK ? overrun : NULL;
+		state->all[i].cpu = state->plan.threads == 1 ? state->threads[0]->cpu : -1;
+		state->all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
+		state->series[i] = &state->all[i];
 		/* Of threads that share a CPU none can tell who kept it waiting. */
-		measurers[i] = plan.threads <= plan.cpus ? threads[0] : NULL;
+		state->measurers[i] = state->plan.threads <= state->plan.cpus ? state->threads[0] : NULL;
 	}
-	h->series = series;
-	h->measurers = measurers;
+	h->series = state->series;
+	h->measurers = state->measurers;
 	return true;
 }
 
-static void feed_timed(const struct tire_sample *s, struct json *j)
+static void feed_timed(struct state *state, const struct tire_sample *s, struct json *j)
 {
 	int64_t period_ns = options.period_ns;
 
-	series_feed_timed(&all[LATENCY], s->time_ns, s->latency_ns, j);
-	series_feed_timed(&all[RESPONSE], s->time_ns, s->response_ns, j);
-	series_feed_timed(&all[SLACK], s->time_ns, period_ns - s->response_ns, j);
+	series_feed_timed(&state->all[LATENCY], s->time_ns, s->latency_ns, j);
+	series_feed_timed(&state->all[RESPONSE], s->time_ns, s->response_ns, j);
+	series_feed_timed(&state->all[SLACK], s->time_ns, period_ns - s->response_ns, j);
 	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
 	for (int64_t m = 1; m <= s->missed; m++) {
 		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 
-		series_miss_timed(&all[LATENCY], release_ns, latency_ns, j);
-		series_miss_timed(&all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
+		series_miss_timed(&state->all[LATENCY], release_ns, latency_ns, j);
+		series_miss_timed(&state->all[RESPONSE], release_ns, latency_ns + s->step_ns, j);
 	}
 }
 
-static bool drain(struct json *j)
+static bool drain(struct harness *h, struct json *j)
 {
+	struct state *state = h->state;
 	struct tire_sample sample;
 	bool alive = false;
 
 	/* Before the samples: what a thread stored before its end is taken. */
-	for (unsigned int i = 0; i < plan.threads; i++)
-		alive |= !atomic_load(&threads[i]->done);
+	for (unsigned int i = 0; i < state->plan.threads; i++)
+		alive |= !atomic_load(&state->threads[i]->done);
 	while (tire_run_next(&sample)) {
 		if (options.period_ns)
-			feed_timed(&sample, j);
+			feed_timed(state, &sample, j);
 		else
-			series_feed_timed(&all[STEP_TIME], sample.time_ns, sample.step_ns, j);
+			series_feed_timed(&state->all[STEP_TIME], sample.time_ns, sample.step_ns, j);
 	}
 	return alive;
 }
@@ -360,13 +362,13 @@ static void timed_int(struct json *j, const char *key, int64_t value)
 		json_null(j, key);
 }
 
-static void write_values(struct json *j, const struct tire_books *books)
+static void write_values(const struct state *state, const struct tire_books *books, struct json *j)
 {
 	struct usage sum = {0};
 	double node_steps = (double)options.nodes * (double)books->steps;
 
-	for (unsigned int i = 0; i < plan.threads; i++) {
-		const struct usage *before = &threads[i]->before, *after = &threads[i]->after;
+	for (unsigned int i = 0; i < state->plan.threads; i++) {
+		const struct usage *before = &state->threads[i]->before, *after = &state->threads[i]->after;
 
 		sum.cpu_ns += after->cpu_ns - before->cpu_ns;
 		sum.voluntary_switches += after->voluntary_switches - before->voluntary_switches;
@@ -374,8 +376,8 @@ static void write_values(struct json *j, const struct tire_books *books)
 	}
 	json_str(j, "mode", options.period_ns ? "real-time" : "real-fast");
 	json_int(j, "nodes", options.nodes);
-	json_int(j, "threads", plan.threads);
-	json_int(j, "cpus", plan.cpus);
+	json_int(j, "threads", state->plan.threads);
+	json_int(j, "cpus", state->plan.cpus);
 	json_int(j, "steps", books->steps);
 	json_int(j, "wall_ns", books->wall_ns);
 	json_int(j, "cpu_ns", sum.cpu_ns);
@@ -391,8 +393,8 @@ static void write_values(struct json *j, const struct tire_books *books)
 		json_null(j, "barrier_ns");
 	else
 		json_real(j, "barrier_ns", tire_run_barrier_ns());
-	json_int(j, "block", plan.block);
-	json_int(j, "step_bytes", (int64_t)step_bytes);
+	json_int(j, "block", state->plan.block);
+	json_int(j, "step_bytes", (int64_t)state->step_bytes);
 	json_int(j, "rest_ns", books->rest_ns);
 	json_int(j, "frames", tire_frame_counted()->copied);
 	timed_int(j, "frames_late", tire_frame_counted()->late);
@@ -402,12 +404,12 @@ static void write_values(struct json *j, const struct tire_books *books)
 	timed_int(j, "missed", books->missed);
 	json_int(j, "step_min_ns", books->shortest_ns);
 	json_int(j, "step_max_ns", books->longest_ns);
-	json_real(j, "stiffness", model.stiffness);
-	json_real(j, "damping", model.damping);
+	json_real(j, "stiffness", state->model.stiffness);
+	json_real(j, "damping", state->model.damping);
 	json_str(j, "kernel", options.solver == SOLVER_HALO ? tire_kernel(0)->name : "scalar");
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
 	const struct tire_books *books = tire_run_books();
 
@@ -415,7 +417,7 @@ static void conclude(struct json *j)
 	json_str(j, "solver", solver_names[options.solver]);
 	json_close(j, '}');
 	json_open(j, "values", '{');
-	write_values(j, books);
+	write_values(h->state, books, j);
 	stream_result_end(j);
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(
@@ -434,34 +436,36 @@ static void conclude(struct json *j)
 
 static int prepare_probe(struct harness *h)
 {
-	int status = check_threads(h->cpus);
+	struct state *state = h->state;
+	int status = check_threads(state, h->cpus);
 
 	if (status)
 		return status;
-	set_plan(cpuset_count(&h->cpus->measured));
-	status = check_memory();
+	set_plan(state, cpuset_count(&h->cpus->measured));
+	status = check_memory(state);
 	if (!status)
-		status = tire_run_make(&plan);
+		status = tire_run_make(&state->plan);
 	if (status)
 		return status;
-	place(h->cpus);
+	place(state, h->cpus);
 	if (!set_series(h))
 		return harness_no_memory();
-	h->threads = threads;
-	h->thread_count = plan.threads;
+	h->threads = state->threads;
+	h->thread_count = state->plan.threads;
 	return 0;
 }
 
 static void begin(struct harness *h)
 {
+	struct state *state = h->state;
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
-	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = plan.measured_ns;
+	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = state->plan.measured_ns;
 
 	/* Real-fast it ends a moment after its time, with a step. */
-	if (options.period_ns && plan.steps != INT64_MAX)
-		length_ns = measured_ns = plan.steps * options.period_ns;
+	if (options.period_ns && state->plan.steps != INT64_MAX)
+		length_ns = measured_ns = state->plan.steps * options.period_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
-		series_timed(&all[i], start_ns, warm_up_ns, measured_ns);
+		series_timed(&state->all[i], start_ns, warm_up_ns, measured_ns);
 	harness_go(h);
 	harness_watch(h, length_ns == INT64_MAX ? INT64_MAX : warm_up_ns + length_ns);
 }
@@ -476,17 +480,19 @@ static const char *reason(void)
 
 static int run(struct harness *h)
 {
+	struct state *state = h->state;
+
 	begin(h);
-	while (drain(&h->j)) {
+	while (drain(h, &h->j)) {
 		harness_pause(tire_frame_exchange(&h->j, DRAIN_NS));
 		harness_stopping(h);
 	}
-	drain(&h->j);
+	drain(h, &h->j);
 	for (unsigned int i = 0; i < h->series_count; i++) {
-		all[i].lost = tire_run_books()->lost;
-		all[i].reached_ns = tire_run_books()->end_ns;
+		state->all[i].lost = tire_run_books()->lost;
+		state->all[i].reached_ns = tire_run_books()->end_ns;
 	}
-	if (options.state && !tire_state_write(options.state, &plan, tire_run_books()->steps))
+	if (options.state && !tire_state_write(options.state, &state->plan, tire_run_books()->steps))
 		return error_line(STATUS_CANNOT_MEASURE, "output", "the state cannot be written to %s: %s",
 				  options.state, strerror(errno));
 	return harness_finish(h, reason());
@@ -496,6 +502,7 @@ static int verb_tire(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
+		.state_size = sizeof(struct state),
 		.check = check,
 		.prepare = prepare_probe,
 		.run = run,

@@ -25,8 +25,11 @@
 #define DRAIN_NS (NS_PER_S / 10)
 #define END_NS (NS_PER_S / 1000)
 
+struct state;
+
 /* What is measured on a CPU. */
 struct task {
+	const struct state *state;
 	int cpu, wait_file;
 	struct harness_thread thread; /* only where threads of ours are measured */
 	struct timerlat_track track;
@@ -35,14 +38,17 @@ struct task {
 	struct series series[TIMERLAT_CONTEXTS];
 };
 
-static struct task *tasks[PROBE_CPUS_MAX];
-static struct harness_thread *threads[PROBE_CPUS_MAX];
-static struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
-static unsigned int task_count, contexts;
-static int64_t start_ns, measure_ns, end_ns; /* end_ns INT64_MAX: until stopped */
-static struct json *out;
-static _Atomic bool ended; /* the threads are to end though nothing told them to stop */
-static bool closed_tracer, policy_missing;
+struct state {
+	struct task *tasks[PROBE_CPUS_MAX];
+	struct harness_thread *threads[PROBE_CPUS_MAX];
+	struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
+	unsigned int task_count, contexts;
+	int64_t start_ns, measure_ns, end_ns; /* end_ns INT64_MAX: until stopped */
+	_Atomic bool ended;		      /* the threads are to end though nothing told them to stop */
+	bool policy_missing;
+};
+
+static struct state *to_leave; /* for leave(), which takes no argument; NULL: it was left */
 
 static struct task *task_of(struct harness_thread *thread)
 {
@@ -84,7 +90,7 @@ static void wait_again(struct harness_thread *thread)
 	char nothing[8];
 
 	while (!atomic_load_explicit(&harness_shared.stop, memory_order_relaxed) &&
-	       !atomic_load_explicit(&ended, memory_order_relaxed)) {
+	       !atomic_load_explicit(&t->state->ended, memory_order_relaxed)) {
 		if (read(t->wait_file, nothing, sizeof(nothing)) < 0)
 			break;
 	}
@@ -95,13 +101,16 @@ static void wait_again(struct harness_thread *thread)
 /* Whatever ends the process in order: the kernel's threads do not go on. */
 static void leave(void)
 {
-	for (unsigned int i = 0; i < task_count; i++) {
-		if (tasks[i]->wait_file >= 0 && !atomic_load(&threads[i]->done))
-			close(tasks[i]->wait_file);
+	if (!to_leave)
+		return;
+	for (unsigned int i = 0; i < to_leave->task_count; i++) {
+		const struct task *t = to_leave->tasks[i];
+
+		if (t->wait_file >= 0 && !atomic_load(&t->thread.done))
+			close(t->wait_file);
 	}
-	if (!closed_tracer)
-		tracer_close();
-	closed_tracer = true;
+	tracer_close();
+	to_leave = NULL;
 }
 
 static const char *const metrics[TIMERLAT_CONTEXTS] = {
@@ -110,12 +119,13 @@ static const char *const metrics[TIMERLAT_CONTEXTS] = {
 	[TIMERLAT_USER] = "user-latency",
 };
 
-static struct task *make_task(int cpu)
+static struct task *make_task(const struct state *state, int cpu)
 {
 	struct task *t = memory_get(sizeof(*t));
 
 	if (!t)
 		return NULL;
+	t->state = state;
 	t->cpu = cpu;
 	t->wait_file = -1;
 	t->track.interval_ns = wakeup_options.interval_ns;
@@ -130,17 +140,18 @@ static struct task *make_task(int cpu)
 /* A metric after the other, its CPUs side by side. */
 static void number_series(struct harness *h)
 {
+	struct state *state = h->state;
 	static const enum timerlat_context order[] = {TIMERLAT_THREAD, TIMERLAT_IRQ, TIMERLAT_USER};
 
-	for (unsigned int c = 0; c < contexts; c++) {
-		for (unsigned int i = 0; i < task_count; i++) {
-			struct series *s = &tasks[i]->series[order[c]];
+	for (unsigned int c = 0; c < state->contexts; c++) {
+		for (unsigned int i = 0; i < state->task_count; i++) {
+			struct series *s = &state->tasks[i]->series[order[c]];
 
 			s->id = h->series_count;
-			s->cpu = tasks[i]->cpu;
+			s->cpu = state->tasks[i]->cpu;
 			s->metric = metrics[order[c]];
 			s->window_ns = wakeup_options.window_ns;
-			series[h->series_count++] = s;
+			h->series[h->series_count++] = s;
 		}
 	}
 }
@@ -148,99 +159,114 @@ static void number_series(struct harness *h)
 static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
+	struct state *state = h->state;
 	int status = tracer_open(wakeup_options.instance, measured, wakeup_options.interval_ns);
 
 	if (status)
 		return status;
-	contexts = tracer_has_user() ? TIMERLAT_CONTEXTS : TIMERLAT_CONTEXTS - 1;
+	h->threads = state->threads;
+	h->series = state->series;
+	state->contexts = tracer_has_user() ? TIMERLAT_CONTEXTS : TIMERLAT_CONTEXTS - 1;
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
-		struct task *t = make_task(cpu);
+		struct task *t = make_task(state, cpu);
 
 		if (!t)
 			return harness_no_memory();
-		threads[task_count] = &t->thread;
-		tasks[task_count++] = t;
+		state->threads[state->task_count] = &t->thread;
+		state->tasks[state->task_count++] = t;
 	}
+	to_leave = state;
 	atexit(leave);
 	number_series(h);
 	if (tracer_has_user())
-		h->thread_count = task_count;
+		h->thread_count = state->task_count;
 	else
-		policy_missing = !tracer_set_policy((enum policy)harness_options.policy,
-						    (int)harness_options.priority);
+		state->policy_missing = !tracer_set_policy((enum policy)harness_options.policy,
+							   (int)harness_options.priority);
 	return 0;
 }
 
 /* The releases that were skipped before an activation. */
-static void feed_missed(struct task *t, const struct timerlat_activation *a)
+static void feed_missed(struct task *t, const struct timerlat_activation *a, struct json *j)
 {
+	const struct state *state = t->state;
+
 	for (int64_t i = a->missed; i > 0; i--) {
 		int64_t release_ns = a->release_ns - i * wakeup_options.interval_ns;
 		/* The thread was back between the last release that was skipped and this one. */
 		int64_t at_least_ns = (i - 1) * wakeup_options.interval_ns;
 
-		if (release_ns < start_ns)
+		if (release_ns < state->start_ns)
 			continue;
-		if (release_ns >= end_ns)
+		if (release_ns >= state->end_ns)
 			return;
 		if (a->back_ns - release_ns > at_least_ns)
 			at_least_ns = a->back_ns - release_ns;
-		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, at_least_ns, out);
-		if (contexts > TIMERLAT_USER)
-			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, at_least_ns, out);
+		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, at_least_ns, j);
+		if (state->contexts > TIMERLAT_USER)
+			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, at_least_ns, j);
 	}
 }
 
 /* complete: more events of it are not to come, so that one that is not there was lost. */
-static void feed(struct task *t, const struct timerlat_activation *a, bool complete)
+static void feed(struct task *t, const struct timerlat_activation *a, bool complete, struct json *j)
 {
+	const struct state *state = t->state;
+
 	if (t->over)
 		return;
-	feed_missed(t, a);
-	if (a->release_ns >= end_ns) {
+	feed_missed(t, a, j);
+	if (a->release_ns >= state->end_ns) {
 		t->over = true;
 		return;
 	}
-	if (a->release_ns < start_ns)
+	if (a->release_ns < state->start_ns)
 		return;
 	t->any = true;
 	t->last_release_ns = a->release_ns;
-	for (unsigned int c = 0; c < contexts; c++) {
+	for (unsigned int c = 0; c < state->contexts; c++) {
 		struct series *s = &t->series[c];
 		int64_t value_ns = a->latency_ns[c];
 
 		s->lost += a->lost + (complete && value_ns == TIMERLAT_NONE);
 		if (value_ns != TIMERLAT_NONE)
-			series_feed_timed(s, a->release_ns, value_ns, out);
+			series_feed_timed(s, a->release_ns, value_ns, j);
 	}
 	if (wakeup_options.stop_at_ns && a->latency_ns[TIMERLAT_THREAD] > wakeup_options.stop_at_ns &&
-	    a->release_ns >= measure_ns) {
+	    a->release_ns >= state->measure_ns) {
 		atomic_store(&harness_shared.over_threshold, true);
 		atomic_store(&harness_shared.stop, true);
 	}
 }
 
+/* For whom events are taken, and where what they say goes. */
+struct taking {
+	struct task *task;
+	struct json *json;
+};
+
 static void on_event(void *user, const struct timerlat_event *event)
 {
 	struct timerlat_activation over;
-	struct task *t = user;
+	const struct taking *taking = user;
 
-	if (timerlat_track_event(&t->track, event, &over))
-		feed(t, &over, true);
+	if (timerlat_track_event(&taking->task->track, event, &over))
+		feed(taking->task, &over, true, taking->json);
 }
 
 /* Ends the threads, then the recording; what was recorded until then is still to be taken. */
 static void end_tracing(const struct harness *h)
 {
+	struct state *state = h->state;
 	bool alive = true;
 
-	atomic_store(&ended, true);
+	atomic_store(&state->ended, true);
 	while (alive) {
 		alive = false;
 		for (unsigned int i = 0; i < h->thread_count; i++) {
-			if (!atomic_load(&threads[i]->done)) {
-				pthread_kill(threads[i]->thread, SIGUSR1);
+			if (!atomic_load(&h->threads[i]->done)) {
+				pthread_kill(h->threads[i]->thread, SIGUSR1);
 				alive = true;
 			}
 		}
@@ -251,38 +277,38 @@ static void end_tracing(const struct harness *h)
 }
 
 /* false: every CPU is at its end, or all are to stop. */
-static bool drain(struct json *j)
+static bool drain(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
 	bool over = true;
 
-	out = j;
-	for (unsigned int i = 0; i < task_count; i++) {
-		struct task *t = tasks[i];
+	for (unsigned int i = 0; i < state->task_count; i++) {
+		struct task *t = state->tasks[i];
 
-		tracer_take(t->cpu, on_event, t);
-		t->track.settled |= t->any && t->last_release_ns >= measure_ns;
+		tracer_take(t->cpu, on_event, &(struct taking){t, j});
+		t->track.settled |= t->any && t->last_release_ns >= state->measure_ns;
 		over &= t->over;
 	}
 	return !over && !atomic_load(&harness_shared.stop);
 }
 
 /* What was released and had not come when all was stopped is missed; of the last ones it is not known yet. */
-static void feed_outstanding(struct task *t, int64_t stopped_ns)
+static void feed_outstanding(struct task *t, int64_t stopped_ns, struct json *j)
 {
+	const struct state *state = t->state;
 	int64_t release_ns = t->last_release_ns + wakeup_options.interval_ns;
 
-	while (t->any && release_ns < end_ns && release_ns + wakeup_options.interval_ns < stopped_ns) {
-		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, stopped_ns - release_ns, out);
-		if (contexts > TIMERLAT_USER)
-			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, stopped_ns - release_ns,
-					  out);
+	while (t->any && release_ns < state->end_ns && release_ns + wakeup_options.interval_ns < stopped_ns) {
+		series_miss_timed(&t->series[TIMERLAT_THREAD], release_ns, stopped_ns - release_ns, j);
+		if (state->contexts > TIMERLAT_USER)
+			series_miss_timed(&t->series[TIMERLAT_USER], release_ns, stopped_ns - release_ns, j);
 		release_ns += wakeup_options.interval_ns;
 	}
-	for (unsigned int c = 0; c < contexts; c++)
+	for (unsigned int c = 0; c < state->contexts; c++)
 		t->series[c].reached_ns = release_ns;
 }
 
-static void feed_last(struct task *t, int64_t stopped_ns)
+static void feed_last(struct task *t, int64_t stopped_ns, struct json *j)
 {
 	struct timerlat_activation last;
 
@@ -290,16 +316,16 @@ static void feed_last(struct task *t, int64_t stopped_ns)
 		return;
 	if (timerlat_track_end(&t->track, &last)) {
 		if (last.latency_ns[TIMERLAT_THREAD] != TIMERLAT_NONE) {
-			feed(t, &last, false);
+			feed(t, &last, false, j);
 		} else {
-			feed_missed(t, &last);
+			feed_missed(t, &last, j);
 			t->last_release_ns = last.release_ns - wakeup_options.interval_ns;
 		}
 	}
-	feed_outstanding(t, stopped_ns);
+	feed_outstanding(t, stopped_ns, j);
 }
 
-static void set_start(void)
+static void set_start(struct state *state)
 {
 	int64_t warm_up_ns = harness_options.warm_up_ns, measured_ns = INT64_MAX;
 
@@ -308,34 +334,36 @@ static void set_start(void)
 	else if (harness_options.duration_ns)
 		measured_ns = harness_options.duration_ns;
 	/* The first release of a thread of ours is an interval after it began to wait. */
-	start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * wakeup_options.interval_ns;
-	measure_ns = start_ns + warm_up_ns;
-	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measure_ns + measured_ns;
-	for (unsigned int i = 0; i < task_count; i++) {
-		for (unsigned int c = 0; c < contexts; c++)
-			series_timed(&tasks[i]->series[c], start_ns, warm_up_ns, measured_ns);
+	state->start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * wakeup_options.interval_ns;
+	state->measure_ns = state->start_ns + warm_up_ns;
+	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->measure_ns + measured_ns;
+	for (unsigned int i = 0; i < state->task_count; i++) {
+		for (unsigned int c = 0; c < state->contexts; c++)
+			series_timed(&state->tasks[i]->series[c], state->start_ns, warm_up_ns, measured_ns);
 	}
 }
 
 static int run(struct harness *h)
 {
+	struct state *state = h->state;
 	int64_t stopped_ns;
 
-	set_start();
+	set_start(state);
 	harness_go(h);
-	harness_watch(h, end_ns == INT64_MAX ? INT64_MAX : end_ns - start_ns);
+	harness_watch(h, state->end_ns == INT64_MAX ? INT64_MAX : state->end_ns - state->start_ns);
 	harness_drain(h, drain, DRAIN_NS);
 	stopped_ns = clock_now_ns(CLOCK_MONOTONIC);
 	end_tracing(h);
-	drain(&h->j);
+	drain(h, &h->j);
 	leave();
-	for (unsigned int i = 0; i < task_count; i++)
-		feed_last(tasks[i], stopped_ns);
+	for (unsigned int i = 0; i < state->task_count; i++)
+		feed_last(state->tasks[i], stopped_ns, &h->j);
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
 	int64_t events, drops = tracer_dropped(&events);
 
 	stream_result(j, "timerlat");
@@ -350,7 +378,7 @@ static void conclude(struct json *j)
 			j, "trace-dropped", SEVERITY_NOTE, -1,
 			"the kernel dropped trace events %lld time(s), at least %lld events: the thread that reads them came too late",
 			(long long)drops, (long long)events);
-	if (policy_missing)
+	if (state->policy_missing)
 		stream_mark(
 			j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
 			"the kernel's timerlat threads were not all found: they keep the kernel's own priority, FIFO 95");
@@ -358,11 +386,11 @@ static void conclude(struct json *j)
 
 int wakeup_in_kernel(struct harness *h)
 {
+	h->state = memory_get(sizeof(struct state));
+	if (!h->state)
+		return harness_no_memory();
 	h->prepare = prepare_probe;
 	h->run = run;
 	h->conclude = conclude;
-	h->threads = threads;
-	h->series = series;
-	h->measurers = NULL;
 	return check();
 }

@@ -106,10 +106,12 @@ struct task {
 	struct series series;
 };
 
-static struct task *tasks[PROBE_CPUS_MAX];
-static struct harness_thread *threads[PROBE_CPUS_MAX];
-static struct series *series[PROBE_CPUS_MAX];
-static unsigned int task_count;
+struct state {
+	struct task *tasks[PROBE_CPUS_MAX];
+	struct harness_thread *threads[PROBE_CPUS_MAX];
+	struct series *series[PROBE_CPUS_MAX];
+	unsigned int task_count;
+};
 
 static struct task *task_of(struct harness_thread *thread)
 {
@@ -340,18 +342,21 @@ static struct task *make_task(unsigned int id, int cpu)
 static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
+	struct state *state = h->state;
 
+	h->threads = h->measurers = state->threads;
+	h->series = state->series;
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
-		struct task *t = make_task(task_count, cpu);
+		struct task *t = make_task(state->task_count, cpu);
 
 		if (!t)
 			return harness_no_memory();
-		threads[task_count] = &t->thread;
-		series[task_count] = &t->series;
-		tasks[task_count++] = t;
+		state->threads[state->task_count] = &t->thread;
+		state->series[state->task_count] = &t->series;
+		state->tasks[state->task_count++] = t;
 	}
-	h->thread_count = h->series_count = task_count;
+	h->thread_count = h->series_count = state->task_count;
 	return 0;
 }
 
@@ -365,12 +370,12 @@ static int64_t random_below(int64_t bound)
 	return (int64_t)(value % (uint64_t)bound);
 }
 
-static void set_start(void)
+static void set_start(const struct state *state)
 {
 	int64_t base_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
 
-	for (unsigned int i = 0; i < task_count; i++) {
-		struct task *t = tasks[i];
+	for (unsigned int i = 0; i < state->task_count; i++) {
+		struct task *t = state->tasks[i];
 
 		t->start_ns =
 			base_ns +
@@ -380,13 +385,14 @@ static void set_start(void)
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
-static bool drain(struct json *j)
+static bool drain(struct harness *h, struct json *j)
 {
 	static int64_t values[4096];
+	const struct state *state = h->state;
 	bool alive = false;
 
-	for (unsigned int i = 0; i < task_count; i++) {
-		struct task *t = tasks[i];
+	for (unsigned int i = 0; i < state->task_count; i++) {
+		struct task *t = state->tasks[i];
 		bool done = atomic_load(&t->thread.done);
 		size_t n;
 
@@ -408,11 +414,13 @@ static int64_t drain_ns(void)
 
 static int run(struct harness *h)
 {
-	set_start();
+	const struct state *state = h->state;
+
+	set_start(state);
 	harness_go(h);
-	harness_watch(h, tasks[0]->total_count == INT64_MAX
+	harness_watch(h, state->tasks[0]->total_count == INT64_MAX
 				 ? INT64_MAX
-				 : tasks[0]->total_count * wakeup_options.interval_ns);
+				 : state->tasks[0]->total_count * wakeup_options.interval_ns);
 	harness_drain(h, drain, drain_ns());
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
@@ -421,12 +429,10 @@ static int verb_wakeup(int argc, char **argv)
 {
 	static struct harness harness = {
 		.table = table,
+		.state_size = sizeof(struct state),
 		.check = check,
 		.prepare = prepare_probe,
 		.run = run,
-		.threads = threads,
-		.series = series,
-		.measurers = threads,
 	};
 
 	return harness_run(&harness, argc, argv);

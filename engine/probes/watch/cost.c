@@ -2,22 +2,8 @@
 #include "probes/watch/cost.h"
 
 #include "base/stream.h"
-#include "probes/watch/sched_events.h"
-#include "probes/watch/threads.h"
 
-#define STRETCHES 16
 #define LENGTH_NS (NS_PER_S / 10)
-
-static struct {
-	int64_t begin_ns;
-	pid_t tids[WATCH_THREADS_MAX];
-	int count, begun; /* threads; stretches */
-	bool over;
-	struct {
-		int64_t cpu_ns, slices;
-		bool known;
-	} stretches[STRETCHES];
-} cost;
 
 static bool has_events(int stretch)
 {
@@ -25,56 +11,58 @@ static bool has_events(int stretch)
 }
 
 /* Adds what the threads ran until now, or takes it away. */
-static void add_run(int stretch, int sign)
+static void add_run(struct watch_cost *cost, int stretch, int sign)
 {
 	int64_t cpu_ns, slices;
 	bool known = true;
 
-	for (int i = 0; i < cost.count; i++) {
-		known &= thread_run(cost.tids[i], &cpu_ns, &slices);
-		cost.stretches[stretch].cpu_ns += sign * cpu_ns;
-		cost.stretches[stretch].slices += sign * slices;
+	for (int i = 0; i < cost->count; i++) {
+		known &= thread_run(cost->tids[i], &cpu_ns, &slices);
+		cost->stretches[stretch].cpu_ns += sign * cpu_ns;
+		cost->stretches[stretch].slices += sign * slices;
 	}
-	cost.stretches[stretch].known = known;
+	cost->stretches[stretch].known = known;
 }
 
-void watch_cost_begin(int64_t begin_ns, const pid_t *tids, int count)
+void watch_cost_begin(struct watch_cost *cost, const struct sched_events *events, int64_t begin_ns,
+		      const pid_t *tids, int count)
 {
-	cost.begin_ns = begin_ns;
+	cost->events = events;
+	cost->begin_ns = begin_ns;
 	for (int i = 0; i < count; i++)
-		cost.tids[i] = tids[i];
-	cost.count = count;
+		cost->tids[i] = tids[i];
+	cost->count = count;
 }
 
-bool watch_cost_turn(int64_t now_ns)
+bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns)
 {
-	int64_t turn = (now_ns - cost.begin_ns) / LENGTH_NS;
+	int64_t turn = (now_ns - cost->begin_ns) / LENGTH_NS;
 
-	if (cost.over || turn < cost.begun)
+	if (cost->over || turn < cost->begun)
 		return false;
-	if (cost.begun)
-		add_run(cost.begun - 1, 1);
-	cost.over = turn >= STRETCHES || cost.begun == STRETCHES;
-	if (cost.over) {
-		sched_events_switch(true);
+	if (cost->begun)
+		add_run(cost, cost->begun - 1, 1);
+	cost->over = turn >= WATCH_COST_STRETCHES || cost->begun == WATCH_COST_STRETCHES;
+	if (cost->over) {
+		sched_events_switch(cost->events, true);
 		return true;
 	}
-	sched_events_switch(has_events(cost.begun));
-	add_run(cost.begun++, -1);
+	sched_events_switch(cost->events, has_events(cost->begun));
+	add_run(cost, cost->begun++, -1);
 	return true;
 }
 
-void watch_cost_write(struct json *j)
+void watch_cost_write(const struct watch_cost *cost, struct json *j)
 {
-	for (int i = 0; i < cost.begun; i++) {
-		if (!cost.over || !cost.stretches[i].known || cost.stretches[i].slices <= 0)
+	for (int i = 0; i < cost->begun; i++) {
+		if (!cost->over || !cost->stretches[i].known || cost->stretches[i].slices <= 0)
 			continue;
 		stream_result(j, "watch-cost");
 		json_close(j, '}');
 		json_open(j, "values", '{');
 		json_bool(j, "events", has_events(i));
-		json_int(j, "cpu_ns", cost.stretches[i].cpu_ns);
-		json_int(j, "slices", cost.stretches[i].slices);
+		json_int(j, "cpu_ns", cost->stretches[i].cpu_ns);
+		json_int(j, "slices", cost->stretches[i].slices);
 		stream_result_end(j);
 	}
 }

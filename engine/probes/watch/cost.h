@@ -12,16 +12,32 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "probes/watch/sched_events.h"
+#include "probes/watch/threads.h"
 
+#define WATCH_COST_STRETCHES 16
 #define WATCH_COST_NS (2 * NS_PER_S) /* what the warm-up is longer by */
 
+struct watch_cost {
+	const struct sched_events *events;
+	int64_t begin_ns;
+	pid_t tids[WATCH_THREADS_MAX];
+	int count, begun; /* threads; stretches */
+	bool over;
+	struct {
+		int64_t cpu_ns, slices;
+		bool known;
+	} stretches[WATCH_COST_STRETCHES];
+};
+
 /* The stretches begin at once, and end before begin_ns + WATCH_COST_NS. */
-void watch_cost_begin(int64_t begin_ns, const pid_t *tids, int count);
+void watch_cost_begin(struct watch_cost *cost, const struct sched_events *events, int64_t begin_ns,
+		      const pid_t *tids, int count);
 
 /* Switches events where the time for it has come. true: what was recorded has a gap here. */
-bool watch_cost_turn(int64_t now_ns);
+bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns);
 
 /* Writes a result `watch-cost` for each stretch. */
-void watch_cost_write(struct json *j);
+void watch_cost_write(const struct watch_cost *cost, struct json *j);
 
 #endif

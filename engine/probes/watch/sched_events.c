@@ -26,80 +26,73 @@
 static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter",
 				    "raw_syscalls/sys_exit"};
 
-static struct {
-	struct trace_reader reader;
-	unsigned int ids[4]; /* of sys_enter, sys_exit 0: this kernel has none */
-	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result;
-	struct sched_event *pending;
-	size_t count;
-} trace;
-
 static int failed(const char *what)
 {
 	return error_line(STATUS_CANNOT_MEASURE, "trace", "the program cannot be watched: %s: %s", what,
 			  strerror(errno));
 }
 
-static bool read_formats(void)
+static bool read_formats(struct sched_events *events)
 {
 	char text[TRACE_TEXT_MAX];
 
-	if (!trace_event_format(trace.reader.instance, names[SCHED_WAKING], text) ||
-	    !trace_find_field(text, "common_flags", &trace.flags) ||
-	    !trace_find_field(text, "common_pid", &trace.current) ||
-	    !trace_find_field(text, "pid", &trace.woken))
+	if (!trace_event_format(events->reader.instance, names[SCHED_WAKING], text) ||
+	    !trace_find_field(text, "common_flags", &events->flags) ||
+	    !trace_find_field(text, "common_pid", &events->current) ||
+	    !trace_find_field(text, "pid", &events->woken))
 		return false;
-	trace.ids[SCHED_WAKING] = trace_event_id(text);
-	if (!trace_event_format(trace.reader.instance, names[SCHED_SWITCH], text) ||
-	    !trace_find_field(text, "prev_pid", &trace.from) ||
-	    !trace_find_field(text, "prev_state", &trace.state) ||
-	    !trace_find_field(text, "next_pid", &trace.to) ||
-	    !trace_find_field(text, "next_comm[16]", &trace.to_name))
+	events->ids[SCHED_WAKING] = trace_event_id(text);
+	if (!trace_event_format(events->reader.instance, names[SCHED_SWITCH], text) ||
+	    !trace_find_field(text, "prev_pid", &events->from) ||
+	    !trace_find_field(text, "prev_state", &events->state) ||
+	    !trace_find_field(text, "next_pid", &events->to) ||
+	    !trace_find_field(text, "next_comm[16]", &events->to_name))
 		return false;
-	trace.ids[SCHED_SWITCH] = trace_event_id(text);
-	if (trace_event_format(trace.reader.instance, names[SCHED_SYSCALL], text) &&
-	    trace_find_field(text, "id", &trace.call) && trace_find_field(text, "args[6]", &trace.arguments))
-		trace.ids[SCHED_SYSCALL] = trace_event_id(text);
-	if (trace.ids[SCHED_SYSCALL] &&
-	    trace_event_format(trace.reader.instance, names[SCHED_RETURN], text) &&
-	    trace_find_field(text, "ret", &trace.result))
-		trace.ids[SCHED_RETURN] = trace_event_id(text);
+	events->ids[SCHED_SWITCH] = trace_event_id(text);
+	if (trace_event_format(events->reader.instance, names[SCHED_SYSCALL], text) &&
+	    trace_find_field(text, "id", &events->call) &&
+	    trace_find_field(text, "args[6]", &events->arguments))
+		events->ids[SCHED_SYSCALL] = trace_event_id(text);
+	if (events->ids[SCHED_SYSCALL] &&
+	    trace_event_format(events->reader.instance, names[SCHED_RETURN], text) &&
+	    trace_find_field(text, "ret", &events->result))
+		events->ids[SCHED_RETURN] = trace_event_id(text);
 	return true;
 }
 
-static bool choose_threads(const pid_t *tids, int count)
+static bool choose_threads(const struct sched_events *events, const pid_t *tids, int count)
 {
 	char text[1024];
 	size_t len = 0;
 
 	for (int i = 0; i < count && len < sizeof(text) - 16; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%d ", (int)tids[i]);
-	return trace_append(trace.reader.instance, "set_event_pid", text);
+	return trace_append(events->reader.instance, "set_event_pid", text);
 }
 
-void sched_events_add(const pid_t *tids, int count)
+void sched_events_add(const struct sched_events *events, const pid_t *tids, int count)
 {
-	choose_threads(tids, count); /* one that has ended meanwhile is none */
+	choose_threads(events, tids, count); /* one that has ended meanwhile is none */
 }
 
-bool sched_events_have_calls(void)
+bool sched_events_have_calls(const struct sched_events *events)
 {
-	return trace.ids[SCHED_SYSCALL];
+	return events->ids[SCHED_SYSCALL];
 }
 
-int sched_events_open(const char *instance, const pid_t *tids, int count)
+int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count)
 {
-	const char *lacks = trace_reader_open(&trace.reader, instance, BUFFER_KB);
+	const char *lacks = trace_reader_open(&events->reader, instance, BUFFER_KB);
 
 	if (lacks)
 		return failed(lacks);
-	trace.pending = memory_get(PENDING_MAX * sizeof(*trace.pending));
-	if (!trace.pending)
+	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
+	if (!events->pending)
 		return failed("memory");
-	if (!read_formats() || !choose_threads(tids, count))
+	if (!read_formats(events) || !choose_threads(events, tids, count))
 		return failed("events");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (trace.ids[i] && !trace_event_enable(trace.reader.instance, names[i], true))
+		if (events->ids[i] && !trace_event_enable(events->reader.instance, names[i], true))
 			return failed(names[i]);
 	}
 	return 0;
@@ -120,54 +113,57 @@ static int64_t number(const unsigned char *record, size_t len, const struct trac
 	return word;
 }
 
-static int64_t argument(const unsigned char *record, size_t len, size_t which)
+static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,
+			size_t which)
 {
-	size_t size = trace.arguments.size / 6;
-	const struct trace_field field = {trace.arguments.offset + which * size, size};
+	size_t size = events->arguments.size / 6;
+	const struct trace_field field = {events->arguments.offset + which * size, size};
 
 	return number(record, len, &field);
 }
 
-static void add(const unsigned char *record, size_t len, int64_t time_ns, int cpu)
+static void add(void *user, const unsigned char *record, size_t len, int64_t time_ns, int cpu)
 {
+	struct sched_events *events = user;
 	struct sched_event event = {.time_ns = time_ns, .cpu = cpu};
 	uint16_t id;
 
 	if (len < sizeof(id))
 		return;
 	memcpy(&id, record, sizeof(id));
-	while (event.kind < SCHED_RETURN && id != trace.ids[event.kind])
+	while (event.kind < SCHED_RETURN && id != events->ids[event.kind])
 		event.kind++;
-	if (id != trace.ids[event.kind])
+	if (id != events->ids[event.kind])
 		return;
-	if (trace.count == PENDING_MAX) {
-		trace.reader.dropped = true;
+	if (events->count == PENDING_MAX) {
+		events->reader.dropped = true;
 		return;
 	}
-	event.current = (pid_t)number(record, len, &trace.current);
-	event.hardirq = number(record, len, &trace.flags) & FLAG_HARDIRQ;
-	event.softirq = number(record, len, &trace.flags) & FLAG_SOFTIRQ;
+	event.current = (pid_t)number(record, len, &events->current);
+	event.hardirq = number(record, len, &events->flags) & FLAG_HARDIRQ;
+	event.softirq = number(record, len, &events->flags) & FLAG_SOFTIRQ;
 	if (event.kind == SCHED_WAKING) {
-		event.to = (pid_t)number(record, len, &trace.woken);
+		event.to = (pid_t)number(record, len, &events->woken);
 	} else if (event.kind == SCHED_SYSCALL) {
 		event.to = event.current;
-		event.call = (struct blocking_call){number(record, len, &trace.call),
-						    argument(record, len, 1), argument(record, len, 2)};
+		event.call = (struct blocking_call){number(record, len, &events->call),
+						    argument(events, record, len, 1),
+						    argument(events, record, len, 2)};
 	} else if (event.kind == SCHED_RETURN) {
-		int64_t result = number(record, len, &trace.result);
+		int64_t result = number(record, len, &events->result);
 
 		event.to = event.current;
 		event.restarts = result >= RESTART_FIRST && result <= RESTART_LAST;
 	} else {
-		event.from = (pid_t)number(record, len, &trace.from);
-		event.to = (pid_t)number(record, len, &trace.to);
-		event.runnable = !(number(record, len, &trace.state) & REPORTED_STATES);
-		event.held = number(record, len, &trace.state) & HELD_STATES;
-		event.sleeps = (number(record, len, &trace.state) & REPORTED_STATES) == INTERRUPTIBLE;
-		if (trace.to_name.offset + sizeof(event.to_name) <= len)
-			memcpy(event.to_name, record + trace.to_name.offset, sizeof(event.to_name) - 1);
+		event.from = (pid_t)number(record, len, &events->from);
+		event.to = (pid_t)number(record, len, &events->to);
+		event.runnable = !(number(record, len, &events->state) & REPORTED_STATES);
+		event.held = number(record, len, &events->state) & HELD_STATES;
+		event.sleeps = (number(record, len, &events->state) & REPORTED_STATES) == INTERRUPTIBLE;
+		if (events->to_name.offset + sizeof(event.to_name) <= len)
+			memcpy(event.to_name, record + events->to_name.offset, sizeof(event.to_name) - 1);
 	}
-	trace.pending[trace.count++] = event;
+	events->pending[events->count++] = event;
 }
 
 static int by_time(const void *a, const void *b)
@@ -178,31 +174,32 @@ static int by_time(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-void sched_events_take(void (*take)(const struct sched_event *event), bool last, bool *dropped)
+void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
+		       void *user, bool last, bool *dropped)
 {
 	int64_t until_ns = last ? INT64_MAX : clock_now_ns(CLOCK_MONOTONIC);
 	size_t given = 0;
 
-	trace_reader_take(&trace.reader, add);
-	qsort(trace.pending, trace.count, sizeof(*trace.pending), by_time);
-	while (given < trace.count && trace.pending[given].time_ns <= until_ns)
-		take(&trace.pending[given++]);
-	trace.count -= given;
-	memmove(trace.pending, trace.pending + given, trace.count * sizeof(*trace.pending));
-	*dropped |= trace.reader.dropped;
-	trace.reader.dropped = false;
+	trace_reader_take(&events->reader, add, events);
+	qsort(events->pending, events->count, sizeof(*events->pending), by_time);
+	while (given < events->count && events->pending[given].time_ns <= until_ns)
+		take(user, &events->pending[given++]);
+	events->count -= given;
+	memmove(events->pending, events->pending + given, events->count * sizeof(*events->pending));
+	*dropped |= events->reader.dropped;
+	events->reader.dropped = false;
 }
 
-void sched_events_switch(bool on)
+void sched_events_switch(const struct sched_events *events, bool on)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (trace.ids[i])
-			trace_event_enable(trace.reader.instance, names[i], on);
+		if (events->ids[i])
+			trace_event_enable(events->reader.instance, names[i], on);
 	}
 }
 
-void sched_events_close(void)
+void sched_events_close(struct sched_events *events)
 {
-	sched_events_switch(false);
-	trace_reader_close(&trace.reader);
+	sched_events_switch(events, false);
+	trace_reader_close(&events->reader);
 }

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #include "probes/watch/blocking_calls.h"
+#include "trace/instance.h"
+#include "trace/reader.h"
 
 enum sched_kind { SCHED_WAKING, SCHED_SWITCH, SCHED_SYSCALL, SCHED_RETURN };
 
@@ -30,24 +32,33 @@ struct sched_event {
 	struct blocking_call call;
 };
 
+struct sched_events {
+	struct trace_reader reader;
+	unsigned int ids[4]; /* of sys_enter, sys_exit 0: this kernel has none */
+	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result;
+	struct sched_event *pending;
+	size_t count;
+};
+
 /* Records what concerns these threads. 0, or the exit status after an `error` line. */
-int sched_events_open(const char *instance, const pid_t *tids, int count);
+int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count);
 
 /* Records what concerns these too. */
-void sched_events_add(const pid_t *tids, int count);
+void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);
 
 /* Whether system calls are recorded: not in every kernel. */
-bool sched_events_have_calls(void);
+bool sched_events_have_calls(const struct sched_events *events);
 
 /*
  * Gives what came since, in the order of time; what is younger than the call waits for the next one (last:
  * gives all). *dropped: the kernel dropped events before some of them.
  */
-void sched_events_take(void (*take)(const struct sched_event *event), bool last, bool *dropped);
+void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
+		       void *user, bool last, bool *dropped);
 
 /* Whether it records: it does when it was opened. */
-void sched_events_switch(bool on);
+void sched_events_switch(const struct sched_events *events, bool on);
 
-void sched_events_close(void);
+void sched_events_close(struct sched_events *events);
 
 #endif

@@ -90,13 +90,18 @@ struct follower {
 	struct series series[METRICS];
 };
 
-static struct follower *followers[WATCH_THREADS_MAX];
-static struct series *series[WATCH_THREADS_MAX * METRICS];
-static int count, left_out;
-static int64_t start_ns, measured_from_ns, end_ns, dropped;
-static struct process program;
-static struct json *out;
-static struct harness harness;
+struct state {
+	struct follower *followers[WATCH_THREADS_MAX];
+	struct series *series[WATCH_THREADS_MAX * METRICS];
+	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which were there when it began */
+	int count, left_out;
+	int64_t start_ns, measured_from_ns, end_ns, dropped;
+	int64_t looked_ns; /* for threads that began */
+	bool counted;	   /* the program's own counts were read at the beginning of the measured phase */
+	struct process program;
+	struct sched_events events;
+	struct watch_cost cost;
+};
 
 /* 0: options.pid is the program with the name that was given. */
 static int find_program(void)
@@ -118,9 +123,9 @@ static int find_program(void)
 
 static int check(struct harness *h)
 {
+	struct state *state = h->state;
 	int wrong;
 
-	(void)h;
 	harness_options.policy = POLICY_OTHER; /* nothing of ours is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid && !options.program)
@@ -131,41 +136,41 @@ static int check(struct harness *h)
 	wrong = options.program ? find_program() : 0;
 	if (wrong)
 		return wrong;
-	if (!process_read((pid_t)options.pid, &program))
+	if (!process_read((pid_t)options.pid, &state->program))
 		return error_line(STATUS_USAGE, "no-program", "there is no program with the number %lld",
 				  (long long)options.pid);
 	return 0;
 }
 
 /* Unique among the threads. */
-static void name_thread(struct follower *f, int number)
+static void name_thread(const struct state *state, struct follower *f, int number)
 {
 	snprintf(f->label, sizeof(f->label), "%s", f->thread.name);
 	for (int i = 0; i < number; i++) {
-		if (!strcmp(followers[i]->label, f->label))
+		if (!strcmp(state->followers[i]->label, f->label))
 			snprintf(f->label, sizeof(f->label), "%s-%d", f->thread.name, (int)f->thread.tid);
 	}
 }
 
-static bool follow(const struct watched_thread *thread)
+static bool follow(struct state *state, const struct watched_thread *thread)
 {
-	struct follower *f = followers[count] = memory_get(sizeof(*f));
+	struct follower *f = state->followers[state->count] = memory_get(sizeof(*f));
 
 	if (!f)
 		return false;
 	f->thread = *thread;
 	f->call.number = -1;
 	f->track.tid = thread->tid;
-	name_thread(f, count);
+	name_thread(state, f, state->count);
 	for (int m = 0; m < METRICS; m++) {
-		struct series *s = series[count * METRICS + m] = &f->series[m];
+		struct series *s = state->series[state->count * METRICS + m] = &f->series[m];
 
-		s->id = (unsigned int)(count * METRICS + m);
+		s->id = (unsigned int)(state->count * METRICS + m);
 		s->cpu = -1;
 		s->metric = metrics[m];
 		s->labels[0] = (struct label){"task", f->label};
 	}
-	count++;
+	state->count++;
 	return true;
 }
 
@@ -180,34 +185,34 @@ static void explain_tasks(void)
 
 static int prepare_probe(struct harness *h)
 {
-	static struct watched_thread threads[WATCH_THREADS_MAX];
-	int found = threads_find((pid_t)options.pid, options.threads, threads, &left_out);
+	struct state *state = h->state;
+	struct watched_thread threads[WATCH_THREADS_MAX];
+	int found = threads_find((pid_t)options.pid, options.threads, threads, &state->left_out);
 
 	if (found <= 0)
 		return error_line(STATUS_USAGE, "no-program",
 				  found ? "the program %lld has ended"
 					: "no thread of the program %lld has such a name",
 				  (long long)options.pid);
-	while (count < found) {
-		if (!follow(&threads[count]))
+	while (state->count < found) {
+		if (!follow(state, &threads[state->count]))
 			return harness_no_memory();
 	}
-	h->thread_count = 0;
-	h->series_count = (unsigned int)count * METRICS;
+	h->series = state->series;
+	h->series_count = (unsigned int)state->count * METRICS;
 	explain_tasks();
 	return 0;
 }
 
-static pid_t tids[WATCH_THREADS_MAX];
-
 static int begin_events(struct harness *h)
 {
-	(void)h;
+	struct state *state = h->state;
+
 	if (!options.instance)
 		return 0; /* it is only tried whether all else is as it should be */
-	for (int i = 0; i < count; i++)
-		tids[i] = followers[i]->thread.tid;
-	return sched_events_open(options.instance, tids, count);
+	for (int i = 0; i < state->count; i++)
+		state->tids[i] = state->followers[i]->thread.tid;
+	return sched_events_open(&state->events, options.instance, state->tids, state->count);
 }
 
 /* The last place is for all who have none of their own. slept_ns: 0, or how long for it. */
@@ -303,31 +308,32 @@ static void count_held(struct follower *f, const struct sched_event *event)
 		count_other(f->sleeps_in, SLEEPS_MAX, held->call, event->time_ns - f->asleep_since_ns);
 }
 
-static bool is_measured(int64_t time_ns)
+static bool is_measured(const struct state *state, int64_t time_ns)
 {
-	return time_ns >= measured_from_ns && time_ns < end_ns;
+	return time_ns >= state->measured_from_ns && time_ns < state->end_ns;
 }
 
-static void feed_period(struct follower *f, const struct watch_activation *a)
+static void feed_period(struct follower *f, const struct watch_activation *a, struct json *j)
 {
 	if (a->period_ns)
-		series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, out);
+		series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, j);
 }
 
-static void feed(struct follower *f, const struct watch_activation *a)
+static void feed(const struct state *state, struct follower *f, const struct watch_activation *a,
+		 struct json *j)
 {
 	f->cpu = a->cpu;
 	if (!a->done) {
-		series_feed_timed(&f->series[LATENCY], a->release_ns, a->start_ns - a->release_ns, out);
-		feed_period(f, a);
+		series_feed_timed(&f->series[LATENCY], a->release_ns, a->start_ns - a->release_ns, j);
+		feed_period(f, a, j);
 		return;
 	}
 	if (!a->begun)
-		feed_period(f, a);
-	series_feed_timed(&f->series[RESPONSE], a->release_ns, a->end_ns - a->release_ns, out);
+		feed_period(f, a, j);
+	series_feed_timed(&f->series[RESPONSE], a->release_ns, a->end_ns - a->release_ns, j);
 	if (a->executed)
-		series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, out);
-	if (!is_measured(a->release_ns))
+		series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, j);
+	if (!is_measured(state, a->release_ns))
 		return;
 	f->activations++;
 	f->untold[LATENCY] += !a->begun;
@@ -357,16 +363,18 @@ static void take_call(struct follower *f, const struct sched_event *event)
 	f->call_ns = event->time_ns;
 }
 
-static void take_event(const struct sched_event *event)
+static void take_event(void *user, const struct sched_event *event)
 {
+	struct harness *h = user;
+	const struct state *state = h->state;
 	struct sched_event known;
 	struct watch_activation activation;
-	bool preempted, measured = is_measured(event->time_ns);
+	bool preempted, measured = is_measured(state, event->time_ns);
 
-	if (event->time_ns < start_ns)
+	if (event->time_ns < state->start_ns)
 		return;
-	for (int i = 0; i < count; i++) {
-		struct follower *f = followers[i];
+	for (int i = 0; i < state->count; i++) {
+		struct follower *f = state->followers[i];
 		int64_t unended = f->track.unended;
 		enum watch_state before = f->track.state;
 		bool its = event->to == f->track.tid ||
@@ -384,7 +392,7 @@ static void take_event(const struct sched_event *event)
 			count_held(f, event);
 		known = with_freezer(f, event);
 		if (watch_track_event(&f->track, &known, &activation, &preempted))
-			feed(f, &activation);
+			feed(state, f, &activation, &h->j);
 		if (measured)
 			f->untold[RESPONSE] += f->track.unended - unended;
 		if (f->track.state == WATCH_HELD && event->from == f->track.tid)
@@ -402,23 +410,23 @@ static void take_event(const struct sched_event *event)
 }
 
 /* Where the kernel does not tell of system calls: in which they are at this moment. */
-static void count_sleeps(void)
+static void count_sleeps(const struct state *state)
 {
 	char room[32];
 
-	for (int i = 0; i < count && !sched_events_have_calls(); i++) {
-		long number = thread_syscall(followers[i]->thread.tid);
+	for (int i = 0; i < state->count && !sched_events_have_calls(&state->events); i++) {
+		long number = thread_syscall(state->followers[i]->thread.tid);
 
 		if (number >= 0)
-			count_other(followers[i]->sleeps_in, SLEEPS_MAX,
+			count_other(state->followers[i]->sleeps_in, SLEEPS_MAX,
 				    blocking_call_name(number, room, sizeof(room)), 0);
 	}
 }
 
-static void count_all(bool at_end)
+static void count_all(const struct state *state, bool at_end)
 {
-	for (int i = 0; i < count; i++) {
-		struct follower *f = followers[i];
+	for (int i = 0; i < state->count; i++) {
+		struct follower *f = state->followers[i];
 
 		thread_count(f->thread.tid, at_end ? &f->after : &f->before);
 		if (!at_end)
@@ -427,15 +435,13 @@ static void count_all(bool at_end)
 }
 
 /* The program's own counts of the measured phase are read when it begins, and each time until it ends. */
-static void count_in_phase(int64_t now_ns)
+static void count_in_phase(struct state *state, int64_t now_ns)
 {
-	static bool begun;
-
-	if (now_ns < measured_from_ns)
+	if (now_ns < state->measured_from_ns)
 		return;
-	count_all(begun);
-	begun = true;
-	count_sleeps();
+	count_all(state, state->counted);
+	state->counted = true;
+	count_sleeps(state);
 }
 
 static int64_t phase_ns(void)
@@ -443,90 +449,92 @@ static int64_t phase_ns(void)
 	return harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 }
 
-static bool is_followed(pid_t tid)
+static bool is_followed(const struct state *state, pid_t tid)
 {
-	for (int i = 0; i < count; i++) {
-		if (followers[i]->thread.tid == tid)
+	for (int i = 0; i < state->count; i++) {
+		if (state->followers[i]->thread.tid == tid)
 			return true;
 	}
 	return false;
 }
 
 /* Those that began, or became real-time ones, since the last look. */
-static void find_later(int64_t now_ns)
+static void find_later(struct harness *h, int64_t now_ns)
 {
-	static struct watched_thread threads[WATCH_THREADS_MAX];
-	static int64_t looked_ns;
+	struct watched_thread threads[WATCH_THREADS_MAX];
+	struct state *state = h->state;
 	int found, unused;
 
-	if (now_ns - looked_ns < SCAN_NS)
+	if (now_ns - state->looked_ns < SCAN_NS)
 		return;
-	looked_ns = now_ns;
+	state->looked_ns = now_ns;
 	explain_tasks();
 	found = threads_find((pid_t)options.pid, options.threads, threads, &unused);
 	for (int i = 0; i < found; i++) {
-		if (is_followed(threads[i].tid))
+		if (is_followed(state, threads[i].tid))
 			continue;
-		if (count == WATCH_THREADS_MAX || !follow(&threads[i])) {
-			left_out++;
+		if (state->count == WATCH_THREADS_MAX || !follow(state, &threads[i])) {
+			state->left_out++;
 			continue;
 		}
-		sched_events_add(&threads[i].tid, 1);
-		thread_count(threads[i].tid, &followers[count - 1]->before);
-		followers[count - 1]->after = followers[count - 1]->before;
+		sched_events_add(&state->events, &threads[i].tid, 1);
+		thread_count(threads[i].tid, &state->followers[state->count - 1]->before);
+		state->followers[state->count - 1]->after = state->followers[state->count - 1]->before;
 		for (int m = 0; m < METRICS; m++) {
-			struct series *s = series[(count - 1) * METRICS + m];
+			struct series *s = state->series[(state->count - 1) * METRICS + m];
 
-			series_timed(s, start_ns, harness_options.warm_up_ns, phase_ns());
-			harness_add_series(&harness, s);
+			series_timed(s, state->start_ns, harness_options.warm_up_ns, phase_ns());
+			harness_add_series(h, s);
 		}
 	}
 }
 
-static bool drain(struct json *j)
+static bool drain(struct harness *h, struct json *j)
 {
+	struct state *state = h->state;
 	bool goes_on = !atomic_load(&harness_shared.stop), lost = false;
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-	out = j;
-	sched_events_take(take_event, !goes_on, &lost);
-	dropped += lost;
-	if (goes_on && watch_cost_turn(now_ns))
+	(void)j;
+	sched_events_take(&state->events, take_event, h, !goes_on, &lost);
+	state->dropped += lost;
+	if (goes_on && watch_cost_turn(&state->cost, now_ns))
 		lost = true;
 	if (lost) {
-		for (int i = 0; i < count; i++) {
-			watch_track_lost(&followers[i]->track);
-			followers[i]->outside_call = false;
+		for (int i = 0; i < state->count; i++) {
+			watch_track_lost(&state->followers[i]->track);
+			state->followers[i]->outside_call = false;
 		}
 	}
-	if (goes_on && left_out == 0)
-		find_later(now_ns);
-	for (unsigned int i = 0; i < harness.series_count; i++)
-		series[i]->reached_ns = now_ns;
+	if (goes_on && state->left_out == 0)
+		find_later(h, now_ns);
+	for (unsigned int i = 0; i < h->series_count; i++)
+		state->series[i]->reached_ns = now_ns;
 	if (goes_on)
-		count_in_phase(now_ns);
-	if (goes_on && now_ns >= end_ns)
-		harness_end_by(&harness, "duration");
-	else if (goes_on && !process_lives((pid_t)options.pid, program.start))
-		harness_end_by(&harness, "program-ended");
+		count_in_phase(state, now_ns);
+	if (goes_on && now_ns >= state->end_ns)
+		harness_end_by(h, "duration");
+	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start))
+		harness_end_by(h, "program-ended");
 	return goes_on;
 }
 
 static int run(struct harness *h)
 {
+	struct state *state = h->state;
 	int64_t measured_ns = phase_ns();
 
 	if (!options.instance)
 		return usage_error("--trace-instance is missing");
-	start_ns = clock_now_ns(CLOCK_MONOTONIC);
-	measured_from_ns = start_ns + harness_options.warm_up_ns;
-	end_ns = measured_ns == INT64_MAX ? INT64_MAX : measured_from_ns + measured_ns;
+	state->start_ns = clock_now_ns(CLOCK_MONOTONIC);
+	state->measured_from_ns = state->start_ns + harness_options.warm_up_ns;
+	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->measured_from_ns + measured_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
-		series_timed(series[i], start_ns, harness_options.warm_up_ns, measured_ns);
-	watch_cost_begin(start_ns, tids, count);
+		series_timed(state->series[i], state->start_ns, harness_options.warm_up_ns, measured_ns);
+	watch_cost_begin(&state->cost, &state->events, state->start_ns, state->tids, state->count);
 	harness_go(h);
 	harness_drain(h, drain, DRAIN_NS);
-	sched_events_close();
+	sched_events_close(&state->events);
 	return harness_finish(h, "duration");
 }
 
@@ -569,21 +577,22 @@ static void tell_untold_of(const struct follower *f, enum metric metric, struct 
 		(long long)untold, (long long)of, f->label, missing[metric], metrics[metric], bound);
 }
 
-static void tell_untold(struct json *j)
+static void tell_untold(const struct state *state, struct json *j)
 {
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < state->count; i++) {
 		for (int m = 0; m < PERIOD; m++)
-			tell_untold_of(followers[i], m, j);
+			tell_untold_of(state->followers[i], m, j);
 	}
 }
 
-static void conclude(struct json *j)
+static void conclude(struct harness *h, struct json *j)
 {
+	const struct state *state = h->state;
 	static const char *const policies[] = {"other", "fifo", "rr",	    "batch",
 					       "iso",	"idle", "deadline", "ext"};
 
-	for (int i = 0; i < count; i++) {
-		const struct follower *f = followers[i];
+	for (int i = 0; i < state->count; i++) {
+		const struct follower *f = state->followers[i];
 		int policy = f->thread.policy;
 
 		stream_result(j, "thread");
@@ -612,24 +621,24 @@ static void conclude(struct json *j)
 		write_others(f, "inversion", f->inversions, OTHERS_MAX, "by", j);
 		write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
 	}
-	watch_cost_write(j);
-	tell_untold(j);
-	if (dropped)
+	watch_cost_write(&state->cost, j);
+	tell_untold(state, j);
+	if (state->dropped)
 		stream_mark(j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
 			    "the kernel dropped events %lld time(s): activations around are in no figure",
-			    (long long)dropped);
-	if (left_out)
+			    (long long)state->dropped);
+	if (state->left_out)
 		stream_mark(
 			j, "threads-left-out", SEVERITY_NOTE, -1,
 			"%d threads more than can be watched at once are left out: name those of interest",
-			left_out);
+			state->left_out);
 }
 
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
-	const struct follower *f = followers[s->id / METRICS];
+	const struct state *state = h->state;
+	const struct follower *f = state->followers[s->id / METRICS];
 
-	(void)h;
 	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
 		return false;
 	*who = f->who;
@@ -638,19 +647,19 @@ static bool explained(const struct harness *h, const struct series *s, struct ex
 	return true;
 }
 
-static struct harness harness = {
-	.table = table,
-	.check = check,
-	.prepare = prepare_probe,
-	.started = begin_events,
-	.run = run,
-	.conclude = conclude,
-	.explained = explained,
-	.series = series,
-};
-
 static int verb_watch(int argc, char **argv)
 {
+	static struct harness harness = {
+		.table = table,
+		.state_size = sizeof(struct state),
+		.check = check,
+		.prepare = prepare_probe,
+		.started = begin_events,
+		.run = run,
+		.conclude = conclude,
+		.explained = explained,
+	};
+
 	return harness_run(&harness, argc, argv);
 }
 
