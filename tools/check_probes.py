@@ -36,7 +36,7 @@ def problems() -> list[str]:
                 f"engine/probes/{name}.c: the probe {name} needs its engine source, here or in a "
                 "folder of its name"
             )
-        texts = {"help": probe.help, "about": probe.about, "method": probe.method}
+        texts = {"help": probe.help, "method": probe.method}
         found += [f"probe {name}: {field} is empty" for field, text in texts.items() if not text.strip()]
     for point in entry_points(group=GROUP):
         try:

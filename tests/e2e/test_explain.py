@@ -195,6 +195,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         (("--", "/no/such/program"), "cannot be started: No such file"),
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "no program with the number"),
+        (("--program", "no-such-thing"), "no program is named no-such-thing"),
         (("--target", "ssh://nowhere.invalid", "--", "true"), "no host of this name"),
     ],
 )
@@ -202,10 +203,3 @@ def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:
     done = invoke("watch", *words)
     assert done.returncode in (2, 3)
     assert said in done.stderr
-
-
-@pytest.mark.parametrize("words", [("--pid", 4194303), ("--program", "no-such-thing")])
-def test_probe_watch_looks_for_the_program_that_was_given(words: tuple[object, ...]) -> None:
-    done = invoke("probe", "watch", *words)
-    assert done.returncode == 2
-    assert "no program" in done.stderr

@@ -29,6 +29,7 @@ def options_of(*words):
     command = typer.main.get_command(app)
     for word in words:
         command = command.get_command(None, word)
+    command = getattr(command, "made", command)
     return {name for parameter in command.params for name in parameter.opts}
 
 

@@ -49,6 +49,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
     ("words", "instead"),
     [
         (["wakeup"], "wakeup is a probe; give rtgauge probe wakeup"),
+        (["probe", "watch"], "watch is a probe; give rtgauge watch"),
         (["quick"], "quick is a plan; give rtgauge run quick"),
         (["delgado2020"], "delgado2020 is a plan; give rtgauge run delgado2020"),
         (["run", "--cycles", "5"], "it is a parameter of periodic, response; give --set cycles=VALUE"),

@@ -14,8 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROBE = """
-from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe
-from rtgauge.probe.descriptor import KeptFile, Metric, Motion, Search
+from rtgauge.probe.common_parameters import MeasuringParameters
+from rtgauge.probe.descriptor import Command, KeptFile, Metric, Motion, Search
+from rtgauge.probe.simple_probe import SimpleProbe, timed
 from pydantic import Field
 from rtgauge.record.record_folder import open_source
 
@@ -29,29 +30,24 @@ class ToyParameters(MeasuringParameters):
     trail: bool = Field(default=False, alias="trail", description="keep where it went")
 
 
-PROBE = MeasuringProbe(
+PROBE = SimpleProbe(
     name="toy",
-    order=1000,
     help="time between two readings of the clock",
-    about="Toy: the time between two readings of the clock.",
     examples=("--count 1000",),
     parameters=ToyParameters,
+    lasts=timed(),
     method="A task reads the clock, and reads it again.",
-    metrics=(Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=False,
+    metrics=(Metric(name="latency", plural="latencies"),),
     files={"trail": KeptFile(name="trail.toy", help="Where it went into FILE.", export=export)},
     motion=Motion(message=lambda number, frame: bytes([number, frame.model_extra["x"]]), script="toys/toy.js"),
-    search=Search(
-        study="toy-search",
-        help="Search for the largest toy.",
-        repeats_help="How often.",
-        finds="the largest toy",
-        decides=("count",),
+    command=Command(
+        search=Search(
+            study="toy-search",
+            help="Search for the largest toy.",
+            repeats_help="How often.",
+            finds="the largest toy",
+            decides=("count",),
+        )
     ),
 )
 """

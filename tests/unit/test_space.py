@@ -147,8 +147,8 @@ def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
 
 def test_the_method_is_told_for_each_space_that_was_measured(both: Record, tmp_path: Path):
     probe = PROBES["wakeup"]
-    assert {probe.method, probe.kernel_method} <= set(method_words(RecordView(both)))
-    assert probe.kernel_method not in method_words(
+    assert {probe.method, probe.methods["kernel"]} <= set(method_words(RecordView(both)))
+    assert probe.methods["kernel"] not in method_words(
         RecordView(record(tmp_path / "user", [drawn(20, "idle", "user")]))
     )
 

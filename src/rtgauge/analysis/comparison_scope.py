@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.probe.simple_probe import Microbenchmark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +76,8 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
     for probe, descriptor in reversed(list(PROBES.items())):
+        if descriptor.pace is None:
+            continue
         every = [
             each
             for step in steps
@@ -82,7 +85,8 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
             for each in step.series
             if SEGMENT not in each.labels
         ]
-        metrics = [metric for metric in descriptor.frequency if any(each.metric == metric for each in every)]
+        measured = {each.metric for each in every}
+        metrics = [metric for metric in descriptor.pace.metrics if metric in measured]
         for metric in metrics:
             series = [each for each in every if each.metric == metric]
             roles = dict.fromkeys(
@@ -113,7 +117,9 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
-    elsewhere = [step for step in steps if step.tasks or (tabulated and probe_of(step).microbenchmark)]
+    elsewhere = [
+        step for step in steps if step.tasks or (tabulated and isinstance(probe_of(step), Microbenchmark))
+    ]
     known = {scope.probe for scope in timing} | {step.key.probe for step in elsewhere}
     others = {
         step.key.probe: step.total.metric

@@ -274,7 +274,7 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
         role = (
-            PROBES[scope.probe].roles.get(scope.role or "", scope.role)
+            PROBES[scope.probe].shown.roles.get(scope.role or "", scope.role)
             if scope.probe is not None
             else scope.role
         )

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from rtgauge.analysis.record_names import system_names
 from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.probe.simple_probe import Microbenchmark, cost_of
 from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge.record.reader import reading
 
@@ -117,7 +118,7 @@ class Microbenchmarks(Model):
     @property
     def operations(self) -> list[str]:
         """Every operation that was measured, in the paper's order."""
-        order = [probe.cost.name for probe in PROBES.values() if probe.cost is not None]
+        order = [cost.name for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
         names = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
         return sorted(
             names,
@@ -131,7 +132,8 @@ class Microbenchmarks(Model):
 def operation(step: Step) -> str | None:
     """The measured operation by its name in the paper: "task switch", "semaphore (same-cpu)"; or None."""
     probe = probe_of(step)
-    return None if probe.cost is None else probe.cost.operation(probe.own(step.key))
+    cost = cost_of(probe)
+    return None if cost is None else cost.operation(probe.own(step.key))
 
 
 def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
@@ -233,7 +235,7 @@ def _noise(record: Record, step: Step, names: Mapping[str, str]) -> list[NoiseAn
 
 def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happened]:
     happened: list[Happened] = []
-    cost = probe_of(step).cost
+    cost = cost_of(probe_of(step))
     for result in step.results:
         if (
             cost is not None and result.name == cost.result and result.values[cost.met] is not None
@@ -276,5 +278,5 @@ def has_several_operations(records: Sequence[Record]) -> bool:
     steps = [step for record in records for step in record.steps]
     probes = {step.key.probe: probe_of(step) for step in steps}
     operations = {operation(step) for step in steps} - {None}
-    apart = any(probe.microbenchmark and not probe.pooled for probe in probes.values())
+    apart = any(isinstance(probe, Microbenchmark) and not probe.shown.pooled for probe in probes.values())
     return apart or (bool(operations) and (len(probes) > 1 or len(operations) > 1))

@@ -7,10 +7,29 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+
+class Deferred(TyperCommand):
+    """A command that is made when it is called: a list of commands needs only its line of help."""
+
+    def __init__(self, name: str, line: str, make: Callable[[], Callable[..., None]]) -> None:
+        super().__init__(name, short_help=line)
+        self._make = make
+
+    @cached_property
+    def made(self) -> Any:
+        """The command itself."""
+        return _command(str(self.name), self._make())
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """The made command's."""
+        return self.made.make_context(*given, **more)
 
 
 class LazyGroup(TyperGroup):
@@ -21,8 +40,8 @@ class LazyGroup(TyperGroup):
         """Every command, in the order of the help."""
 
     @abstractmethod
-    def add(self, name: str, app: typer.Typer) -> None:
-        """Import the command of that name and add it, or its group, to `app`."""
+    def make(self, name: str) -> Any:
+        """Import the command of that name: a function for typer, a typer.Typer, or a Deferred."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
         """The names."""
@@ -37,11 +56,21 @@ class LazyGroup(TyperGroup):
             )  # among which typer looks for one of a like name
             return None
         if cmd_name not in self.commands:
-            alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-            self.add(cmd_name, alone)
-            self.commands[cmd_name] = typer.main.get_group(alone).commands[cmd_name]
-            _refuse_repeats(self.commands[cmd_name])
+            made = self.make(cmd_name)
+            self.commands[cmd_name] = made if isinstance(made, Deferred) else _command(cmd_name, made)
         return self.commands[cmd_name]
+
+
+def _command(name: str, made: Any) -> Any:
+    """The command that typer makes of a function, or of a group."""
+    alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+    if isinstance(made, typer.Typer):
+        alone.add_typer(made, name=name)
+    else:
+        alone.command(name)(made)
+    command = typer.main.get_group(alone).commands[name]
+    _refuse_repeats(command)
+    return command
 
 
 def _refuse_repeats(command: Any) -> None:

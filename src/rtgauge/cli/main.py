@@ -88,14 +88,10 @@ class Commands(LazyGroup):
         """In the order of the help."""
         return list(COMMANDS)
 
-    def add(self, name: str, app: typer.Typer) -> None:
+    def make(self, name: str) -> Any:
         """Import it."""
         module, attribute = COMMANDS[name].split(":")
-        command = getattr(import_module(f"rtgauge.cli.{module}"), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name)(command)
+        return getattr(import_module(f"rtgauge.cli.{module}"), attribute)
 
 
 app = typer.Typer(
@@ -154,7 +150,7 @@ def _instead(command: str, message: str) -> str:
         return ""
     kind, name = unknown[1].lower(), unknown[2]
     if kind == "command" and name in PROBES:
-        return f": {name} is a probe; give rtgauge probe {name}"
+        return f": {name} is a probe; give {PROBES[name].called}"
     if kind == "command" and name in {*presets(), *studies()}:
         return f": {name} is a plan; give rtgauge run {name}"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)] if kind == "option" else []

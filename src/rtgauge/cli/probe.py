@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME`: one probe, no plan.
-
-The commands are made from the probes' descriptors on first use.
-"""
+"""`rtgauge probe NAME`: one probe, no plan. The commands are made from the probes' descriptors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from rtgauge.cli.lazy_group import LazyGroup
+from rtgauge.cli.lazy_group import Deferred, LazyGroup
 
 HELP = """Measure with one probe, without a plan.
 
@@ -27,18 +26,23 @@ class Probes(LazyGroup):
     """A command a probe."""
 
     def names(self) -> list[str]:
-        """Names of the probes."""
+        """Names of the probes; `watch` is a command of its own."""
         from rtgauge.probe.registry import PROBES
 
-        return list(PROBES)
+        return [probe.name for probe in PROBES.values() if probe.command is not None]
 
-    def add(self, name: str, app: typer.Typer) -> None:
-        """Make the command of a probe from its descriptor."""
-        from rtgauge.cli.probe_command import make_command
+    def make(self, name: str) -> Deferred:
+        """The command of a probe from its descriptor."""
         from rtgauge.probe.registry import PROBES
 
-        probe = PROBES[name]
-        app.command(name, short_help=probe.help)(make_command(probe))
+        return Deferred(name, PROBES[name].help, lambda: _made(name))
+
+
+def _made(name: str) -> Callable[..., None]:
+    from rtgauge.cli.probe_command import make_command
+    from rtgauge.probe.registry import PROBES
+
+    return make_command(PROBES[name])
 
 
 app = typer.Typer(help=HELP, cls=Probes)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
+    from rtgauge.probe.descriptor import Search
     from rtgauge.probe.registry import AnyProbe
     from rtgauge.record.reader import Record
 
@@ -42,6 +43,8 @@ LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
 SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
+SAVE_HELP = "Keep the record, as rtgauge run does."
+OUT_HELP = "Folder for the record of --save."
 JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
@@ -113,7 +116,7 @@ def _fields(probe: AnyProbe) -> dict[str, FieldInfo]:
         for name in inspect.get_annotations(model)
         if name in fields
     ]
-    hidden = {SAMPLES, *probe.files, *probe.in_plans_only}
+    hidden = {SAMPLES, *probe.files, *(probe.command.not_options if probe.command is not None else ())}
     return {name: fields[name] for name in dict.fromkeys(ordered) if fields[name].alias not in hidden}
 
 
@@ -126,43 +129,28 @@ def _files(probe: AnyProbe) -> dict[str, str]:
 def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     """Options that do not come from the parameters: name -> (type, default)."""
     options: dict[str, tuple[Any, Any]] = {}
-    if probe.takes_load:
+    if probe.command is not None:
         options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
     for name, help_text in _files(probe).items():
-        options[name] = (
-            Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)],
-            None,
-        )
-    if probe.search is not None:
-        search, repeats = probe.search.help, probe.search.repeats_help
-        options["search"] = Annotated[bool, typer.Option("--search", help=search)], False
-        options["repeats"] = (
-            Annotated[int | None, typer.Option("--repeats", metavar="N", min=1, max=100, help=repeats)],
-            None,
-        )
+        file = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)]
+        options[name] = file, None
+    if probe.command is not None and (search := probe.command.search) is not None:
+        options["search"] = Annotated[bool, typer.Option("--search", help=search.help)], False
+        repeats = typer.Option("--repeats", metavar="N", min=1, max=100, help=search.repeats_help)
+        options["repeats"] = Annotated[int | None, repeats], None
     if probe.takes_requirement:
-        options["require"] = (
-            Annotated[
-                str | None,
-                typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds)),
-            ],
-            None,
-        )
-    options["save"] = (
-        Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")],
-        False,
-    )
-    options["out"] = (
-        Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")],
-        RECORDS,
-    )
-    options["wait"] = WaitForLock, "0"
-    options["live"] = Live, False
-    options["live_at"] = LiveAt, None
-    options["target"] = Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"
-    options["details"] = Details, False
-    options["json"] = Annotated[bool, typer.Option("--json", help=JSON_HELP)], False
-    return options
+        require = typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))
+        options["require"] = Annotated[str | None, require], None
+    return options | {
+        "save": (Annotated[bool, typer.Option("--save", help=SAVE_HELP)], False),
+        "out": (Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help=OUT_HELP)], RECORDS),
+        "wait": (WaitForLock, "0"),
+        "live": (Live, False),
+        "live_at": (LiveAt, None),
+        "target": (Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"),
+        "details": (Details, False),
+        "json": (Annotated[bool, typer.Option("--json", help=JSON_HELP)], False),
+    }
 
 
 def _example(command: str) -> str:
@@ -178,102 +166,84 @@ def _example(command: str) -> str:
     return " \\\n".join(lines)
 
 
-def _help(probe: AnyProbe) -> str:
-    examples = "\n".join(_example(f"rtgauge probe {probe.name} {arguments}") for arguments in probe.examples)
-    return f"{probe.about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
+def _help(probe: AnyProbe, called: str) -> str:
+    examples = "\n".join(_example(f"{called} {arguments}") for arguments in probe.examples)
+    about = probe.about or f"{probe.help[:1].upper()}{probe.help[1:]}."
+    return f"{about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
+
+
+def with_options(
+    function: Callable[..., None], probe: AnyProbe, called: str, more: Mapping[str, tuple[Any, Any]]
+) -> Callable[..., None]:
+    """The function with the signature and the help from which typer makes the command `called`: an option
+    for each parameter of the probe, those of all probes, and `more`: name -> (type, default), which replace
+    others of their name.
+    """
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, field in _fields(probe).items():
+        if probe.command is not None and field.alias == probe.command.argument:
+            argument = typer.Argument(metavar=probe.command.argument_metavar, help=f"{field.description}.")
+            options[name] = Annotated[str, argument], inspect.Parameter.empty
+        else:
+            options[name] = _option(field), None
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in (options | _common(probe) | dict(more)).items()
+    ]
+    command = cast("Any", function)
+    command.__name__, command.__doc__ = probe.name, _help(probe, called)
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__signature__ = inspect.Signature(parameters)
+    return function
 
 
 def make_command(probe: AnyProbe) -> Callable[..., None]:
-    """The function of `rtgauge probe NAME`, with the signature from which typer makes the options."""
-    fields, common = _fields(probe), _common(probe)
+    """The function of `rtgauge probe NAME`."""
 
     def command(**given: Any) -> None:
-        values = {
-            str(fields[name].alias): value
-            for name, value in given.items()
-            if name in fields and value is not None
-        }
-        files = {name: given[name] for name in _files(probe) if given[name] is not None}
-        values |= dict.fromkeys(files, True)
-        load = given.get("load", "idle")
-        if probe.search is not None and given["search"]:
-            from rtgauge.cli.search import run_search
-
-            if given["require"] is not None:
-                raise InputError(
-                    "--require cannot be combined with --search, which finds "
-                    f"{probe.search.finds}; leave it out"
-                )
-            if given["save"]:
-                raise InputError(
-                    "--save cannot be combined with --search; rtgauge run "
-                    f"{probe.search.study} keeps its record"
-                )
-            shared = {name: given[name] for name in ("target", "repeats", "details", "wait")}
-            raise typer.Exit(run_search(probe, values, load=load, as_json=given["json"], **shared))
+        search = probe.command.search if probe.command is not None else None
+        if search is not None and given["search"]:
+            raise typer.Exit(_search(probe, search, given))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
-        status = measure_probe(
-            probe.name,
-            values,
-            load=load,
-            target=given["target"],
-            files=files,
-            require=given.get("require"),
-            as_json=given["json"],
-            required=values if probe.argument is not None or probe.needs_parameters else None,
-            save=given["out"] if given["save"] else None,
-            wait=given["wait"],
-            live_at=where_live(live=given["live"], live_at=given["live_at"]),
-            details=given["details"],
-        )
-        raise typer.Exit(status)
+        raise typer.Exit(measure_probe(probe, given))
 
-    parameters: list[inspect.Parameter] = []
-    for name, field in fields.items():
-        if field.alias == probe.argument:
-            kind, default = (
-                Annotated[str, typer.Argument(metavar=probe.argument_metavar, help=f"{field.description}.")],
-                inspect.Parameter.empty,
-            )
-        else:
-            kind, default = _option(field), None
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    return with_options(command, probe, f"rtgauge probe {probe.name}", {})
+
+
+def _values(probe: AnyProbe, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that were given, as a plan has them."""
+    values = {
+        str(field.alias): given[name] for name, field in _fields(probe).items() if given[name] is not None
+    }
+    return values | {name: True for name in _files(probe) if given[name] is not None}
+
+
+def _search(probe: AnyProbe, search: Search, given: Mapping[str, Any]) -> int:
+    """Run the probe's search; gives the exit status."""
+    from rtgauge.cli.search import run_search
+
+    if given.get("require") is not None:
+        raise InputError(
+            f"--require cannot be combined with --search, which finds {search.finds}; leave it out"
         )
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in common.items()
-    ]
-    function = cast("Any", command)
-    function.__name__, function.__doc__ = probe.name, _help(probe)
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    function.__signature__ = inspect.Signature(parameters)
-    return command
+    if given["save"]:
+        raise InputError(
+            f"--save cannot be combined with --search; rtgauge run {search.study} keeps its record"
+        )
+    shared = {name: given[name] for name in ("load", "target", "repeats", "details", "wait")}
+    return run_search(probe.name, search, _values(probe, given), as_json=given["json"], **shared)
 
 
 def measure_probe(
-    name: str,
-    parameters: dict[str, Any],
-    *,
-    load: str,
-    target: str,
-    files: Mapping[str, Path],
-    require: str | None,
-    as_json: bool,
-    required: dict[str, Any] | None = None,
-    save: Path | None = None,
-    wait: str = "0",
-    live_at: str | None = None,
-    details: bool = False,
+    probe: AnyProbe,
+    given: Mapping[str, Any],
     program: Callable[[], AbstractContextManager[int]] | None = None,
 ) -> int:
-    """Measure, print, and return the exit status.
+    """Measure one step, print, and return the exit status.
 
-    `parameters`: as in a plan; `required`: those without which the step is invalid; `files`: parameter -> the
-    file to write what it keeps to; `save`: where to keep the record, None: it is not kept; `wait`: for a
-    machine that another run holds; `live_at`: address of the live page, None: there is none; `details`: print
-    all. `program`: starts the one that is watched (`start_run`).
+    `given`: the options' values, as `with_options` names them; `program`: starts the one that is watched
+    (`start_run`).
     """
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
@@ -282,33 +252,38 @@ def measure_probe(
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
 
+    require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]
     requirement = None
     if require is not None:
         from rtgauge.verdict.requirement import parse_requirement
 
         requirement = parse_requirement(require)
+    files = {name: given[name] for name in _files(probe) if given[name] is not None}
     _check_files(files)
-    step = {"probe": name, "load": load, **(required or {})}
-    overrides = Overrides(parameters=parameters, require=require, targets=[target])
-    plan = make_plan({"name": f"probe-{name}", "step": [step]}, f"probe {name}", overrides)
+    values = _values(probe, given)
+    step = {"probe": probe.name, "load": given.get("load", "idle")}
+    if probe.command is None or probe.command.argument is not None:
+        step |= values  # without some of which it is no step
+    overrides = Overrides(parameters=values, require=require, targets=[given["target"]])
+    plan = make_plan({"name": f"probe-{probe.name}", "step": [step]}, f"probe {probe.name}", overrides)
     if requirement is not None:
         from rtgauge.verdict.run_verdict import check_answerable
 
-        check_answerable(requirement, plan.steps, f"probe {name}")
+        check_answerable(requirement, plan.steps, f"probe {probe.name}")
     display = make_display(one_step=True)
+    live_at = where_live(live=given["live"], live_at=given["live_at"])
     with ExitStack() as stack:
-        folder = save
-        if folder is None:
+        folder = given["out"]
+        if not kept:
             # Raw samples may be large: the temporary record is beside the file that they go to.
             beside = next((path.parent for path in files.values()), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
-        kept = save is not None
         options = RunOptions(
             folder,
             ["rtgauge", *sys.argv[1:]],
             kept=kept,
             with_windows=kept or require is not None,
-            wait_s=wait_s(wait),
+            wait_s=wait_s(given["wait"]),
         )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
@@ -318,12 +293,12 @@ def measure_probe(
         record = Record.open(path)
         if run.left_out:
             raise MeasureError(f"{run.left_out[0].reason}; {run.left_out[0].remedy}")
-        if save is not None:
+        if kept:
             status = finish(path, run, as_json=as_json, details=details)
             record = Record.open(path)
         else:
             judged(record, require)
-            _print(record, name, as_json=as_json, details=details)
+            _print(record, probe, as_json=as_json, details=details)
             status = (
                 EXIT_INTERRUPTED
                 if run.state == "interrupted"
@@ -362,9 +337,8 @@ def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str]
             say(f"{name} {file}")
 
 
-def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
+def _print(record: Record, probe: AnyProbe, *, as_json: bool, details: bool) -> None:
     from rtgauge.cli.console import Console
-    from rtgauge.probe import registry as probes
     from rtgauge.record.model import RunDocument
     from rtgauge.report.presenter import presenters
     from rtgauge.report.record_view import RecordView
@@ -376,7 +350,12 @@ def _print(record: Record, name: str, *, as_json: bool, details: bool) -> None:
                 run=record.run, steps=record.steps, systems=record.systems, record=None
             ).model_dump_json(indent=1)
         )
-    elif record.steps and probes.get(name).prints_alone and not any(step.series for step in record.steps):
+    elif (
+        record.steps
+        and probe.command is not None
+        and probe.command.prints_only_tables
+        and not any(step.series for step in record.steps)
+    ):
         console = Console()
         print_conclusion(record, console)
         view = RecordView(record)

@@ -15,7 +15,7 @@ from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress_display import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
-from rtgauge.probe.registry import AnyProbe
+from rtgauge.probe.descriptor import Search
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
@@ -37,7 +37,8 @@ class SearchDocument(BaseModel):
 
 
 def run_search(
-    probe: AnyProbe,
+    probe: str,
+    search: Search,
     parameters: dict[str, Any],
     *,
     load: str,
@@ -45,14 +46,12 @@ def run_search(
     repeats: int | None,
     as_json: bool,
     details: bool,
-    wait: str = "0",
+    wait: str,
 ) -> int:
-    """Search with a probe that has a search, print, and return the exit status.
+    """Search with a probe, print, and return the exit status.
 
     `parameters`: as in a plan; `wait`: for a machine that another run holds.
     """
-    search = probe.search
-    assert search is not None  # noqa: S101 - only its command has --search
     for name in search.decides:
         if name in parameters:
             raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
@@ -62,7 +61,7 @@ def run_search(
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
-            command = ["rtgauge", "probe", probe.name, "--search"]
+            command = ["rtgauge", "probe", probe, "--search"]
             options = RunOptions(Path(folder), command, kept=False, wait_s=wait_s(wait))
             path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)

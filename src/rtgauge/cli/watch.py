@@ -9,14 +9,14 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rtgauge.cli.options import Details, Json, WaitForLock
+from rtgauge.cli.lazy_group import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
 
 SETTLE_S = 2.0
@@ -75,128 +75,46 @@ def _started_here(command: list[str]) -> Generator[int]:
             process.wait()
 
 
-def watch(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="-- CMD", help="Program to start on the target and watch; it is ended afterwards."
-        ),
-    ] = None,
-    pid: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="PID", help="Process ID of a program that already runs on the target."),
-    ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Its name instead, as in /proc/PID/comm, if only one program has it."
-        ),
-    ] = None,
-    threads: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help=(
-                "Names of its threads, separated by commas; default: threads with a real-time policy, "
-                "otherwise all."
-            ),
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Watched time, e.g. 10s, 10min; default: 10s.")
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events."),
-    ] = True,
-    explain_above: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Also explain each latency above this, e.g. 100us.")
-    ] = None,
-    dma_latency: Annotated[
-        str | None,
-        typer.Option(
-            metavar="US",
-            help=("Limit the C-state exit latency to this many us; off (default): as the program sets it."),
-        ),
-    ] = None,
-    require: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help='Requirement to check, e.g. "latency<=100us" or "response<=500us".'
-        ),
-    ] = None,
-    save: Annotated[bool, typer.Option("--save", help="Keep the record, as rtgauge run does.")] = False,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the record of --save.")
-    ] = Path("rtgauge-runs"),
-    wait: WaitForLock = "0",
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            metavar="NAME",
-            help="Machine with the program: local, ssh://[user@]host[:port] or lab:NAME.",
-        ),
-    ] = "local",
-    details: Details = False,
-    json: Json = False,
-) -> None:
-    """Watch the threads of your own program.
+COMMAND = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- CMD", help="Program to start on the target and watch; it is ended afterwards."
+    ),
+]
+EXPLAIN = Annotated[
+    bool,
+    typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events."),
+]
 
-    Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes
-    and preempts it, and what delayed it most. Nothing is linked into the program. It needs root and a kernel
-    with tracefs.
 
-    \b
-    Examples:
-      rtgauge watch --pid 1234 --duration 1min
-      rtgauge watch --require "latency<=100us" -- ./control --rate 1000
-      rtgauge watch --program control --duration 1min
-      rtgauge watch --pid 1234 --threads control,io --explain-above 200us --save
-      rtgauge watch --target ssh://board --pid 812
-      rtgauge watch --target ssh://board -- /opt/control --rate 1000
-
-    Exit status: see rtgauge run --help.
-    """
-    from rtgauge.cli.probe_command import measure_probe
+def _make() -> Callable[..., None]:
+    """The function of the command: its probe's, which may start the program first."""
+    from rtgauge.cli.probe_command import measure_probe, with_options
     from rtgauge.errors import InputError
-    from rtgauge.probe.watch import named
+    from rtgauge.probe.watch import PROBE, named
     from rtgauge.target.address import parse_address
 
-    if sum((pid is not None, program is not None, bool(command))) != 1:
-        raise InputError(
-            "give a program that runs, by --pid PID or --program NAME, or a command to start: "
-            "rtgauge watch -- CMD"
-        )
-    if (
-        command
-        and parse_address(target) is None
-        and shutil.which(command[0]) is None
-        and not Path(command[0]).exists()
-    ):
-        raise InputError(f"{command[0]} cannot be started: No such file or directory")
-    given = {
-        "pid": pid,
-        "program": named(command) if command else program,
-        "threads": threads,
-        "duration": duration,
-        "dma-latency": dma_latency,
-        "explain": explain,
-        "explain-above": explain_above,
-    }
-    values = {name: value for name, value in given.items() if value is not None}
-    status = measure_probe(
-        "watch",
-        values,
-        load="idle",
-        target=target,
-        files={},
-        require=require,
-        as_json=json,
-        required=values,
-        save=out if save else None,
-        wait=wait,
-        details=details,
-        program=(lambda: _started(command, target)) if command else None,
+    def watch(command: list[str] | None, **given: Any) -> None:
+        if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
+            raise InputError(
+                "give a program that runs, by --pid PID or --program NAME, or a command to start: "
+                "rtgauge watch -- CMD"
+            )
+        if not command:
+            raise typer.Exit(measure_probe(PROBE, given))
+        target = given["target"]
+        if (
+            parse_address(target) is None
+            and shutil.which(command[0]) is None
+            and not Path(command[0]).exists()
+        ):
+            raise InputError(f"{command[0]} cannot be started: No such file or directory")
+        given["program"] = named(command)
+        raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target)))
+
+    return with_options(
+        watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)}
     )
-    raise typer.Exit(status)
+
+
+watch = Deferred("watch", "Watch the threads of your own program.", _make)

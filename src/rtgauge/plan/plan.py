@@ -160,7 +160,7 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     probe = probes.PROBES.get(str(above.get("probe", below.get("probe", probes.DEFAULT))))
     replaced = {
         other
-        for group in (probe.alternatives if probe is not None else ())
+        for group in (probe.parameters.alternatives if probe is not None else ())
         if group & above.keys()
         for other in group
     }

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe import wakeup
-from rtgauge.probe.descriptor import Metric, Probe, normalise
+from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, normalise
 from rtgauge.record.parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -126,7 +126,7 @@ It takes about a minute.""",
         "and the smallest step is the smallest difference that is not 0. The resolution is what "
         "the kernel says (clock_getres)."
     ),
-    cokernel_method={
+    methods={
         "cobalt": (
             "Xenomai sets its timer earlier than a release by the gravity: the least time to an "
             "interrupt handler, a thread in the kernel and one in "
@@ -138,13 +138,9 @@ It takes about a minute.""",
             "kept."
         )
     },
-    metrics=(Metric(name="latency", plural="latencies", unit="ns", signed=True, bound=None),),
+    metrics=(Metric(name="latency", plural="latencies", signed=True),),
     missed="activations whose release time passed before the task came back to wait",
-    pooled=False,
-    pace=None,
-    frequency=(),
-    roles={BEFORE: "before autotune", AFTER: "after autotune"},
-    microbenchmark=False,
-    prints_alone=True,
+    command=Command(prints_only_tables=True),
+    shown=Shown(pooled=False, roles={BEFORE: "before autotune", AFTER: "after autotune"}),
     measures_clocks=True,
 )

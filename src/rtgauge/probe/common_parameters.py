@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from rtgauge.probe.descriptor import Probe, command_line
 from rtgauge.record.parameters import Parameters
 from rtgauge.units import parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
@@ -162,6 +160,8 @@ class PolicyParameters(Parameters):
 class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters):
     """Parameters of a probe that measures the cost of something again and again."""
 
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "count"}),)
+
     duration_ns: Duration = Field(
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
     )
@@ -187,32 +187,3 @@ def engine_options(parameters: Parameters, but: Collection[str] = ()) -> dict[st
     counted = any(parameters.get(name) is not None for name in LENGTHS)
     left_out = {*NOT_THE_ENGINES, *but, *(("duration_ns",) if counted else ())}
     return {name: value for name, value in parameters.values.items() if name not in left_out}
-
-
-C = TypeVar("C", bound=CokernelParameters)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OptionsProbe(Probe[C]):
-    """A probe whose engine has an option of the same name for each parameter."""
-
-    def arguments(self, parameters: C, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
-        return command_line(self.name, {**engine_options(parameters), "samples_dir": samples_dir})
-
-
-M = TypeVar("M", bound=MeasuringParameters)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuringProbe(OptionsProbe[M]):
-    """One that measures for some time, or a number of samples."""
-
-    alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "count"}),)
-    count_lasts_ns: int = 10_000
-    """About how long one sample takes, with the rests; for the time that is left only."""
-
-    def expected_ns(self, parameters: M) -> int:
-        """Warm-up and measured phase."""
-        count_ns = (parameters.count or 0) * self.count_lasts_ns
-        return (count_ns or parameters.duration_ns) + parameters.warm_up_ns

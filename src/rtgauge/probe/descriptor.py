@@ -4,9 +4,8 @@
 Few other modules name a probe; a new probe must not need one that does.
 
 A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor
-`PROBE`, and docs/probes/x.md. A probe of another
-package is found by its entry point in the group `rtgauge.probes`; a presenter (rtgauge.report.presenter) by
-its one in the group `rtgauge.presenters`.
+`PROBE`, and docs/probes/x.md. A probe of another package is found by its entry point in the group
+`rtgauge.probes`; a presenter (rtgauge.report.presenter) by its one in the group `rtgauge.presenters`.
 """
 
 from __future__ import annotations
@@ -55,10 +54,10 @@ class Metric:
 
     name: str
     plural: str
-    unit: Literal["ns", "count"]
-    signed: bool
+    unit: Literal["ns", "count"] = "ns"
+    signed: bool = False
     """Whether a value may be negative, as of what came too early."""
-    bound: Bound | None
+    bound: Bound | None = None
     """None if a requirement says nothing about it."""
     is_delay: bool = True
     """Whether its maximum is a latency: one that the kernel's limits on real-time threads may have caused."""
@@ -70,7 +69,9 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How often the probe acts, for a search over the period."""
+    """Trait of a probe that acts at a period that can be set: a search over the period, and tables of what is
+    judged against it.
+    """
 
     period: str
     """The parameter (ns) that sets it."""
@@ -78,29 +79,8 @@ class Pace:
     """How often it acts in that time."""
     count: str
     """The key, as people write it, of the number of activations or cycles to measure."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """The column of a microbenchmark in the tables of Garre et al.
-
-    2014, and how often the operation was what it should be.
-    """
-
-    name: str
-    """What every operation's name begins with. The tables have the operations in the order of the probes."""
-    operation: Callable[[Any], str]
-    """What a step with these parameters measured the cost of: `semaphore (same-cpu)`."""
-    result: str
-    """The name of the result that has the counts."""
-    met: str
-    """The value of that result which counts the operations that were as they should be."""
-    tries: tuple[str, ...]
-    """The values that add up to all of them."""
-    met_name: str
-    """What happened in those that met it: `slept until woken`."""
-    note: str
-    """What to know when reading these counts."""
+    metrics: tuple[str, ...]
+    """The metrics that are judged against a period, in the order of the papers' tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +114,40 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Command:
+    """Trait: what a probe's command has besides an option for each parameter."""
+
+    argument: str | None = None
+    """The parameter that it takes without a name in front of it, and must have."""
+    argument_metavar: str | None = None
+    not_options: frozenset[str] = frozenset()
+    """Parameters, as people write them, that only plans have."""
+    search: Search | None = None
+    """If it has `--search`."""
+    prints_only_tables: bool = False
+    """Whether it prints only the presenter's tables, not the summary of a run, if nothing has a
+    distribution.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Trait: how its results are shown."""
+
+    pooled: bool = True
+    """Whether all series of its main metric together are one distribution, with a line in the table of all
+    loads and in the figures.
+    """
+    roles: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Label `role` of a series -> how a line of a table names that view."""
+    folded_above: int | None = None
+    """The page has its steps in its own chapter only.
+
+    The terminal has so many one by one, and instead of more of them the presenter's tables.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Motion:
     """What a step simulates, for a live page that shows it as it moves (docs/live.md)."""
 
@@ -147,83 +161,51 @@ class Motion:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Probe(ABC, Generic[P]):
-    """One kind of measurement.
-
-    Fields without a default must be given by every probe; pyright refuses one that leaves out any.
-    """
+    """One kind of measurement: a core that every probe gives, and traits that some have."""
 
     name: str
-    order: int
-    """Its place in a list of the probes: the smallest comes first."""
     help: str
     """A line, in a list of probes."""
-    about: str
-    """What its command's help says: a line, an empty one, and more where it is needed."""
-    examples: tuple[str, ...]
-    """Options of its command that make sense together."""
     parameters: type[P]
-
     method: str
     """The paragraph of the page that says how it measures."""
     metrics: tuple[Metric, ...]
     """What it measures, in the order of its tables; empty if it has no series."""
-    missed: str | None
+
+    order: int = 1000
+    """Its place in a list of the probes: the smallest comes first."""
+    about: str = ""
+    """What its command's help says: a line, an empty one, and more where it is needed; by default `help`."""
+    examples: tuple[str, ...] = ()
+    """Options of its command that make sense together."""
+    missed: str | None = None
     """What it counts as missed, which breaks any bound; None if nothing can be missed: it samples, and
     nothing is released.
     """
-    pooled: bool
-    """Whether all series of its main metric together are one distribution, with a line in the table of all
-    loads and in the figures.
+    methods: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`kernel` (parameter `space`) or a co-kernel (parameter `rt`) -> the paragraph instead of `method`, if
+    it measures otherwise there.
     """
-    pace: Pace | None
-    """None if nothing is repeated at a period that can be set."""
-    frequency: tuple[str, ...]
-    """The metrics that are judged against a period, in the order of the papers' tables."""
-    roles: Mapping[str, str]
-    """Label `role` of a series -> how a line of a table names that view."""
-    microbenchmark: bool
-    """Whether it is in the tables of the microbenchmarks."""
+    when_nothing: str | None = "measure for longer (--duration)"
+    """What to do if not one value was measured; None if that is an answer, as of a CPU without gaps."""
 
-    kernel_method: str | None = None
-    """The paragraph of the page that says how it measures in kernel space (parameter `space`)."""
-    cokernel_method: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Co-kernel (parameter `rt`) -> the paragraph instead of `method`, if it measures something else
-    there.
-    """
-    cost: Cost | None = None
-    """Of a microbenchmark that measures the cost of one operation."""
-    folded_above: int | None = None
-    """The page has its steps in its own chapter only.
-
-    The terminal has so many one by one, and instead of more of them the presenter's tables.
-    """
-    prints_alone: bool = False
-    """Whether its command prints only the presenter's tables, not the summary of a run, if nothing has a
-    distribution.
-    """
-    cross_checked: frozenset[str] = frozenset()
-    """The tools (`--cross-check`) that measure the same."""
-
-    alternatives: tuple[frozenset[str], ...] = ()
-    """Groups of keys of which one is given: the one that is given later replaces the other."""
-    argument: str | None = None
-    """The parameter that its command takes without a name in front of it, and must have."""
-    argument_metavar: str | None = None
-    needs_parameters: bool = False
-    """If a step without parameters is invalid, even if its command needs no argument."""
+    command: Command | None = field(default_factory=Command)
+    """None if it is not `rtgauge probe NAME`, but a command of its own, `rtgauge NAME`, without a load."""
+    shown: Shown = field(default_factory=Shown)
+    pace: Pace | None = None
     files: Mapping[str, KeptFile] = field(default_factory=dict[str, KeptFile])
     """Parameters that keep a file, and are a file's name on the command line; `samples` is one for all."""
     motion: Motion | None = None
     """If its engine sends frames of what it simulates to those who watch."""
-    search: Search | None = None
-    """If its command has `--search`."""
-    in_plans_only: frozenset[str] = frozenset()
-    """Parameters that its command does not have."""
-    takes_load: bool = True
+    cross_checked: frozenset[str] = frozenset()
+    """The tools (`--cross-check`) that measure the same."""
     measures_clocks: bool = False
     """Whether it measures the clocks, as each run does first on each of its targets."""
-    when_nothing: str | None = "measure for longer (--duration)"
-    """What to do if not one value was measured; None if that is an answer, as of a CPU without gaps."""
+
+    @property
+    def called(self) -> str:
+        """Its command: `rtgauge probe wakeup`."""
+        return f"rtgauge {self.name}" if self.command is None else f"rtgauge probe {self.name}"
 
     @property
     def takes_requirement(self) -> bool:

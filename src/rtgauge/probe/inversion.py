@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import OneCpuParameters, OptionsProbe
-from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.common_parameters import OneCpuParameters
+from rtgauge.probe.descriptor import Metric, Shown
+from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.validation import DurationNs, between
 
 KINDS = 6
@@ -41,16 +42,13 @@ class InversionParameters(OneCpuParameters):
     )
 
 
-class Inversion(OptionsProbe[InversionParameters]):
-    """Three FIFO tasks on one CPU and a lock."""
-
-    def expected_ns(self, parameters: InversionParameters) -> int:
-        """If every trial goes to its limit, with the rests."""
-        kinds = KINDS if parameters.lock == "all" else 1
-        return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
+def _lasts(parameters: InversionParameters) -> int:
+    """If every trial goes to its limit, with the rests."""
+    kinds = KINDS if parameters.lock == "all" else 1
+    return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 
 
-PROBE = Inversion(
+PROBE = Microbenchmark(
     name="inversion",
     order=80,
     help="whether a high task starves while it waits for a low one's lock, by kind of lock",
@@ -60,17 +58,13 @@ PROBE = Inversion(
     ),
     examples=("", "--lock semaphore --section 5ms --trials 10"),
     parameters=InversionParameters,
+    lasts=_lasts,
     method=(
         "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, "
         "the high one waits for it, the middle one "
         "computes until the high one has it or the limit is reached. The value is the high task's "
         "wait, from the moment at which it was made ready."
     ),
-    metrics=(Metric(name="wait", plural="waits", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=False,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=True,
+    metrics=(Metric(name="wait", plural="waits"),),
+    shown=Shown(pooled=False),
 )

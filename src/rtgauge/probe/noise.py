@@ -7,8 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OnOff
+from rtgauge.probe.common_parameters import MeasuringParameters, OnOff
 from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.simple_probe import Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
@@ -38,11 +39,7 @@ class NoiseParameters(MeasuringParameters):
         return self
 
 
-class Noise(MeasuringProbe[NoiseParameters]):
-    """Gaps, a task a CPU."""
-
-
-PROBE = Noise(
+PROBE = Microbenchmark(
     name="noise",
     order=40,
     help="gaps in a task that only reads the clock, and what the kernel knows about each",
@@ -52,6 +49,7 @@ Each gap is attributed to another task, to an interrupt, or to something below t
 a hypervisor.""",
     examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
     parameters=NoiseParameters,
+    lasts=timed(5_000_000),
     method=(
         "On each CPU a task only reads the clock, for a part of each round; a "
         "difference between two readings that reaches the "
@@ -59,13 +57,6 @@ a hypervisor.""",
         "task, an interrupt of this CPU, or neither: "
         "then it came from below the kernel."
     ),
-    metrics=(Metric(name="gap", plural="gaps", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=True,
-    count_lasts_ns=5_000_000,
+    metrics=(Metric(name="gap", plural="gaps"),),
     when_nothing=None,
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.descriptor import Bound, Metric, Pace
+from rtgauge.probe.descriptor import Bound, Metric, Pace, Shown
 from rtgauge.probe.signal_parameters import (
     DIFFERENCE,
     NO_LINE,
@@ -112,39 +112,43 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "an instrument there stamps it by a clock of its own. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
-    kernel_method=(
-        "Periodic in kernel space: a kernel module's high-resolution timer expires at each "
-        "half-period. Its handler, in hard-irq context also on "
-        "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does "
-        "(context thread). Each step is time-stamped in the kernel: "
-        "the handler's entry, the thread, the toggled line. Latency and jitter are measured at the toggled "
-        "line."
-    ),
+    methods={
+        "kernel": (
+            "Periodic in kernel space: a kernel module's high-resolution timer expires at each "
+            "half-period. Its handler, in hard-irq context also on "
+            "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does "
+            "(context thread). Each step is time-stamped in the kernel: "
+            "the handler's entry, the thread, the toggled line. Latency and jitter are measured at the "
+            "toggled line."
+        )
+    },
     kernel_module="rtgauge_periodic",
     woken_by_others=False,
     metrics=(
         Metric(
             name="latency",
             plural="latencies",
-            unit="ns",
             signed=True,
             bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None),
         ),
         Metric(
             name="jitter",
             plural="jitters",
-            unit="ns",
             signed=True,
             bound=Bound(example="jitter<=200us hardness=99.9%", preset="brown2010"),
         ),
         DIFFERENCE,
     ),
     missed="edges whose time passed before the task came back to wait",
-    pooled=True,
-    pace=Pace(period="period_ns", activations=2, count="cycles"),
-    frequency=("jitter", "latency"),
-    roles={"self": "by itself", "observer": "observed", "wire": "on the wire", "instrument": "from outside"},
+    pace=Pace(period="period_ns", activations=2, count="cycles", metrics=("jitter", "latency")),
+    shown=Shown(
+        roles={
+            "self": "by itself",
+            "observer": "observed",
+            "wire": "on the wire",
+            "instrument": "from outside",
+        }
+    ),
     instrument_metric="jitter",
-    microbenchmark=False,
     cross_checked=frozenset({"xenomai-latency", "rtai-latency"}),
 )

@@ -10,8 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
-from rtgauge.probe.descriptor import Cost, Metric
+from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
 
@@ -37,10 +38,6 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
         return self
 
 
-class Preempt(MeasuringProbe[PreemptParameters]):
-    """A high task, a low one, and what wakes the high one."""
-
-
 def _operation(parameters: PreemptParameters) -> str:
     where = (
         f", {parameters.placement}"
@@ -50,26 +47,21 @@ def _operation(parameters: PreemptParameters) -> str:
     return f"preemption ({parameters.event}{where})"
 
 
-PROBE = Preempt(
+PROBE = Microbenchmark(
     name="preempt",
     order=60,
     help="from an event to the first instruction of a high-priority task, while a low one runs",
     about="Preemption: a task of high priority becomes ready while one of low priority runs on its CPU.",
     examples=("--duration 10s", "--event wake-up --cpu 1"),
     parameters=PreemptParameters,
+    lasts=timed(300_000),
     method=(
         "A task of low priority computes; one of high priority on the same CPU waits. The value is "
         "from the event (the time set in a timer, "
         "or the moment before a task on another CPU posts) to the high-priority task's first "
         "reading of the clock."
     ),
-    metrics=(Metric(name="preemption", plural="preemptions", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=True,
+    metrics=(Metric(name="preemption", plural="preemptions"),),
     cost=Cost(
         name="preemption",
         operation=_operation,
@@ -82,5 +74,4 @@ PROBE = Preempt(
             "run is still a sample."
         ),
     ),
-    count_lasts_ns=300_000,
 )

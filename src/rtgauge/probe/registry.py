@@ -126,19 +126,11 @@ def probe_of(step: Step) -> AnyProbe:
     name = step.key.probe
     return PROBES.get(name) or _Unknown(
         name=name,
-        order=0,
         help="",
-        about="",
-        examples=(),
         parameters=Parameters,
         method="",
         metrics=(),
         missed="activations whose release time passed before the task came back to wait",
-        pooled=True,
-        pace=None,
-        frequency=(),
-        roles={},
-        microbenchmark=False,
     )
 
 

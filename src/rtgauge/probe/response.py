@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from rtgauge.instrument.address import is_latmon
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Traced
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Shown, Traced
 from rtgauge.probe.signal_parameters import (
     DIFFERENCE,
     NO_LINE,
@@ -41,6 +41,11 @@ class ResponseParameters(SignalParameters):
 
     measured_role: ClassVar[Role] = "slave"
     of_user_space: ClassVar[frozenset[str]] = frozenset({"trace-parts"})
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (
+        *SignalParameters.alternatives,
+        frozenset({"interval", "interval-min"}),
+        frozenset({"interval", "interval-max"}),
+    )
 
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
@@ -229,26 +234,26 @@ or each on its own machine.""",
         "of its own, in steps of 8 ns; "
         "what the slave measures of itself is then the inner view."
     ),
-    kernel_method=(
-        "Response in kernel space: the slave is a kernel module. The interrupt of its input is "
-        "answered by the top half (context irq), by its threaded handler "
-        "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
-        "which PREEMPT_RT runs in a thread (irq-default); each step is "
-        "time-stamped in the kernel. The master is the one in user space: its own share is in the "
-        "response that it measures, and not in the one on the wire. "
-        "With path none there is no line: a timer of Linux raises an interrupt of the module's "
-        "own, on the same CPU, and the response is from there to the "
-        "module's answer, a time stamp. On Cobalt that interrupt and the thread are the "
-        "co-kernel's (Dovetail's injected interrupt, an RTDM task)."
-    ),
+    methods={
+        "kernel": (
+            "Response in kernel space: the slave is a kernel module. The interrupt of its input is "
+            "answered by the top half (context irq), by its threaded handler "
+            "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
+            "which PREEMPT_RT runs in a thread (irq-default); each step is "
+            "time-stamped in the kernel. The master is the one in user space: its own share is in the "
+            "response that it measures, and not in the one on the wire. "
+            "With path none there is no line: a timer of Linux raises an interrupt of the module's "
+            "own, on the same CPU, and the response is from there to the "
+            "module's answer, a time stamp. On Cobalt that interrupt and the thread are the "
+            "co-kernel's (Dovetail's injected interrupt, an RTDM task)."
+        )
+    },
     kernel_module="rtgauge_response",
     woken_by_others=True,
     metrics=(
         Metric(
             name="response",
             plural="responses",
-            unit="ns",
-            signed=False,
             bound=Bound(example="response<=500us hardness=99.9%", preset="brown2010"),
         ),
         DIFFERENCE,
@@ -257,20 +262,14 @@ or each on its own machine.""",
         "stimuli that were not answered in time, or that were skipped because the answer before was "
         "still missing"
     ),
-    pooled=True,
-    pace=Pace(period="interval_ns", activations=1, count="cycles"),
-    frequency=("response",),
-    roles={
-        "master": "by the master",
-        "slave": "by the slave",
-        "wire": "on the wire",
-        "instrument": "from outside",
-    },
-    instrument_metric="response",
-    microbenchmark=False,
-    alternatives=(
-        frozenset({"duration", "cycles"}),
-        frozenset({"interval", "interval-min"}),
-        frozenset({"interval", "interval-max"}),
+    pace=Pace(period="interval_ns", activations=1, count="cycles", metrics=("response",)),
+    shown=Shown(
+        roles={
+            "master": "by the master",
+            "slave": "by the slave",
+            "wire": "on the wire",
+            "instrument": "from outside",
+        }
     ),
+    instrument_metric="response",
 )

@@ -10,8 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
-from rtgauge.probe.descriptor import Cost, Metric
+from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
 
 
 class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
@@ -25,32 +26,23 @@ class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
     )
 
 
-class Semaphore(MeasuringProbe[SemaphoreParameters]):
-    """Two tasks that wake each other in turn."""
-
-
 def _operation(parameters: SemaphoreParameters) -> str:
     return f"{parameters.method} ({parameters.placement})"
 
 
-PROBE = Semaphore(
+PROBE = Microbenchmark(
     name="semaphore",
     order=70,
     help="from one task's post to the other's return from wait; also by mutex, pipe, signal and others",
     about="Semaphore: from one task's post to the other's return from wait, and the same by other means.",
     examples=("--count 100000", "--method pipe --placement other-core"),
     parameters=SemaphoreParameters,
+    lasts=timed(),
     method=(
         "Two tasks wake each other in turn; the value is from the reading of the clock before one "
         "posts to that after the other comes back from its wait."
     ),
-    metrics=(Metric(name="hand-over", plural="hand-overs", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=True,
+    metrics=(Metric(name="hand-over", plural="hand-overs"),),
     cost=Cost(
         name="semaphore",
         operation=_operation,

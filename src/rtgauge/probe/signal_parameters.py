@@ -50,9 +50,7 @@ RTDM = re.compile(r"rtdm:[^:,/\s]{1,63}:[0-9]{1,9}(?:,[0-9]{1,9}){0,3}")
 
 WIRE = "wire"
 """Lines of the kernel module rtgauge_wire, joined: a GPIO line of a machine that has none."""
-DIFFERENCE = Metric(
-    name="difference", plural="differences", unit="ns", signed=True, bound=None, is_delay=False
-)
+DIFFERENCE = Metric(name="difference", plural="differences", signed=True, is_delay=False)
 """Of a step over the wire: what a task says of itself, minus what the wire's time stamps say."""
 NO_LINE = "none"
 """A task in the kernel that only takes time stamps."""
@@ -166,6 +164,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     """Of the task that the probe is about: the role of the target where its peer plays the other one."""
     of_user_space: ClassVar[frozenset[str]]
     """Keys that mean nothing in kernel space: they are ignored there."""
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "cycles"}),)
 
     cpu: CpuList | None = Field(
         default=None, alias="cpu", description="CPU of the master, or of the slave if it is alone"
@@ -385,7 +384,6 @@ class SignalProbe(Probe[S]):
     """Of its task in kernel space."""
     woken_by_others: bool
     """Whether what wakes its task comes from elsewhere than a timer of the task's CPU."""
-    alternatives: tuple[frozenset[str], ...] = (frozenset({"duration", "cycles"}),)
 
     @abstractmethod
     def instrument_configuration(self, parameters: S) -> Configuration:

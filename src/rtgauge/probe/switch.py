@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import MeasuringParameters, MeasuringProbe, OneCpuParameters
-from rtgauge.probe.descriptor import Cost, Metric
+from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
 
 
 class SwitchParameters(OneCpuParameters, MeasuringParameters):
@@ -21,33 +22,24 @@ class SwitchParameters(OneCpuParameters, MeasuringParameters):
     )
 
 
-class Switch(MeasuringProbe[SwitchParameters]):
-    """Tasks that yield to each other."""
-
-
 def _operation(parameters: SwitchParameters) -> str:
     return "task switch" if parameters.tasks == 2 else f"task switch ({parameters.tasks} tasks)"
 
 
-PROBE = Switch(
+PROBE = Microbenchmark(
     name="switch",
     order=50,
     help="cost of a task switch: tasks of equal priority on one CPU yield to each other",
     about="Task switch: tasks of equal priority on one CPU yield to each other.",
     examples=("--count 100000", "--policy other --tasks 4 --cpu 1"),
     parameters=SwitchParameters,
+    lasts=timed(),
     method=(
         "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from "
         "the time of one task to that of the next: "
         "a yield, a switch and one reading of the clock."
     ),
-    metrics=(Metric(name="switch", plural="switches", unit="ns", signed=False, bound=None),),
-    missed=None,
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=True,
+    metrics=(Metric(name="switch", plural="switches"),),
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),
     cost=Cost(
         name="task switch",

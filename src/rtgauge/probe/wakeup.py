@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -43,6 +43,8 @@ def _warm_up_ns(given: dict[str, Any]) -> int:
 
 class WakeupParameters(ExplainParameters, CokernelParameters):
     """Parameters of `wakeup`."""
+
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "count"}),)
 
     space: Space = SPACE
     interval_ns: DurationNs = Field(
@@ -179,48 +181,44 @@ and notes the difference.""",
         "back to wait for it is counted as missed; "
         "it has no latency of its own."
     ),
-    kernel_method=(
-        "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at "
-        "each release, its interrupt handler wakes a thread, and both "
-        "read the clock. irq-latency is from the release to the handler, latency to the thread in "
-        "the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is the engine's, and "
-        "user-latency is to its return to user space, including the next system call; otherwise it is a "
-        "kernel thread."
-        " Every event is read from the kernel's buffer, and lost ones are counted. A release "
-        "that passed before the thread came back to wait is counted as "
-        "missed; no timer was armed for it, so it has no irq-latency."
-    ),
+    methods={
+        "kernel": (
+            "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at "
+            "each release, its interrupt handler wakes a thread, and both "
+            "read the clock. irq-latency is from the release to the handler, latency to the thread in "
+            "the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is the engine's, and "
+            "user-latency is to its return to user space, including the next system call; otherwise it is a "
+            "kernel thread."
+            " Every event is read from the kernel's buffer, and lost ones are counted. A release "
+            "that passed before the thread came back to wait is counted as "
+            "missed; no timer was armed for it, so it has no irq-latency."
+        )
+    },
     metrics=(
         Metric(
             name="latency",
             plural="latencies",
-            unit="ns",
-            signed=False,
             bound=Bound(example="period=1ms latency<=200us hardness=100%", preset="quick"),
         ),
         Metric(
             name="irq-latency",
             plural="irq-latencies",
-            unit="ns",
-            signed=False,
             space="kernel",
             bound=Bound(example="irq-latency<=50us hardness=100%", preset=None),
         ),
         Metric(
             name="user-latency",
             plural="user-latencies",
-            unit="ns",
-            signed=False,
             space="kernel",
             bound=Bound(example="user-latency<=200us hardness=100%", preset=None),
         ),
     ),
     missed="activations whose release time passed before the task came back to wait",
-    pooled=True,
-    pace=Pace(period="interval_ns", activations=1, count="count"),
-    frequency=("latency", "irq-latency", "user-latency"),
-    roles={},
-    microbenchmark=False,
+    pace=Pace(
+        period="interval_ns",
+        activations=1,
+        count="count",
+        metrics=("latency", "irq-latency", "user-latency"),
+    ),
     cross_checked=frozenset({"cyclictest", "rtla", "xenomai-latency", "rtai-latency"}),
-    alternatives=(frozenset({"duration", "count"}),),
 )

@@ -18,7 +18,7 @@ from rtgauge.probe.common_parameters import (
     TimedParameters,
     engine_options,
 )
-from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe, Traced, command_line
+from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe, Shown, Traced, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.units import parse_duration_ns
@@ -114,17 +114,20 @@ PROBE = Watch(
     name="watch",
     order=95,
     help=("the threads of your own program: wake-ups, latency, response, execution time, who preempts them"),
-    about="""Your own program: how late do its threads run, and why?
+    about="""Watch the threads of your own program.
 
-Nothing is linked into it. The kernel reports when each thread is woken, when it runs,
-when another one takes its CPU and when it sleeps again.""",
+Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes
+and preempts it, and what delayed it most. Nothing is linked into the program. It needs root and a kernel
+with tracefs.""",
     examples=(
         "--pid 1234 --duration 1min",
-        "--pid 1234 --threads control,io --explain",
-        '--pid 1234 --require "latency<=100us"',
+        '--require "latency<=100us" -- ./control --rate 1000',
+        "--program control --duration 1min",
+        "--pid 1234 --threads control,io --explain-above 200us --save",
+        "--target ssh://board --pid 812",
+        "--target ssh://board -- /opt/control --rate 1000",
     ),
     parameters=WatchParameters,
-    needs_parameters=True,
     method=(
         "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
         "begins when the thread is woken (its release) "
@@ -138,29 +141,18 @@ when another one takes its CPU and when it sleeps again.""",
         Metric(
             name="latency",
             plural="latencies",
-            unit="ns",
-            signed=False,
             bound=Bound(example="latency<=100us hardness=100%", preset=None),
         ),
         Metric(
             name="response",
             plural="responses",
-            unit="ns",
-            signed=False,
             bound=Bound(example="response<=500us hardness=100%", preset=None),
         ),
-        Metric(
-            name="execution", plural="execution times", unit="ns", signed=False, bound=None, is_delay=False
-        ),
-        Metric(name="period", plural="periods", unit="ns", signed=False, bound=None, is_delay=False),
+        Metric(name="execution", plural="execution times", is_delay=False),
+        Metric(name="period", plural="periods", is_delay=False),
     ),
-    missed=None,
-    pooled=False,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=False,
-    takes_load=False,
+    command=None,
+    shown=Shown(pooled=False),
     when_nothing=(
         "watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)"
     ),

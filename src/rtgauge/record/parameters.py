@@ -8,7 +8,7 @@ checked when a file is read (`FROM_A_FILE`), and nowhere else: what reads them t
 from __future__ import annotations
 
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
@@ -121,6 +121,10 @@ class Parameters(BaseModel):
     model_config = ConfigDict(
         extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
     )
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
+    """Groups of keys, as people write them, of which one is given: one that is given later replaces the
+    others.
+    """
 
     @property
     def values(self) -> dict[str, Any]:

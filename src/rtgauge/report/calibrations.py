@@ -103,7 +103,7 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
     names = view.labels
     rows = [
         [
-            f"{names[step.id]}, {PROBE.roles.get(str(result.labels.get('role')), '')}",
+            f"{names[step.id]}, {PROBE.shown.roles.get(str(result.labels.get('role')), '')}",
             *(whole(ns if isinstance(ns, int) else None) for ns in result.values.values()),
         ]
         for step in _tuned(steps)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
+from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.report.marks import gathered_marks
@@ -46,7 +47,7 @@ class Conclusion:
 
 def _has_largest(step: Step) -> bool:
     """Whether the largest value says what came of a step: not of microbenchmarks or task sets."""
-    return has_distribution(step) or not (step.tasks or probe_of(step).microbenchmark)
+    return has_distribution(step) or not (step.tasks or isinstance(probe_of(step), Microbenchmark))
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:

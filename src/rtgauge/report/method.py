@@ -50,9 +50,7 @@ COMMON = (
 def _paragraph(key: StepKey) -> str | None:
     """How this probe measures in this space and on this co-kernel."""
     probe = PROBES[key.probe]
-    return probe.cokernel_method.get(key.rt) or (
-        probe.kernel_method if key.space == "kernel" else probe.method
-    )
+    return probe.methods.get(key.rt) or probe.methods.get(key.space, probe.method)
 
 
 def method_words(view: RecordView) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.probe.registry import PROBES
+from rtgauge.probe.simple_probe import cost_of
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
@@ -232,7 +233,7 @@ def happened_grid(results: Microbenchmarks) -> Table | None:
         ]
         for counts in results.happened
     ]
-    costs = [probe.cost for probe in PROBES.values() if probe.cost is not None]
+    costs = [cost for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
     notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in results.happened)]
     return Table("What happened", [*texts("", "what"), *numbers("count", "share")], rows, notes)
 

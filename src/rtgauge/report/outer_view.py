@@ -50,7 +50,7 @@ class Views:
         if self.inner is None:
             return NONE
         role = str(self.inner.labels.get("role", ""))
-        return probe_of(self.step).roles.get(role, role)
+        return probe_of(self.step).shown.roles.get(role, role)
 
 
 def views(steps: Sequence[Step]) -> list[Views]:

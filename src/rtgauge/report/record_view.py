@@ -28,7 +28,7 @@ SEVERAL = "time"
 
 def has_distribution(step: Step) -> bool:
     """Whether all series of its main quantity are one distribution: not of a task set or several locks."""
-    return not step.tasks and probe_of(step).pooled
+    return not step.tasks and probe_of(step).shown.pooled
 
 
 def has_releases(step: Step) -> bool:
@@ -208,7 +208,7 @@ def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
 
 def folds(step: Step) -> bool:
     """Whether a step is of a probe whose steps are shown in its own chapter only."""
-    return probe_of(step).folded_above is not None
+    return probe_of(step).shown.folded_above is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +252,7 @@ class RecordView:
 
     def is_folded(self, step: Step) -> bool:
         """Whether the record has so many steps of this probe that the terminal shows tables of all."""
-        most = probe_of(step).folded_above
+        most = probe_of(step).shown.folded_above
         return most is not None and sum(one.key.probe == step.key.probe for one in self.record.steps) > most
 
     @cached_property

@@ -93,7 +93,7 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
     text = f"{capital(quantity)} in us, all CPUs together. count: "
     text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
     missed = dict.fromkeys(
-        probe.missed for step in steps if (probe := probe_of(step)).pooled and probe.missed is not None
+        probe.missed for step in steps if (probe := probe_of(step)).shown.pooled and probe.missed is not None
     )
     if missed and any(row[2] for row in rows):
         text += f"; missed: {'; '.join(missed)}" + (

@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -18,7 +18,7 @@ from rtgauge.probe.common_parameters import (
     TimedParameters,
     engine_options,
 )
-from rtgauge.probe.descriptor import Metric, Probe, command_line
+from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
@@ -92,6 +92,8 @@ def _check_times(task: Task) -> None:
 
 class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     """Parameters of `taskset`."""
+
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"file", "task"}),)
 
     file: str | None = Field(
         default=None,
@@ -259,33 +261,21 @@ release latency, deadline misses and preemptions of each, next to the calculated
         "late; none is skipped, so none is missed."
     ),
     metrics=(
-        Metric(name="response", plural="responses", unit="ns", signed=False, bound=None),
-        Metric(name="latency", plural="latencies", unit="ns", signed=False, bound=None),
-        Metric(
-            name="response-from-start", plural="responses from start", unit="ns", signed=False, bound=None
-        ),
-        Metric(name="period", plural="periods", unit="ns", signed=False, bound=None),
-        Metric(name="absolute-jitter", plural="absolute jitters", unit="ns", signed=False, bound=None),
-        Metric(name="execution", plural="execution times", unit="ns", signed=False, bound=None),
-        Metric(name="tardiness", plural="tardinesses", unit="ns", signed=False, bound=None, compared=False),
+        Metric(name="response", plural="responses"),
+        Metric(name="latency", plural="latencies"),
+        Metric(name="response-from-start", plural="responses from start"),
+        Metric(name="period", plural="periods"),
+        Metric(name="absolute-jitter", plural="absolute jitters"),
+        Metric(name="execution", plural="execution times"),
+        Metric(name="tardiness", plural="tardinesses", compared=False),
         Metric(
             name="preemptions",
             plural="preemptions",
             unit="count",
-            signed=False,
-            bound=None,
             is_delay=False,
             compared=False,
         ),
     ),
-    missed=None,
-    pooled=False,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=False,
-    argument="file",
-    argument_metavar="FILE.toml",
-    in_plans_only=frozenset({"task", "name"}),
-    alternatives=(frozenset({"file", "task"}),),
+    command=Command(argument="file", argument_metavar="FILE.toml", not_options=frozenset({"task", "name"})),
+    shown=Shown(pooled=False),
 )

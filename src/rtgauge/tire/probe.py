@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -18,7 +18,17 @@ from rtgauge.probe.common_parameters import (
     TimedParameters,
     engine_options,
 )
-from rtgauge.probe.descriptor import Bound, KeptFile, Metric, Motion, Probe, Search, command_line
+from rtgauge.probe.descriptor import (
+    Bound,
+    Command,
+    KeptFile,
+    Metric,
+    Motion,
+    Probe,
+    Search,
+    Shown,
+    command_line,
+)
 from rtgauge.tire.motion import frame_message
 from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.validation import DurationNs, between
@@ -96,6 +106,8 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 
 class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     """Parameters of `tire`."""
+
+    alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "steps"}),)
 
     solver: Literal["serial", "halo", "semaphore"] = Field(
         default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial"
@@ -272,28 +284,31 @@ does the same and keeps a record.""",
         Metric(
             name="latency",
             plural="latencies",
-            unit="ns",
-            signed=False,
             bound=Bound(example="period=1ms latency<=200us hardness=100%", preset=None),
         ),
         Metric(
             name="response",
             plural="responses",
-            unit="ns",
-            signed=False,
             bound=Bound(example="response<=10ms hardness=99.9%", preset=None),
             is_delay=False,
         ),
-        Metric(name="slack", plural="slacks", unit="ns", signed=True, bound=None, is_delay=False),
-        Metric(name="step-time", plural="step times", unit="ns", signed=False, bound=None, is_delay=False),
+        Metric(name="slack", plural="slacks", signed=True, is_delay=False),
+        Metric(name="step-time", plural="step times", is_delay=False),
     ),
     missed="steps whose release time passed before the threads came back to wait",
-    pooled=True,
-    pace=None,
-    frequency=(),
-    roles={},
-    microbenchmark=False,
-    folded_above=12,
+    command=Command(
+        search=Search(
+            study=TIRE_SEARCH,
+            help=(
+                "Search for the largest size that keeps every deadline, for each solver and number of "
+                "threads (comma-separated lists)."
+            ),
+            repeats_help="With --search: number of bisections, and of runs that confirm the result.",
+            finds="the size that keeps every deadline",
+            decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
+        ),
+    ),
+    shown=Shown(folded_above=12),
     files={
         "state": KeptFile(
             name=STATE_FILE,
@@ -302,15 +317,4 @@ does the same and keeps a record.""",
         )
     },
     motion=Motion(message=frame_message, script="rtgauge.tire/motion.js"),
-    search=Search(
-        study=TIRE_SEARCH,
-        help=(
-            "Search for the largest size that keeps every deadline, for each solver and number of threads "
-            "(comma-separated lists)."
-        ),
-        repeats_help="With --search: number of bisections, and of runs that confirm the result.",
-        finds="the size that keeps every deadline",
-        decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
-    ),
-    alternatives=(frozenset({"duration", "steps"}),),
 )

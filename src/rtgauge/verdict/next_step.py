@@ -128,7 +128,7 @@ def _again(
     """The given command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
     probe = probe_of(step)
     replaced = (
-        {other for group in probe.alternatives if group & options.keys() for other in group}
+        {other for group in probe.parameters.alternatives if group & options.keys() for other in group}
         | options.keys()
         | {"require"}
     )
@@ -180,7 +180,7 @@ def next_when_close(done: Done, step: Step, requirement: Requirement) -> str:
 
 def next_when_held(done: Done, step: Step, requirement: Requirement) -> str:
     """It holds: under what was measured."""
-    if done.loads <= {"idle"} and probe_of(step).takes_load:
+    if done.loads <= {"idle"} and probe_of(step).command is not None:
         load = ",".join(["idle", *LOADED]) if done.is_run else LOADED[0]
         return f"see whether it holds under load: {_again(done, step, requirement, {'load': load})}"
     longer = _longer(step)

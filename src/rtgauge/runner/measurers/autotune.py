@@ -129,7 +129,7 @@ def measure(step: StepInProgress) -> Measured:
     """
     key, context, folder = step.key, step.context, step.folder
     target, probe = context.target, probes.get(key.probe)
-    before, after = probe.roles
+    before, after = probe.shown.roles
     ends: dict[str, tuple[EngineStream, Guarded]] = {}
 
     def measure_latency(role: str) -> None:
@@ -158,7 +158,7 @@ def measure(step: StepInProgress) -> Measured:
         target.agent("set", "--keep", "--", cobalt.CLOCK)
     result = StreamResult()
     for role, (stream, _) in ends.items():
-        prefix = f"{probe.roles[role]}: "
+        prefix = f"{probe.shown.roles[role]}: "
         part = stream.result.moved(len(result.series), {"role": role}, mark_prefix=prefix)
         part.results = [
             line.model_copy(update={"labels": line.labels | {"role": role}}) for line in part.results
