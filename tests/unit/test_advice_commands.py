@@ -48,7 +48,11 @@ def check(advice, probe):
 
 
 @pytest.mark.parametrize(
-    ("verb", "name"), [*((verb, name) for verb in ("run", "probe") for name in JUDGED), ("watch", "watch")]
+    ("verb", "name"),
+    [
+        *(("run", name) for name in JUDGED),
+        *(("watch" if PROBES[name].command is None else "probe", name) for name in JUDGED),
+    ],
 )
 def test_every_option_of_an_advice_exists(name, verb):
     probe = PROBES[name]

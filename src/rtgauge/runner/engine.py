@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
+from rtgauge.probe import registry as probes
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import COKERNELS
 from rtgauge.record.moments import MomentWriter
@@ -262,7 +263,7 @@ def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
     stream.check(target)
     if status:
         raise MeasureError(
-            f"the engine ended at once with status {status}; run `rtgauge probe {probe}` to see why"
+            f"the engine ended at once with status {status}; run `{probes.get(probe).called}` to see why"
         )
 
 

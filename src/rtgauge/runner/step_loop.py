@@ -146,7 +146,7 @@ def _measure(
         except Abandoned:
             break
         except LoadFailed as error:
-            how = f"try it by itself: rtgauge probe {key.probe} --load {key.load} --duration 2s"
+            how = f"try it by itself: {probes.get(key.probe).called} --load {key.load} --duration 2s"
             missing = LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how)
             _leave_out(writer, on_target(missing, context), progress)
             continue

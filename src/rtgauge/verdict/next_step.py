@@ -90,10 +90,8 @@ class Done:
     def of_step(cls, step: Step) -> Done:
         """For a step whose run is not known."""
         target = step.key.targets.get("self", LOCAL)
-        verb = ("run",) if step.key.probe == DEFAULT else ("probe", step.key.probe)
-        return cls(
-            ("rtgauge", *verb, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load})
-        )
+        called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
+        return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
 
     @property
     def is_run(self) -> bool:

@@ -239,7 +239,7 @@ def measuring_command(requirement: Requirement) -> str:
         if (metric := probe.metric(requirement.metric)) is not None and metric.bound is not None
     )
     space = "" if metric.space is None else f" --space {metric.space}"
-    return f'rtgauge probe {probe.name}{space} --require "{requirement}"'
+    return f'{probe.called}{space} --require "{requirement}"'
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
