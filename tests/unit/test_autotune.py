@@ -23,7 +23,7 @@ from rtgauge.report.calibrations import CALIBRATIONS
 from rtgauge.report.record_view import RecordView
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
 from rtgauge.runner.measurers import autotune
-from rtgauge.system import cobalt
+from rtgauge.system import rt_core
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
 STREAMS = [CAPTURED / f"cobalt-{when}-autotune.ndjson" for when in ("before", "after")]
@@ -66,7 +66,7 @@ class Guest:
 
     def read(self, paths: list[str]) -> dict[str, dict[str, Any]]:
         texts = {
-            cobalt.CLOCK: {"text": AFTER if self._tuned else BEFORE},
+            rt_core.CLOCK: {"text": AFTER if self._tuned else BEFORE},
             autotune.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"},
         }
         return {path: texts[path] for path in paths}
@@ -214,7 +214,7 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
 def test_the_gravity_is_kept_where_that_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     guest = Guest()
     _, measured = measure(guest, tmp_path, monkeypatch, keep=True)
-    assert guest.agent_calls == [("set", "--keep", "--", cobalt.CLOCK)]
+    assert guest.agent_calls == [("set", "--keep", "--", rt_core.CLOCK)]
     assert [result.values["kept"] for result in measured.result.results if result.name == "autotune"] == [
         True
     ]
@@ -270,6 +270,6 @@ def test_what_is_not_of_this_calibration_is_refused(written: dict[str, object], 
 
 def test_the_setting_that_is_put_back_is_the_one_that_is_read():
     assert PROBES["calibrate"].changes(normalise(PROBES["calibrate"], {"rt": "cobalt"}, "x")) == (
-        cobalt.CLOCK,
+        rt_core.CLOCK,
     )
     assert PROBES["calibrate"].changes(normalise(PROBES["calibrate"], {}, "x")) == ()

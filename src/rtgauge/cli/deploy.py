@@ -95,8 +95,7 @@ def show(
     """
     from rtgauge.cli.console import Console
     from rtgauge.report.deployment import print_deployments, print_settings
-    from rtgauge.system.deployment.ability import why_not
-    from rtgauge.system.deployment.definition import NAMED, parse_deployment
+    from rtgauge.system.deployment.definition import NAMED, parse_deployment, why_not
     from rtgauge.system.deployment.stages import preview
     from rtgauge.target.factory import reader
 
@@ -125,11 +124,10 @@ def apply(name: Name, target: Target = "local") -> None:
     from rtgauge.cli.console import Console
     from rtgauge.errors import InputError, MeasureError
     from rtgauge.report.deployment import print_applied
-    from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.apply import Refused
     from rtgauge.system.deployment.apply import apply as apply_deployment
     from rtgauge.system.deployment.current import run_id
-    from rtgauge.system.deployment.definition import AS_IS, parse_deployment
+    from rtgauge.system.deployment.definition import AS_IS, parse_deployment, why_not
     from rtgauge.target.factory import open_target
 
     deployment = parse_deployment(name)
@@ -237,9 +235,8 @@ def cmdline(name: Name, target: Target = "local") -> None:
       rtgauge deploy cmdline c-states=off,isolate=2-3
     """
     from rtgauge.system.cpus import knows_nohz_full
-    from rtgauge.system.deployment.ability import why_not
     from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
-    from rtgauge.system.deployment.definition import parse_deployment
+    from rtgauge.system.deployment.definition import parse_deployment, why_not
     from rtgauge.system.facts import facts_by
     from rtgauge.target.factory import reader
 

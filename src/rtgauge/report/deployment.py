@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtgauge.record.model import DeploymentReport, SettingMade
-    from rtgauge.system.deployment.ability import Cannot
     from rtgauge.system.deployment.apply import Applied
     from rtgauge.system.deployment.current import Held
-    from rtgauge.system.deployment.definition import Deployment
+    from rtgauge.system.deployment.definition import Cannot, Deployment
     from rtgauge.system.deployment.stages import Action
 
 YES_NO = {"on": "yes", "off": "no", "all": "yes", "1": "no"}

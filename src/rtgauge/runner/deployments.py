@@ -14,7 +14,6 @@ from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.system.deployment.ability import Cannot, isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.boot_parameters import (
     boot_words,
@@ -25,7 +24,15 @@ from rtgauge.system.deployment.boot_parameters import (
     why_not_by_boot,
 )
 from rtgauge.system.deployment.current import Held, read_held
-from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
+from rtgauge.system.deployment.definition import (
+    AS_IS,
+    Cannot,
+    Deployment,
+    isolated_cpus,
+    kept_cpus,
+    parse_deployment,
+    why_not,
+)
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
 from rtgauge.system.file_batch import cpu_list

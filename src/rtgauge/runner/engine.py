@@ -31,7 +31,7 @@ from rtgauge.record.stream import (
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import Abandoned, NotHere, NotOnCokernel, StepContext, StepInProgress
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.system import cobalt
+from rtgauge.system import rt_core
 from rtgauge.system.refusal import explain
 from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Guarded, Target
@@ -82,7 +82,7 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     name = COKERNELS[runtime]
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
-    if loading and "error" in target.read([cobalt.VERSION])[cobalt.VERSION]:
+    if loading and "error" in target.read([rt_core.VERSION])[rt_core.VERSION]:
         raise MeasureError("this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave rt out")
     if loading:
         library = missing.partition(":")[0]

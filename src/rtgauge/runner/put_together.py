@@ -25,7 +25,7 @@ from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows, largest, least, merge
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
-from rtgauge.system.starvation import throttled
+from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 

@@ -18,7 +18,7 @@ from rtgauge.record.labels import LABELS, read_labels
 from rtgauge.record.parameters import LIMITS
 from rtgauge.record.reader import RUN
 from rtgauge.store.tables import FIGURES, INTERVALS
-from rtgauge.system.identity import SHARED
+from rtgauge.system.hardware import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

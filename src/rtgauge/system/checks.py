@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.system import kernel, kernel_parameters
+from rtgauge.system import kernel
 from rtgauge.system.cpus import CPU
 from rtgauge.system.file_batch import Files, chosen, cpu_list, integer
 from rtgauge.system.rules import glob_pattern
@@ -48,7 +48,7 @@ class Machine:
         self.files = Files(files)
         self.config = kernel.config(self.files)
         cmdline = facts.kernel.cmdline
-        self.parameters = None if cmdline is None else kernel_parameters.parameters(cmdline)
+        self.parameters = None if cmdline is None else kernel.parameters(cmdline)
         self.possible = cpu_list(facts.cpu.possible) or []
 
     def fact(self, path: str) -> Any:
@@ -97,11 +97,7 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
         return None
     if text in ("", NONE):
         return set()
-    cpus = (
-        kernel_parameters.mask_cpus(text, possible)
-        if text[:2] in ("0x", "0X")
-        else kernel_parameters.cpu_list(text, possible)
-    )
+    cpus = kernel.mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel.cpu_list(text, possible)
     return None if cpus is None else set(cpus)
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.system import cobalt, rt_core, rtai
+from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
 from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
@@ -24,7 +24,7 @@ PROGRAMS = tuple(f"{prefix}/sbin" for prefix in XENOMAI_PREFIXES)
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
 """Of the engine that reads it."""
-ALLOWED_GROUP = f"{cobalt.PARAMETERS}/allowed_group"
+ALLOWED_GROUP = f"{rt_core.PARAMETERS}/allowed_group"
 DRIVERS = {
     "autotune": "probe calibrate",
     "timerbench": "--cross-check xenomai-latency in kernel space",
@@ -149,7 +149,7 @@ def _may_use_cobalt(read: Files) -> bool:
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
     """Its modules need not be loaded: rtgauge does that for as long as it measures."""
-    loaded = read.exists(rtai.SCHEDULER)
+    loaded = read.exists(rt_core.SCHEDULER)
     modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
     there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
     return [

@@ -11,18 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
-from rtgauge.system import (
-    cpus,
-    firmware,
-    identity,
-    interrupts,
-    kernel,
-    rt_core,
-    scheduling,
-    threads,
-    topology,
-    virtual,
-)
+from rtgauge.system import cpus, hardware, interrupts, kernel, rt_core, scheduling, threads
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import Files, chosen, cpu_list
@@ -42,30 +31,22 @@ MEMORY_PATHS = {
     "numa_balancing": "/proc/sys/kernel/numa_balancing",
     "swappiness": "/proc/sys/vm/swappiness",
 }
-FACT_PATHS: list[str] = list(
+FACT_PATHS = list(
     dict.fromkeys(
-        [
-            "/proc/sys/kernel/hostname",
-            BOOT_ID,
-            "/proc/meminfo",
-            "/proc/swaps",
-            "/proc/stat",
-            JOURNAL,
-            f"{CLOCKSOURCE}/current_clocksource",
-            f"{CLOCKSOURCE}/available_clocksource",
-            *OS_RELEASE,
-            *kernel.PATHS,
-            *cpus.PATHS,
-            *virtual.PATHS,
-            *scheduling.PATHS,
-            *MEMORY_PATHS.values(),
-            TIMER_LIST,
+        (
+            *("/proc/sys/kernel/hostname", BOOT_ID, "/proc/meminfo", "/proc/swaps", "/proc/stat", JOURNAL),
+            *(f"{CLOCKSOURCE}/{name}_clocksource" for name in ("current", "available")),
+            *(*OS_RELEASE, *MEMORY_PATHS.values(), TIMER_LIST),
             *(
-                path
-                for part in (topology, interrupts, threads, firmware, rt_core, identity)
-                for path in part.PATHS
+                *kernel.PATHS,
+                *cpus.PATHS,
+                *scheduling.PATHS,
+                *interrupts.PATHS,
+                *threads.PATHS,
+                *rt_core.PATHS,
             ),
-        ]
+            *(*hardware.VIRTUAL_PATHS, *hardware.FIRMWARE_PATHS, *hardware.IDENTITY_PATHS),
+        )
     )
 )
 """Files and globs to read in one batch."""
@@ -147,7 +128,7 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> F
         host=read.text("/proc/sys/kernel/hostname"),
         os=pretty_name(read),
         boot_id=boot_id,
-        identity=identity.facts(read),
+        identity=hardware.identity(read),
         kernel=kernel.facts(read, hello),
         cpu=processors,
         deployment=recognise(processors, find_held(files, boot_id)),
@@ -157,8 +138,8 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> F
             available=clocks.split() if clocks is not None else None,
         ),
         timers=timers(read),
-        machine=virtual.facts(read),
-        firmware=firmware.facts(read),
+        machine=hardware.virtualization(read),
+        firmware=hardware.firmware(read),
         scheduling=scheduling.facts(read),
         interrupts=interrupts.facts(read, cpu_list(read.text(f"{cpus.CPU}/isolated"))),
         tasks=threads.facts(read),

@@ -1,17 +1,68 @@
 # SPDX-License-Identifier: MIT
-"""The kernel of a target: release, configuration and preemption model."""
+"""The kernel of a target: release, configuration, preemption model and the parameters of its command line."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from rtgauge.record.facts import UNKNOWN, Kernel, Preemption
 from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+MOST_CPUS = 65536
+
+
+def parameters(cmdline: str) -> dict[str, str]:
+    """Name -> value ("" if it has none); the last one wins.
+
+    The kernel treats `-` and `_` in names as equal: names have `_` here.
+
+    Words after `--` are for init. Quotes protect spaces, as in the kernel's own parser.
+    """
+    values: dict[str, str] = {}
+    for word in re.findall(r'(?:[^\s"]|"[^"]*(?:"|$))+', cmdline):
+        if word == "--":
+            break
+        name, _, value = word.replace('"', "").partition("=")
+        values[name.replace("-", "_")] = value
+    return values
+
+
+def cpu_list(text: str, possible: list[int]) -> list[int] | None:
+    """The CPUs of a parameter such as isolcpus= or nohz_full=, only those that the machine has; None for
+    anything else.
+
+    The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for
+    the last CPU, `all`, ranges with a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
+    """
+    parts = text.split(",")
+    while len(parts) > 1 and re.fullmatch(r"(?!all$)[a-z_]+", parts[0]):
+        parts = parts[1:]
+    last = max(possible, default=0)
+    cpus: set[int] = set()
+    for part in parts:
+        if part == "all":
+            cpus.update(possible)
+            continue
+        match = re.fullmatch(r"([0-9]{1,5}|N)(?:-([0-9]{1,5}|N)(?::([0-9]{1,5})/([0-9]{1,5}))?)?", part)
+        if match is None:
+            return None
+        first = last if match[1] == "N" else int(match[1])
+        end = first if match[2] is None else last if match[2] == "N" else int(match[2])
+        used, group = (int(match[3]), int(match[4])) if match[3] else (1, 1)
+        if end < first or group < 1 or used > group or end > MOST_CPUS:
+            return None
+        cpus.update(cpu for cpu in range(first, end + 1) if (cpu - first) % group < used)
+    return sorted(cpus & set(possible)) if possible else sorted(cpus)
+
+
+def mask_cpus(text: str, possible: list[int]) -> list[int] | None:
+    """The CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for anything else."""
+    match = re.fullmatch(r"(?:0[xX])?([0-9a-fA-F]{1,64})", text)
+    return [cpu for cpu in possible if int(match[1], 16) >> cpu & 1] if match else None
+
 
 REALTIME = "/sys/kernel/realtime"
 DEBUGFS_PREEMPT = "/sys/kernel/debug/sched/preempt"

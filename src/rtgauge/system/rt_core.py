@@ -3,39 +3,195 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
-from rtgauge.record.facts import RealTimeCore
-from rtgauge.system import cobalt, rtai
+from rtgauge.record.facts import ForcedSoft, Gravity, RealTimeCore, RtaiCalibration
+from rtgauge.system.file_batch import Files, cpu_list
+from rtgauge.units import format_cpu_list
 
-if TYPE_CHECKING:
-    from rtgauge.system.file_batch import Files
+VERSION = "/proc/xenomai/version"
+CLOCK = "/proc/xenomai/clock/coreclk"
+AFFINITY = "/proc/xenomai/affinity"
+PIPELINE = "/proc/ipipe"
+BUILD = "/proc/sys/kernel/version"
+PARAMETERS = "/sys/module/xenomai/parameters"
+POSSIBLE = "/sys/devices/system/cpu/possible"
+COBALT_PATHS = [
+    VERSION,
+    CLOCK,
+    AFFINITY,
+    PIPELINE,
+    BUILD,
+    POSSIBLE,
+    *(f"{PARAMETERS}/{name}" for name in ("supported_cpus", "allowed_group", "state", "smi")),
+]
+GRAVITY = re.compile(
+    r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE
+)
+DEVICES = re.compile(r"^ *devices: timer=([^,\n]{1,60}), clock=([^\n]{1,60})$", re.MULTILINE)
+FOUND = re.compile(r"^(irq|kernel|user) gravity\.\.\. ([0-9]{1,10}) ns$", re.MULTILINE)
+BEGUN = re.compile(r"^(irq|kernel|user) gravity\.\.\. ?$", re.MULTILINE)
+CONTEXTS = ("irq", "kernel", "user")
+WATCHDOG = re.compile(r"^ *watchdog: (on|off)$", re.MULTILINE)
+NOBODY = "-1"
+
+
+def cobalt(files: Files) -> RealTimeCore:
+    """What Cobalt says of itself: version, CPUs, state, pipeline, gravity, devices of its timer and clock."""
+    clock = files.text(CLOCK) or ""
+    devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
+    group = files.text(f"{PARAMETERS}/allowed_group")
+    gravity = gravity_of(clock) or dict.fromkeys((f"{context}_ns" for context in CONTEXTS), None)
+    return RealTimeCore(
+        name="Xenomai Cobalt",
+        version=files.text(VERSION),
+        cpus=_of_mask(files, files.text(f"{PARAMETERS}/supported_cpus"), r"[0-9]{1,20}", 10),
+        affinity=_of_mask(files, files.text(AFFINITY), r"[0-9a-fA-F]{1,16}", 16),
+        state=files.text(f"{PARAMETERS}/state"),
+        pipeline=_pipeline(files),
+        gravity=Gravity.model_validate(gravity),
+        timer=devices[1] if devices is not None else None,
+        clock=devices[2] if devices is not None else None,
+        clock_watchdog=watchdog[1] if watchdog is not None else None,
+        allowed_group="none"
+        if group == NOBODY
+        else group
+        if group is not None and re.fullmatch(r"[0-9]{1,10}", group)
+        else None,
+        smi=files.text(f"{PARAMETERS}/smi"),
+    )
+
+
+def gravity_of(clock: str) -> dict[str, int] | None:
+    """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None if it has none."""
+    match = GRAVITY.search(clock)
+    return (
+        None
+        if match is None
+        else {
+            f"{context}_ns": int(match[context_number]) for context_number, context in enumerate(CONTEXTS, 1)
+        }
+    )
+
+
+def autotuned(printed: str) -> dict[str, int]:
+    """What Xenomai's autotune printed that it found so far, in the form of `gravity_of`."""
+    return {f"{match[1]}_ns": int(match[2]) for match in FOUND.finditer(printed)}
+
+
+def autotune_looks_for(printed: str) -> str | None:
+    """The gravity autotune looks for, by its last line: irq, kernel or user; None: found, or not begun."""
+    begun = BEGUN.findall(printed)
+    return begun[-1] if begun else None
+
+
+def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str | None:
+    """The CPUs of a mask, of those that are possible."""
+    possible = cpu_list(files.text(POSSIBLE))
+    if possible is None or mask is None or not re.fullmatch(pattern, mask):
+        return None
+    return format_cpu_list([cpu for cpu in possible if int(mask, base) >> cpu & 1])
+
+
+def _pipeline(files: Files) -> str | None:
+    if files.exists(PIPELINE):
+        return "I-pipe"
+    return "Dovetail" if "IRQPIPE" in (files.text(BUILD) or "").split() else None
+
+
+FOLDER = "/proc/rtai"
+HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
+MODULES = "/proc/modules"
+INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
+"""The running modules do not tell their version: the name of a configuration tells the installation."""
+RTAI_PATHS = [
+    FOLDER,
+    HAL,
+    SCHEDULER,
+    MODULES,
+    *(
+        f"{prefix}/share/rtai/config-rtai-*"
+        for prefix in ("/usr/realtime", "/usr", "/usr/local", "/opt/rtai")
+    ),
+]
+NUMBER = r"\s*(-?[0-9]{1,15})\b"
+CALIBRATION = {
+    "time_base_hz": rf"Calibrated Time Base Frequency:{NUMBER} Hz",
+    "user_latency_ns": rf"Calibrated user space latency:{NUMBER} ns",
+    "kernel_latency_ns": rf"Calibrated kernel space latency:{NUMBER} ns",
+    "setup_to_firing_ns": rf"Calibrated oneshot timer setup_to_firing time:{NUMBER} ns",
+}
+KIND = re.compile(r"^RTAI ([A-Za-z0-9 ]{1,60}) Task Scheduler", re.MULTILINE)
+CPUS = re.compile(r"Number of RT CPUs in system: ([0-9]{1,5})\b")
+FORCED = re.compile(
+    r"Number of forced hard/soft/hard transitions: traps ([0-9]{1,10}), syscalls ([0-9]{1,10})\b"
+)
+TASK = re.compile(r"^[0-9]{1,10} +[0-9]{1,20} +\S+ +\S+ +0x[0-9a-f]{1,8} .*$", re.MULTILINE)
+ISOLATED = re.compile(r"MASK OF CPUs ISOLATED FOR RTAI: 0x([0-9a-f]{1,16})\b")
+MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
+
+
+def rtai(files: Files) -> RealTimeCore:
+    """Version of the installation, isolated CPUs, modules, and what /proc/rtai/scheduler says.
+
+    RTAI counts its CPUs from 0.
+    """
+    scheduler, modules = files.text(SCHEDULER), files.text(MODULES)
+    forced = FORCED.search(scheduler or "")
+    kind, cpus = KIND.search(scheduler or ""), CPUS.search(scheduler or "")
+    return RealTimeCore(
+        name="RTAI",
+        version=version(files),
+        cpus=format_cpu_list(list(range(int(cpus[1])))) if cpus is not None else None,
+        isolated_cpus=_isolated(files.text(HAL)),
+        modules=sorted(MODULE.findall(modules)) if modules is not None else None,
+        scheduler=kind[1].strip() if kind is not None else None,
+        cpu_number=int(cpus[1]) if cpus is not None else None,
+        calibration=RtaiCalibration.model_validate(
+            {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()}
+        ),
+        tasks=len(TASK.findall(scheduler)) if scheduler is not None else None,
+        forced_soft=None if forced is None else ForcedSoft(traps=int(forced[1]), system_calls=int(forced[2])),
+    )
+
+
+def version(files: Files) -> str | None:
+    """Version of the installation; None if there is none, or more than one, in the usual places."""
+    versions = {match[1] for match, _ in files.matching(INSTALLED)}
+    return versions.pop() if len(versions) == 1 else None
+
+
+def _number(pattern: str, text: str | None) -> int | None:
+    match = re.search(pattern, text or "")
+    return int(match[1]) if match is not None else None
+
+
+def _isolated(hal: str | None) -> str | None:
+    match = ISOLATED.search(hal or "")
+    if match is None:
+        return None
+    mask = int(match[1], 16)
+    return format_cpu_list([cpu for cpu in range(64) if mask >> cpu & 1])
+
 
 EVL = "/sys/devices/virtual/evl/control"
 RUNTIMES = {"Xenomai Cobalt": "cobalt", "RTAI": "rtai"}
 """A core's name in the facts -> parameter `rt` of the probes that can be measured on it."""
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
 """The second is there also where /proc/rtai cannot be read."""
-PATHS = [
-    *cobalt.PATHS,
-    f"{EVL}/abi",
-    f"{EVL}/cpus",
-    f"{EVL}/version",
-    *RTAI,
-    *rtai.PATHS,
-]
+PATHS = [*COBALT_PATHS, f"{EVL}/abi", f"{EVL}/cpus", f"{EVL}/version", *RTAI, *RTAI_PATHS]
 
 
 def facts(files: Files) -> RealTimeCore:
     """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown."""
-    if files.exists(cobalt.VERSION):
-        return cobalt.facts(files)
+    if files.exists(VERSION):
+        return cobalt(files)
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
         abi = files.text(f"{EVL}/abi")
         version = files.text(f"{EVL}/version") or (f"ABI {abi}" if abi else None)
         return RealTimeCore(name="EVL", version=version, cpus=files.text(f"{EVL}/cpus") or None)
     if any(files.exists(path) for path in RTAI):
-        return rtai.facts(files)
+        return rtai(files)
     # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
     name = "none" if readable else None

@@ -14,9 +14,8 @@ from rtgauge.record.facts import Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
 from rtgauge.system.checks import Machine as Audited
-from rtgauge.system.deployment.ability import kept_cpus, why_not
 from rtgauge.system.deployment.apply import read_files
-from rtgauge.system.deployment.definition import AS_IS, parse_deployment
+from rtgauge.system.deployment.definition import AS_IS, kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by

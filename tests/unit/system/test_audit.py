@@ -19,7 +19,7 @@ from rich.console import Console
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
 from rtgauge.report.audit import mend_script, print_audit
-from rtgauge.system import kernel_parameters
+from rtgauge.system import kernel
 from rtgauge.system.audit import AuditDocument, audit, exit_status
 from rtgauge.system.facts import FACT_PATHS, facts
 from rtgauge.system.rules import Rule, glob_pattern, parse_rules, read_rules, rule_paths
@@ -286,11 +286,11 @@ def test_isolation_that_was_asked_for(cmdline: str, isolated: str, result: str) 
     ],
 )
 def test_cpu_lists_as_the_kernel_reads_them(text: str, cpus: list[int] | None) -> None:
-    assert kernel_parameters.cpu_list(text, list(range(8))) == cpus
+    assert kernel.cpu_list(text, list(range(8))) == cpus
 
 
 def test_boot_parameters() -> None:
-    found = kernel_parameters.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
+    found = kernel.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
     assert found == {"a": "3", "b_c": "2", "d": "", "e": "f g", "h": "i j", "k.l_m": "n"}
 
 
@@ -394,10 +394,10 @@ def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
 @settings(max_examples=200)
 @given(st.text(max_size=80), st.lists(st.integers(0, 20), max_size=5))
 def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> None:
-    kernel_parameters.parameters(text)
-    for value in (*kernel_parameters.parameters(text).values(), text):
-        kernel_parameters.cpu_list(value, possible)
-        kernel_parameters.mask_cpus(value, possible)
+    kernel.parameters(text)
+    for value in (*kernel.parameters(text).values(), text):
+        kernel.cpu_list(value, possible)
+        kernel.mask_cpus(value, possible)
 
 
 @settings(max_examples=100)

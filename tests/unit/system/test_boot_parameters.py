@@ -16,7 +16,6 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.facts import Idle, Nothing, Processors
 from rtgauge.study.delgado2020 import idle_plan
-from rtgauge.system.deployment.ability import why_not
 from rtgauge.system.deployment.boot_parameters import (
     boot_words,
     differs,
@@ -25,7 +24,7 @@ from rtgauge.system.deployment.boot_parameters import (
     other_words,
     why_not_by_boot,
 )
-from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment
+from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, why_not
 from tests.unit.system.test_deployment import machine
 
 GUEST = [[0, 1], [2, 3]]

@@ -10,28 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.system import cobalt
+from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 
 CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 SEEN = {
-    cobalt.VERSION: "3.2.7\n",
-    cobalt.CLOCK: (CAPTURED / "cobalt-coreclk.txt").read_text(),
-    cobalt.AFFINITY: "00000003\n",
-    cobalt.BUILD: "#2 SMP PREEMPT IRQPIPE Sun Nov 22 13:17:18 UTC 2026\n",
-    cobalt.POSSIBLE: "0-1\n",
-    f"{cobalt.PARAMETERS}/supported_cpus": "18446744073709551615\n",
-    f"{cobalt.PARAMETERS}/allowed_group": "-1\n",
-    f"{cobalt.PARAMETERS}/state": "enabled\n",
-    f"{cobalt.PARAMETERS}/smi": "detect\n",
+    rt_core.VERSION: "3.2.7\n",
+    rt_core.CLOCK: (CAPTURED / "cobalt-coreclk.txt").read_text(),
+    rt_core.AFFINITY: "00000003\n",
+    rt_core.BUILD: "#2 SMP PREEMPT IRQPIPE Sun Nov 22 13:17:18 UTC 2026\n",
+    rt_core.POSSIBLE: "0-1\n",
+    f"{rt_core.PARAMETERS}/supported_cpus": "18446744073709551615\n",
+    f"{rt_core.PARAMETERS}/allowed_group": "-1\n",
+    f"{rt_core.PARAMETERS}/state": "enabled\n",
+    f"{rt_core.PARAMETERS}/smi": "detect\n",
 }
 """Of Cobalt 3.2.7 on Linux 5.13.19 with Dovetail."""
 
 
 def facts(texts: dict[str, str]) -> dict[str, Any]:
     """As system.json has them."""
-    files = {path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in cobalt.PATHS}
-    return cobalt.facts(Files(files)).model_dump()
+    files = {
+        path: {"text": texts[path]} if path in texts else {"error": "ENOENT"} for path in rt_core.COBALT_PATHS
+    }
+    return rt_core.cobalt(Files(files)).model_dump()
 
 
 def test_a_machine_with_cobalt():
@@ -55,10 +57,10 @@ def test_a_group_a_mask_and_an_older_pipeline():
     found = facts(
         SEEN
         | {
-            f"{cobalt.PARAMETERS}/allowed_group": "1000",
-            f"{cobalt.PARAMETERS}/supported_cpus": "2",
-            cobalt.AFFINITY: "2",
-            cobalt.PIPELINE: "",
+            f"{rt_core.PARAMETERS}/allowed_group": "1000",
+            f"{rt_core.PARAMETERS}/supported_cpus": "2",
+            rt_core.AFFINITY: "2",
+            rt_core.PIPELINE: "",
         }
     )
     assert (found["allowed_group"], found["cpus"], found["affinity"], found["pipeline"]) == (
@@ -77,7 +79,7 @@ def test_what_cannot_be_read_is_unknown():
 
 LINES = st.sampled_from(
     [
-        *SEEN[cobalt.CLOCK].splitlines(),
+        *SEEN[rt_core.CLOCK].splitlines(),
         "gravity: irq=9 kernel=",
         "gravity: irq=-1 kernel=2 user=3 4",
         "watchdog: maybe",
@@ -91,7 +93,7 @@ LINES = st.sampled_from(
 @settings(max_examples=200)
 @given(
     st.dictionaries(
-        st.sampled_from(cobalt.PATHS),
+        st.sampled_from(rt_core.COBALT_PATHS),
         st.one_of(st.text(max_size=200), st.lists(LINES, max_size=8).map("\n".join)),
     )
 )
@@ -105,16 +107,16 @@ AUTOTUNE = (CAPTURED / "cobalt-autotune.txt").read_text()
 
 
 def test_what_autotune_found():
-    assert cobalt.autotuned(AUTOTUNE) == {"irq_ns": 500, "kernel_ns": 5500, "user_ns": 5000}
-    assert cobalt.gravity_of(SEEN[cobalt.CLOCK]) == {"irq_ns": 0, "kernel_ns": 2000, "user_ns": 2000}
+    assert rt_core.autotuned(AUTOTUNE) == {"irq_ns": 500, "kernel_ns": 5500, "user_ns": 5000}
+    assert rt_core.gravity_of(SEEN[rt_core.CLOCK]) == {"irq_ns": 0, "kernel_ns": 2000, "user_ns": 2000}
 
 
 def test_what_autotune_looks_for_is_what_it_printed_last():
     parts = AUTOTUNE.partition("5500 ns")
-    assert cobalt.autotune_looks_for("") is None
-    assert cobalt.autotune_looks_for(parts[0]) == "kernel"
-    assert cobalt.autotuned(parts[0]) == {"irq_ns": 500}
-    assert cobalt.autotune_looks_for(AUTOTUNE) is None
+    assert rt_core.autotune_looks_for("") is None
+    assert rt_core.autotune_looks_for(parts[0]) == "kernel"
+    assert rt_core.autotuned(parts[0]) == {"irq_ns": 500}
+    assert rt_core.autotune_looks_for(AUTOTUNE) is None
 
 
 @given(
@@ -126,6 +128,6 @@ def test_what_autotune_looks_for_is_what_it_printed_last():
     ).map("".join)
 )
 def test_hostile_outputs_of_autotune_and_of_the_clock(text: str):
-    assert set(cobalt.autotuned(text)) <= {"irq_ns", "kernel_ns", "user_ns"}
-    assert cobalt.autotune_looks_for(text) in (None, *cobalt.CONTEXTS)
-    assert cobalt.gravity_of(text) is None
+    assert set(rt_core.autotuned(text)) <= {"irq_ns", "kernel_ns", "user_ns"}
+    assert rt_core.autotune_looks_for(text) in (None, *rt_core.CONTEXTS)
+    assert rt_core.gravity_of(text) is None

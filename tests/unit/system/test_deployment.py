@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Idle, Nothing, Processors, Topology
 from rtgauge.system.cpus import knows_nohz_full
-from rtgauge.system.deployment.ability import isolated_cpus, kept_cpus, why_not
 from rtgauge.system.deployment.boot_parameters import command_line
 from rtgauge.system.deployment.current import recognise
-from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, split_deployments
+from rtgauge.system.deployment.definition import (
+    NAMED,
+    Deployment,
+    isolated_cpus,
+    kept_cpus,
+    parse_deployment,
+    split_deployments,
+    why_not,
+)
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, Machine
 from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Setting, Write, preview
 from rtgauge.units import format_cpu_list, format_cpu_mask

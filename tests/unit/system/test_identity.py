@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rtgauge.record.facts import Identity
 from rtgauge.system.facts import facts
 from rtgauge.system.file_batch import Files
-from rtgauge.system.identity import PATHS, SOURCES, is_serial
-from rtgauge.system.identity import facts as identity
+from rtgauge.system.hardware import IDENTITY_PATHS, SOURCES, identity, is_serial
 
 UUID = "4c4c4544-0051-3510-8052-b4c04f4a3232"
 MACHINE_ID = "3d1219c7c4c5404aaa1f6d2a48adfda4"
@@ -58,6 +57,8 @@ def test_the_facts_have_it() -> None:
     assert facts({}).as_json()["identity"] == {"source": "unknown", "hash": "unknown"}
 
 
-@given(st.dictionaries(st.sampled_from(PATHS), st.dictionaries(st.text(), st.text() | st.integers())))
+@given(
+    st.dictionaries(st.sampled_from(IDENTITY_PATHS), st.dictionaries(st.text(), st.text() | st.integers()))
+)
 def test_no_content_makes_it_fail(files: dict[str, Any]) -> None:
     assert identity(Files(files)).model_fields_set == {"source", "hash"}

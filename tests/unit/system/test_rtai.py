@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rtgauge.system import rtai
+from rtgauge.system import rt_core
 from rtgauge.system.facts import facts
 from tests.unit.system import machines
 
@@ -30,7 +30,12 @@ def test_what_rtai_says_of_itself() -> None:
         "0xffffffffa0000000\next4 1 0 - Live 0x0\n"
     )
     found = extension(
-        {rtai.HAL: HAL, rtai.SCHEDULER: SCHEDULER, rtai.MODULES: modules, INSTALLED: "CONFIG_MODULES=y\n"}
+        {
+            rt_core.HAL: HAL,
+            rt_core.SCHEDULER: SCHEDULER,
+            rt_core.MODULES: modules,
+            INSTALLED: "CONFIG_MODULES=y\n",
+        }
     )
     assert found == {
         "name": "RTAI",
@@ -52,7 +57,7 @@ def test_what_rtai_says_of_itself() -> None:
 
 
 def test_of_several_cpus_all_are_rtais() -> None:
-    found = extension({rtai.SCHEDULER: SCHEDULER.replace("CPUs in system: 1 ", "CPUs in system: 4 ")})
+    found = extension({rt_core.SCHEDULER: SCHEDULER.replace("CPUs in system: 1 ", "CPUs in system: 4 ")})
     assert (found["cpus"], found["cpu_number"]) == ("0-3", 4)
 
 
@@ -61,7 +66,7 @@ def test_isolated_cpus_tasks_and_forced_transitions() -> None:
     scheduler = SCHEDULER.replace("traps 0, syscalls 0", "traps 2, syscalls 17").replace(
         "TIMED\n", task + "TIMED\n"
     )
-    found = extension({rtai.HAL: HAL.replace("RTAI: 0x0", "RTAI: 0xe"), rtai.SCHEDULER: scheduler})
+    found = extension({rt_core.HAL: HAL.replace("RTAI: 0x0", "RTAI: 0xe"), rt_core.SCHEDULER: scheduler})
     assert (found["isolated_cpus"], found["tasks"], found["forced_soft"]) == (
         "1-3",
         1,
@@ -81,7 +86,7 @@ def test_nothing_is_guessed() -> None:
 def test_hostile_files_never_raise(seed: int) -> None:
     chance = random.Random(seed)
     texts: dict[str, str] = {}
-    for path, text in ((rtai.HAL, HAL), (rtai.SCHEDULER, SCHEDULER)):
+    for path, text in ((rt_core.HAL, HAL), (rt_core.SCHEDULER, SCHEDULER)):
         letters = list(text)
         for _ in range(chance.randrange(1, 60)):
             at = chance.randrange(len(letters))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity, ThreadCounts
 from rtgauge.system.facts import facts
-from rtgauge.system.starvation import limits, throttled
+from rtgauge.system.scheduling import limits, throttled
 from tests.unit.system.machines import packed, texts
 
 MS = 1_000_000

@@ -18,7 +18,7 @@ from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.system.rules import Rule, read_rules
-from rtgauge.system.starvation import limits
+from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.next_step import Blame
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _told(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
     lower task; of a program its thread's name.
     """
     known = {"scheduling", "kernel"} <= facts.model_fields_set
-    possible = [limit.name for limit in limits(facts)] if known else []
+    possible = [limit.name for limit in mechanisms(facts)] if known else []
 
     def told(culprit: Culprit) -> Culprit:
         if culprit.kind is Kind.OWN and probe == WATCH:

@@ -23,7 +23,7 @@ from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgre
 from rtgauge.runner.engine import EngineStream, follow, start_engine
 from rtgauge.runner.measurers import one_engine
 from rtgauge.runner.put_together import Measured
-from rtgauge.system import cobalt
+from rtgauge.system import rt_core
 from rtgauge.system.cokernel_needs import PROGRAMS
 from rtgauge.target.target import Guarded, Target
 
@@ -42,7 +42,7 @@ LONGEST_S = 900.0
 def calibrates(key: StepKey) -> bool:
     """Whether the step is one of these."""
     probe = probes.get(key.probe)
-    return cobalt.CLOCK in probe.changes(probe.own(key))
+    return rt_core.CLOCK in probe.changes(probe.own(key))
 
 
 def find_autotune(target: Target) -> str:
@@ -64,14 +64,14 @@ def find_autotune(target: Target) -> str:
 
 
 def _gravity(target: Target) -> dict[str, int]:
-    gravity = cobalt.gravity_of(str(target.read([cobalt.CLOCK])[cobalt.CLOCK].get("text", "")))
+    gravity = rt_core.gravity_of(str(target.read([rt_core.CLOCK])[rt_core.CLOCK].get("text", "")))
     if gravity is None:
-        raise MeasureError(f"{cobalt.CLOCK} of {target.name} does not state the gravity of Xenomai's timer")
+        raise MeasureError(f"{rt_core.CLOCK} of {target.name} does not state the gravity of Xenomai's timer")
     return gravity
 
 
 def _phase(printed: str) -> str:
-    looked_for = cobalt.autotune_looks_for(printed)
+    looked_for = rt_core.autotune_looks_for(printed)
     return "Xenomai's autotune" + ("" if looked_for is None else f" looks for the gravity of {looked_for}")
 
 
@@ -104,7 +104,7 @@ def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
     printed = log.read_text(errors="replace")
     if status is None:
         raise MeasureError(f"autotune did not end within {LONGEST_S:.0f} s")
-    if status != 0 or set(cobalt.autotuned(printed)) != {f"{name}_ns" for name in cobalt.CONTEXTS}:
+    if status != 0 or set(rt_core.autotuned(printed)) != {f"{name}_ns" for name in rt_core.CONTEXTS}:
         lines = printed.strip().splitlines() or ["it printed nothing"]
         raise MeasureError(f"autotune ended with status {status}: {lines[-1]}")
     return context.target.monotonic_ns() - begun_ns
@@ -155,7 +155,7 @@ def measure(step: StepInProgress) -> Measured:
     measure_latency(after)
     kept = bool(key.parameters.get("keep")) and not context.interrupt.requested
     if kept:
-        target.agent("set", "--keep", "--", cobalt.CLOCK)
+        target.agent("set", "--keep", "--", rt_core.CLOCK)
     result = StreamResult()
     for role, (stream, _) in ends.items():
         prefix = f"{probe.shown.roles[role]}: "

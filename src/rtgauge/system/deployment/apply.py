@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
-from rtgauge.system.deployment.ability import ISOLATED, isolated_cpus
+from rtgauge.system.deployment.definition import ISOLATED, isolated_cpus
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
 from rtgauge.system.deployment.stages import STAGES, Gather, Note, Write, rules_kept
 from rtgauge.system.deployment.trial_settings import trial_paths

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.system.deployment.ability import Cannot, c_states_cannot, isolated_cpus, kept_cpus, smt_cannot
-from rtgauge.system.deployment.definition import ALL
+from rtgauge.system.deployment.definition import (
+    ALL,
+    Cannot,
+    c_states_cannot,
+    isolated_cpus,
+    kept_cpus,
+    smt_cannot,
+)
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.record.facts import Idle, PresentDeployment, Processors
-from rtgauge.system.deployment.ability import ISOLATED
-from rtgauge.system.deployment.definition import NAMED
+from rtgauge.system.deployment.definition import ISOLATED, NAMED
 from rtgauge.system.file_batch import Files
 from rtgauge.target.target import BOOT_ID
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.system.deployment.ability import ISOLATED, OTHERS, isolated_cpus, kept_cpus
-from rtgauge.system.deployment.definition import ALL
+from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.machine_state import (
     CPU,
     RT_RUNTIME,

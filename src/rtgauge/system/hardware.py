@@ -1,19 +1,100 @@
 # SPDX-License-Identifier: MIT
-"""Whether a target is a virtual machine, and whether its processor is emulated."""
+"""A machine's identity and firmware, and whether it is virtual or emulated."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from rtgauge.record.facts import Virtualization
+from rtgauge.record.facts import Firmware, Identity, Virtualization
 
 if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
 
+
+SALT = b"rtgauge machine identity 1\0"
+SOURCES = {
+    "dmi": "/sys/class/dmi/id/product_uuid",
+    "device-tree": "/proc/device-tree/serial-number",
+    "soc": "/sys/devices/soc0/serial_number",
+    "machine-id": "/etc/machine-id",
+}
+"""The best first. Only root can read the first; the last is a file that copies of one image share."""
+IDENTITY_PATHS = list(SOURCES.values())
+SHARED = "machine-id"
+LEAST_DIGITS = 4
+EXAMPLES = {"03000200040005000006000700080009", "12345678123456781234567812345678"}
+"""UUIDs that makers of boards left as their tools had them."""
+
+
+def is_serial(text: str) -> bool:
+    """Whether it can be the number of one machine: not all zeros or one digit again and again, no known
+    example, not words such as "To be filled by O.E.M.".
+    """
+    digits = re.sub(r"[^0-9a-z]", "", text.lower())
+    return (
+        len(digits) >= LEAST_DIGITS
+        and len(set(digits)) > 2
+        and digits not in EXAMPLES
+        and any(digit.isdigit() for digit in digits)
+    )
+
+
+def identity(files: Files) -> Identity:
+    """The best number of the machine, hashed; unknown if it has none that this user may read."""
+    for source, path in SOURCES.items():
+        text = files.text(path)
+        if text is not None and is_serial(text):
+            number = f"{source}:{text.strip().lower()}".encode(errors="replace")
+            return Identity(source=source, hash=hashlib.sha256(SALT + number).hexdigest()[:32])
+    return Identity(source=None, hash=None)
+
+
+CPU = "/sys/devices/system/cpu"
 DMI = "/sys/class/dmi/id"
+VULNERABILITIES = f"{CPU}/vulnerabilities"
+FIRMWARE_PATHS = [
+    *(
+        f"{DMI}/{name}"
+        for name in ("bios_vendor", "bios_version", "bios_date", "sys_vendor", "product_name", "board_name")
+    ),
+    "/proc/device-tree/chosen/u-boot,version",
+    f"{CPU}/cpu[0-9]*/microcode/version",
+    f"{VULNERABILITIES}/*",
+]
+
+
+def microcode(files: Files) -> list[str] | None:
+    """Every microcode version that a CPU runs."""
+    versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
+    versions |= set(
+        re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", files.text("/proc/cpuinfo") or "", re.MULTILINE)
+    )
+    return sorted(versions) or None
+
+
+def firmware(files: Files) -> Firmware:
+    """Firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
+    vulnerabilities = {
+        match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
+    }
+    return Firmware(
+        vendor=files.text(f"{DMI}/bios_vendor"),
+        version=files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version"),
+        date=files.text(f"{DMI}/bios_date"),
+        system=files.text(f"{DMI}/product_name") or files.text("/proc/device-tree/model"),
+        board=files.text(f"{DMI}/board_name"),
+        microcode=microcode(files),
+        mitigations=vulnerabilities or None,
+        mitigated=sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
+        if vulnerabilities
+        else None,
+    )
+
+
 CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
-PATHS = [
+VIRTUAL_PATHS = [
     *(f"{DMI}/{name}" for name in ("sys_vendor", "product_name", "bios_vendor", "board_name")),
     "/proc/device-tree/compatible",
     "/proc/device-tree/hypervisor/compatible",
@@ -42,7 +123,7 @@ MOST_ICOUNT_SHIFT = 10
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 
-def facts(files: Files) -> Virtualization:
+def virtualization(files: Files) -> Virtualization:
     """Whether the machine is virtual or emulated, and what shows it."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
