@@ -9,12 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from rtgauge.record.parameters import Parameters
-from rtgauge.units import parse_duration_ns
+from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 MOST_EARLY_NS = 10**9
+LEAST_INTERVAL_NS = 5_000
+"""A wake-up by a timer takes about as long on a fast machine."""
 
 
 DMA_LATENCY_OFF = -1
@@ -35,6 +37,15 @@ def _on_off(value: Any) -> Any:
     if value not in ("on", "off"):
         raise ValueError("write on or off")
     return value == "on"
+
+
+def check_interval(what: str, interval_ns: int) -> None:
+    """Raise ValueError if no thread can sleep between two releases that are so close; `what`: its name."""
+    if interval_ns < LEAST_INTERVAL_NS:
+        raise ValueError(
+            f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "
+            f"never sleep; the least is {format_duration(LEAST_INTERVAL_NS)}"
+        )
 
 
 DmaLatencyUs = Annotated[int, BeforeValidator(_dma_latency)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from rtgauge.probe.common_parameters import check_interval
 from rtgauge.probe.descriptor import Bound, Metric, Pace, Shown
 from rtgauge.probe.signal_parameters import (
     DIFFERENCE,
@@ -35,7 +36,7 @@ class PeriodicParameters(SignalParameters):
     measured_role: ClassVar[Role] = "master"
     of_user_space: ClassVar[frozenset[str]] = frozenset({"timer"})
 
-    period_ns: Annotated[DurationNs, between("2us", "1h")] = Field(
+    period_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
         default=7_071_000,
         alias="period",
         description="period of the signal; the line is toggled each half of it",
@@ -61,6 +62,7 @@ class PeriodicParameters(SignalParameters):
             raise ValueError("RTAI's timers only wake tasks: give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
             raise ValueError("in kernel space a period is from 20us to 20s")
+        check_interval("half-period", self.period_ns // 2)
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
         if self.instrument is not None:

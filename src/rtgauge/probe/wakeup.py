@@ -16,6 +16,7 @@ from rtgauge.probe.common_parameters import (
     Duration,
     Space,
     WarmUp,
+    check_interval,
     engine_options,
 )
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Probe, Traced, command_line
@@ -100,6 +101,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     def _check(self) -> Self:
         if self.interval_ns <= 0:
             raise ValueError("the interval must be longer than 0; give one such as 1ms or 100us")
+        check_interval("interval", self.interval_ns)
         if self.interval_ns > 3600 * 10**9:
             raise ValueError("the interval must not be longer than 1h")
         if self.count is not None and "duration_ns" in self.model_fields_set:
