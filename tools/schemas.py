@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
+from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.cli.bisect import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
@@ -21,7 +22,6 @@ from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
 from rtgauge.schedulability.analysis.analysis_document import SetResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 from rtgauge.store.history import StoreHistory
-from rtgauge.verdict.gate_result import GateResult
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
