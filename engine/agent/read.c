@@ -178,4 +178,4 @@ static int verb_read(int argc, char **argv)
 	return status;
 }
 
-AGENT_VERB("read", verb_read, "files and globs into one JSON object")
+AGENT_VERB("read", verb_read, "read files and globs into one JSON object")

@@ -148,7 +148,7 @@ static int verb_release(int argc, char **argv)
 {
 	const char *dir = NULL;
 	const struct option_entry table[] = {
-		{.name = "lock-dir", .kind = OPTION_TEXT, .value = &dir, .help = "folder of another lock"},
+		{.name = "lock-dir", .kind = OPTION_TEXT, .value = &dir, .help = "folder of the lock"},
 		{0},
 	};
 	struct machine_lock lock;

@@ -337,11 +337,11 @@ static int verb_restore(int argc, char **argv)
 		{.name = "stale",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.stale,
-		 .help = "what owners left that are gone"},
+		 .help = "put back what was left by owners that are gone"},
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.held,
-		 .help = "what is held on purpose too"},
+		 .help = "also put back what is held on purpose"},
 		{.shared = agent_option_journal, .value = &journal},
 		{0},
 	};

@@ -220,29 +220,29 @@ static int verb_set(int argc, char **argv)
 {
 	struct entry common = {0};
 	const char *journal = NULL;
-	int64_t pid = getppid();
+	int64_t pid = 0;
 	bool note = false, keep = false;
 	const struct option_entry table[] = {
 		{.shared = agent_option_run, .value = &common.run},
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &common.held,
-		 .help = "until it is restored by `restore --held`"},
+		 .help = "keep the settings until `restore --held`, also after the owner has ended"},
 		{.shared = agent_option_journal, .value = &journal},
 		{.name = "owner-pid",
 		 .kind = OPTION_INT,
 		 .value = &pid,
 		 .min = 1,
 		 .max = INT_MAX,
-		 .help = "process whose end makes them stale; default the parent"},
+		 .help = "process whose end makes the settings stale; default: the parent"},
 		{.name = "note",
 		 .kind = OPTION_FLAG,
 		 .value = &note,
-		 .help = "note the present values, write nothing"},
+		 .help = "note the present values and write nothing"},
 		{.name = "keep",
 		 .kind = OPTION_FLAG,
 		 .value = &keep,
-		 .help = "what this run set or noted stays as it is: nothing is put back"},
+		 .help = "keep what this run set or noted: nothing is put back"},
 		{0},
 	};
 	struct process owner = {0};
@@ -254,6 +254,8 @@ static int verb_set(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? STATUS_OK : status;
+	if (!pid)
+		pid = getppid();
 	status = check_items(argc - rest, argv + rest, note || keep);
 	if (status)
 		return status;
@@ -279,4 +281,4 @@ static int verb_set(int argc, char **argv)
 	return status;
 }
 
-AGENT_VERB("set", verb_set, "write settings, their old values in a journal first")
+AGENT_VERB("set", verb_set, "write settings, after their old values are in a journal")

@@ -130,6 +130,20 @@ static struct option_entry decisive(const struct option_entry *table, const stru
 	return *other;
 }
 
+/* What the option is if it is not given; a number that may not be given is none. */
+static void print_default(const struct option_entry *option)
+{
+	int64_t number = option->kind == OPTION_INT ? *(const int64_t *)option->value : 0;
+	const char *text = option->kind == OPTION_TEXT	   ? *(const char *const *)option->value
+			   : option->kind == OPTION_CHOICE ? option->choices[*(const int *)option->value]
+							   : NULL;
+
+	if (option->kind == OPTION_INT && number >= option->min && number <= option->max)
+		printf(" (%lld)", (long long)number);
+	if (text && *text)
+		printf(" (%s)", text);
+}
+
 static void print_help(const struct option_entry *table, const char *operands, const char *verb)
 {
 	const struct option_entry *option;
@@ -141,6 +155,7 @@ static void print_help(const struct option_entry *table, const char *operands, c
 		printf("  --%-20s %s", option->name, option->help);
 		for (int c = 0; option->kind == OPTION_CHOICE && option->choices[c]; c++)
 			printf("%s%s", c ? "|" : ": ", option->choices[c]);
+		print_default(option);
 		if (option->only.choice) {
 			struct option_entry other = decisive(table, option);
 

@@ -22,7 +22,7 @@ struct option_entry {
 	enum option_kind kind;
 	bool may_be_empty; /* OPTION_TEXT */
 	void *value;
-	const char *help;
+	const char *help; /* without the default, which is the value before the options are read */
 	int64_t min, max;
 	const char *const *choices; /* ends with NULL */
 	struct {

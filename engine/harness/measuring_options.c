@@ -35,7 +35,7 @@ const struct option_entry harness_option_priority[] = {
 	 .value = &harness_options.priority,
 	 .min = 1,
 	 .max = 99,
-	 .help = "real-time priority (98)"},
+	 .help = "real-time priority"},
 	{0},
 };
 
@@ -64,7 +64,7 @@ const struct option_entry harness_option_warm_up[] = {
 	 .value = &harness_options.warm_up_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
-	 .help = "time before the measured phase, whose samples do not count (200000000)"},
+	 .help = "time before the measured phase, whose samples do not count"},
 	{0},
 };
 
@@ -81,12 +81,12 @@ const struct option_entry harness_options_machine[] = {
 	 .value = &harness_options.dma_latency_us,
 	 .min = -1,
 	 .max = INT32_MAX,
-	 .help = "keep C-states within this exit latency (0); -1: leave them"},
+	 .help = "longest exit latency of the C-states that are allowed; -1: all are allowed"},
 	{.name = "memory-lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &harness_options.memory_lock,
 	 .choices = harness_on_off,
-	 .help = "lock memory"},
+	 .help = "lock all memory of the process"},
 	{.name = "samples-dir",
 	 .kind = OPTION_TEXT,
 	 .value = &harness_options.samples_dir,

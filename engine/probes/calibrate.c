@@ -81,7 +81,7 @@ static int verb_calibrate(int argc, char **argv)
 		 .value = &limit_ns,
 		 .min = 1000,
 		 .max = 10 * NS_PER_S,
-		 .help = "largest time spent on one clock"},
+		 .help = "longest time spent on each clock"},
 		{0},
 	};
 	struct json j;

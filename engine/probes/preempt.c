@@ -43,18 +43,18 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &event,
 	 .choices = event_names,
-	 .help = "that makes the high task ready"},
+	 .help = "what makes the high task ready"},
 	{.name = "placement",
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
-	 .help = "of the task that wakes it (other-core)"},
+	 .help = "where the task runs that wakes the high task"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &interval_ns,
 	 .min = MIN_INTERVAL_NS,
 	 .max = WORK_NS / 5,
-	 .help = "between two events (200000)"},
+	 .help = "time between two events"},
 	{.shared = harness_option_count, .help = "events in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
@@ -306,4 +306,5 @@ static int verb_preempt(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("preempt", verb_preempt, "from an event to the first instruction of a task, while a lower one runs")
+PROBE("preempt", verb_preempt,
+      "time from an event to the first instruction of a task, while a lower one runs")

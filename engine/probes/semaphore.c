@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * semaphore: two tasks wake each other in turn; from one task's post to the other's return from wait (paper
- * row G1; Garre et al. 2014, sec. 3.1, IPC). The same with the other means of a program to wait for another.
- * Each task stores the time at which it comes back and then posts at once, so that one reading of the clock
- * is both the end of a hand-over and the beginning of the next.
+ * semaphore: two tasks wake each other in turn; time from one task's post to the other's return from wait
+ * (paper row G1; Garre et al. 2014, sec. 3.1, IPC). The same with the other means of a program to wait for
+ * another. Each task stores the time at which it comes back and then posts at once, so that one reading of
+ * the clock is both the end of a hand-over and the beginning of the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
-	 .help = "of the second task"},
+	 .help = "where the second task runs"},
 	{.shared = harness_option_count, .help = "hand-overs in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
@@ -412,4 +412,4 @@ static int verb_semaphore(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("semaphore", verb_semaphore, "from one task's post to the other's return from wait")
+PROBE("semaphore", verb_semaphore, "time from one task's post to the other's return from wait")

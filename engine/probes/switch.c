@@ -32,7 +32,7 @@ static const struct option_entry table[] = {
 	 .value = &task_count,
 	 .min = 2,
 	 .max = TASKS_MAX,
-	 .help = "that take turns (2)"},
+	 .help = "number of tasks that take turns"},
 	{.shared = harness_option_count, .help = "switches in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},

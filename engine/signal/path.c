@@ -115,7 +115,7 @@ const struct option_entry roles_options_table[] = {
 	{.name = "path",
 	 .kind = OPTION_TEXT,
 	 .value = &role_options.path,
-	 .help = "loop:KIND, udp:ADDRESS:PORT, gpio:CHIP:LINES or wire"},
+	 .help = "signal path: loop:KIND, udp:ADDRESS:PORT, gpio:CHIP:LINES or wire"},
 	{.name = "role",
 	 .kind = OPTION_CHOICE,
 	 .value = &role_options.role,
@@ -137,7 +137,7 @@ const struct option_entry roles_option_context[] = {
 	{.name = "context",
 	 .kind = OPTION_CHOICE,
 	 .value = &role_options.context,
-	 .help = "with --space kernel: what does the work"},
+	 .help = "what does the work in kernel space"},
 	{0},
 };
 

@@ -210,7 +210,9 @@ static void help_names_every_option(void **state)
 	for (const struct option_entry *option = table; option->name; option++)
 		assert_non_null(strstr(said, option->name));
 	assert_non_null(strstr(said, "not of red; only with --choice green\n"));
-	assert_non_null(strstr(said, "red|green"));
+	assert_non_null(strstr(said, "a colour: red|green (red)\n"));
+	assert_non_null(strstr(said, "a number (1)\n"));
+	assert_non_null(strstr(said, "a word\n"));
 	free(said);
 }
 
@@ -290,8 +292,8 @@ static void tables_are_shared(void **state)
 	assert_string_equal(said, "\"parameters\":{\"choice\":\"red\",\"number\":2,\"second\":2}");
 	free(said);
 	assert_int_equal(parse_by(sharing, &said, "--help", NULL, NULL), -1);
-	assert_non_null(strstr(said, "--second               a number\n"));
-	assert_non_null(strstr(said, "--other                another; only with --choice green\n"));
+	assert_non_null(strstr(said, "--second               a number (2)\n"));
+	assert_non_null(strstr(said, "--other                another (4); only with --choice green\n"));
 	free(said);
 }
 

@@ -46,12 +46,12 @@ static const struct option_entry table[] = {
 	 .value = &options.period_ns,
 	 .min = 2000,
 	 .max = 3600 * NS_PER_S,
-	 .help = "of the signal; the line is toggled each half of it (7071000)"},
+	 .help = "period of the signal; the line is toggled each half-period"},
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.timer,
 	 .choices = timer_names,
-	 .help = "waits by"},
+	 .help = "timer that the task waits for"},
 	{.shared = harness_option_cpu},
 	{.shared = harness_option_count, .help = "half-periods in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
@@ -426,4 +426,4 @@ static int verb_periodic(int argc, char **argv)
 	return status;
 }
 
-PROBE("periodic", verb_periodic, "a task toggles a line at a fixed period: how late, how even")
+PROBE("periodic", verb_periodic, "how late and how even a task toggles a line at a fixed period")

@@ -16,7 +16,6 @@
 
 #define TIRE_NODES_MAX 16000000
 #define TIRE_STEP_S 0.01
-#define TIRE_STEP_NS INT64_C(10000000)
 
 struct tire_state {
 	double x, y, vx, vy;

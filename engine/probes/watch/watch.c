@@ -46,16 +46,19 @@ static const struct option_entry table[] = {
 	 .value = &options.pid,
 	 .min = 1,
 	 .max = INT32_MAX,
-	 .help = "the program to watch"},
-	{.name = "program", .kind = OPTION_TEXT, .value = &options.program, .help = "the same, by its name"},
+	 .help = "process ID of the program to watch"},
+	{.name = "program",
+	 .kind = OPTION_TEXT,
+	 .value = &options.program,
+	 .help = "name of the program to watch, instead of --pid"},
 	{.name = "threads",
 	 .kind = OPTION_TEXT,
 	 .value = &options.threads,
-	 .help = "names of its threads, with commas between; those with a real-time policy, or all"},
+	 .help = "names of threads to watch, separated by commas; default: those with a real-time policy, else all"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
-	 .help = "the instance of tracefs in which the kernel records"},
+	 .help = "instance of tracefs in which the kernel records"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -664,4 +667,4 @@ static int verb_watch(int argc, char **argv)
 }
 
 PROBE("watch", verb_watch,
-      "the threads of a program: wake-ups, latency, response, execution, who preempts them")
+      "the threads of a program: wake-ups, latency, response, execution, what preempts them")
