@@ -19,8 +19,7 @@ SECONDS_LIMIT, GROWTH_SECONDS_LIMIT = 1.0, 10.0
 
 
 def measure(cpu: int) -> Findings:
-    from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable
-    from rtgauge.schedulability.analysis.random_sets import random_sets
+    from rtgauge.schedulability.analysis.random_sets import largest_growth, random_sets, schedulable
 
     sets = random_sets(SETS, TASKS, UTILISATION, PERIODS_NS, np.random.default_rng(1))
     before = os.sched_getaffinity(0)

@@ -18,8 +18,8 @@ from rtgauge.cli.bisect import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
-from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
-from rtgauge.schedulability.analysis.analysis_document import SetResult
+from rtgauge.schedulability.analysis.analyse import SetResult
+from rtgauge.schedulability.analysis.random_sets import RatioResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 from rtgauge.store.history import StoreHistory
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.schedulability.model.task_set_file import check_task_set, parse_task_set
+from rtgauge.schedulability.task_set import check_task_set, parse_task_set
 from rtgauge.system.rules import parse_rules
 from rtgauge.verdict.flowchart_file import parse_flowchart
 

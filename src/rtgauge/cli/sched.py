@@ -11,7 +11,7 @@ import typer
 from rtgauge.cli.options import Json
 
 if TYPE_CHECKING:
-    from rtgauge.schedulability.analysis.analysis_document import SetResult
+    from rtgauge.schedulability.analysis.analyse import SetResult
 
 
 def sched(
@@ -101,17 +101,17 @@ def _analyse_file(
     file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool
 ) -> int:
     from rtgauge.schedulability.analysis.analyse import analyse
-    from rtgauge.schedulability.model.task_set_file import read_task_set
+    from rtgauge.schedulability.task_set import read_task_set
 
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
         from rtgauge.cli.record_argument import open_record
-        from rtgauge.schedulability.analysis.measured_parameters import jitter_from_record
+        from rtgauge.schedulability.analysis.measured_set import jitter_from_record
 
         task_set, notes = jitter_from_record(task_set, open_record(jitter_from))
     if execution_from is not None:
         from rtgauge.cli.record_argument import open_record
-        from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
+        from rtgauge.schedulability.analysis.measured_set import execution_from_record
 
         task_set, more = execution_from_record(task_set, open_record(execution_from))
         notes += more
@@ -138,7 +138,7 @@ def _subtitle(result: SetResult) -> str:
 
 def _status(result: SetResult) -> int:
     from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
-    from rtgauge.schedulability.analysis.analysis_document import Answer
+    from rtgauge.schedulability.analysis.analyse import Answer
 
     return {
         Answer.SCHEDULABLE: EXIT_OK,
@@ -161,8 +161,11 @@ def _analyse_random(
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from rtgauge.cli.console import Console
-    from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
-    from rtgauge.schedulability.analysis.random_sets import parse_periods, parse_utilisations
+    from rtgauge.schedulability.analysis.random_sets import (
+        parse_periods,
+        parse_utilisations,
+        schedulability_ratio,
+    )
     from rtgauge.schedulability.page.analysis_terminal import print_ratio
 
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)

@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
-from rtgauge.probe.common_parameters import (
-    OnOff,
-    RuntimeParameters,
-    TimedParameters,
-    engine_options,
-)
+from rtgauge.probe.common_parameters import OnOff, RuntimeParameters, TimedParameters, engine_options
 from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
-from rtgauge.schedulability.model.task import Task, TaskSet, utilisation
-from rtgauge.schedulability.model.task_set_file import check_task_set, read_written
+from rtgauge.schedulability.task_set import Task, TaskSet, check_task_set, read_written, utilisation
 from rtgauge.units import MAX_CPU, format_duration
 
 if TYPE_CHECKING:
@@ -268,13 +262,7 @@ release latency, deadline misses and preemptions of each, next to the calculated
         Metric(name="absolute-jitter", plural="absolute jitters"),
         Metric(name="execution", plural="execution times"),
         Metric(name="tardiness", plural="tardinesses", compared=False),
-        Metric(
-            name="preemptions",
-            plural="preemptions",
-            unit="count",
-            is_delay=False,
-            compared=False,
-        ),
+        Metric(name="preemptions", plural="preemptions", unit="count", is_delay=False, compared=False),
     ),
     command=Command(argument="file", argument_metavar="FILE.toml", not_options=frozenset({"task", "name"})),
     shown=Shown(pooled=False),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from rtgauge.schedulability.model.task import Task, utilisation
+from rtgauge.schedulability.task_set import Task, utilisation
 
 PERIODS = (2, 3, 4, 5, 6, 8, 10, 12)
 

@@ -13,11 +13,11 @@ from rich.console import Console
 from rtgauge.cli.sched import sched
 from rtgauge.errors import InputError
 from rtgauge.report.figures.files import write_figure
-from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
 from rtgauge.schedulability.analysis.analyse import analyse
-from rtgauge.schedulability.model.task import Task, TaskSet
+from rtgauge.schedulability.analysis.random_sets import schedulability_ratio
 from rtgauge.schedulability.page.analysis_terminal import exact_time, print_ratio, print_set
 from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
+from rtgauge.schedulability.task_set import Task, TaskSet
 from tests.support.published import check_published
 
 from .test_response import tasks_of

@@ -9,16 +9,16 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 
-from rtgauge.schedulability.analysis.rta import Budget
-from rtgauge.schedulability.analysis.sensitivity import largest_growth
-from rtgauge.schedulability.analysis.utilisation_bounds import (
+from rtgauge.schedulability.analysis.rta import (
+    Budget,
     hyperbolic_product,
+    largest_growth,
     liu_layland_bound,
     why_not_applicable,
     within_hyperbolic,
     within_liu_layland,
 )
-from rtgauge.schedulability.model.task import Task
+from rtgauge.schedulability.task_set import Task
 
 from .simulator import run, task_sets
 from .test_response import responses, tasks_of

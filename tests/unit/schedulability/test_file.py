@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.schedulability.model.task import Task
-from rtgauge.schedulability.model.task_set_file import parse_task_set, read_task_set
+from rtgauge.schedulability.task_set import Task, parse_task_set, read_task_set
 
 GOOD = {"name": '"a"', "period": '"10ms"', "execution": '"3ms"'}
 

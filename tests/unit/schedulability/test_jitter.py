@@ -8,8 +8,8 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
-from rtgauge.schedulability.analysis.measured_parameters import jitter_from_record
-from rtgauge.schedulability.model.task import Task, TaskSet
+from rtgauge.schedulability.analysis.measured_set import jitter_from_record
+from rtgauge.schedulability.task_set import Task, TaskSet
 from tests.unit.records import mark, run, step
 
 MS = 1_000_000

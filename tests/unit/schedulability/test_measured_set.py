@@ -19,9 +19,13 @@ from rtgauge.record.windows_file import write_windows
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
 from rtgauge.runner.put_together import highest, run_segments, task_counts
-from rtgauge.schedulability.analysis.measured_parameters import execution_from_record
-from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
-from rtgauge.schedulability.page.measured_tables import above_the_bound, figure_table, task_table
+from rtgauge.schedulability.analysis.measured_set import (
+    calculated_timeline,
+    execution_from_record,
+    measured_set,
+    measured_timeline,
+)
+from rtgauge.schedulability.page.presenter import above_the_bound, figure_table, task_table
 from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
 from rtgauge.schedulability.probe import PROBE as TASKSET
 from tests.unit.records import run, step

@@ -9,18 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.schedulability.analysis.acceptance_ratio import schedulability_ratio
-from rtgauge.schedulability.analysis.batch_rta import largest_growth, schedulable, within_bounds
 from rtgauge.schedulability.analysis.random_sets import (
     ManySets,
+    largest_growth,
     parse_periods,
     parse_utilisations,
     random_sets,
+    schedulability_ratio,
+    schedulable,
     uunifast_discard,
+    within_bounds,
 )
 from rtgauge.schedulability.analysis.rta import Budget, meets_deadline
-from rtgauge.schedulability.analysis.sensitivity import largest_growth as largest_growth_of_one
-from rtgauge.schedulability.model.task import Task
+from rtgauge.schedulability.analysis.rta import largest_growth as largest_growth_of_one
+from rtgauge.schedulability.task_set import Task
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.schedulability.analysis.rta import Budget, exact_response, meets_deadline, paper_response
-from rtgauge.schedulability.model.task import Task, utilisation
+from rtgauge.schedulability.task_set import Task, utilisation
 
 from .simulator import run, task_sets
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rtgauge.errors import InputError
-from rtgauge.schedulability.analysis.analyse import analyse
-from rtgauge.schedulability.analysis.analysis_document import Segment
+from rtgauge.schedulability.analysis.analyse import Segment, analyse
 from rtgauge.schedulability.analysis.timeline import preemptions, timeline
-from rtgauge.schedulability.model.task import Task, TaskSet
-from rtgauge.schedulability.page.timeline_text import cell_ns, timeline_lines
+from rtgauge.schedulability.page.analysis_terminal import cell_ns, timeline_lines
+from rtgauge.schedulability.task_set import Task, TaskSet
 
 from .simulator import run, task_sets
 from .test_response import tasks_of

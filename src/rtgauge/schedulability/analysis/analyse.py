@@ -1,38 +1,135 @@
 # SPDX-License-Identifier: MIT
-"""The analysis of a task set, CPU by CPU."""
+"""The analysis of a task set, CPU by CPU, and its result: the document of `rtgauge sched --json`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+
+from pydantic import BaseModel, Field
 
 from rtgauge.errors import InputError
-from rtgauge.schedulability.analysis.analysis_document import (
-    ActivationResult,
-    Answer,
-    BoundResult,
-    CpuResult,
-    GrowthResult,
-    SetResult,
-    TaskResult,
-    TimelineResult,
-    worst,
-)
-from rtgauge.schedulability.analysis.rta import Response, exact_response, paper_response
-from rtgauge.schedulability.analysis.sensitivity import PARTS, largest_growth
-from rtgauge.schedulability.analysis.timeline import Timeline, hyperperiod_ns, preemptions, timeline
-from rtgauge.schedulability.analysis.utilisation_bounds import (
+from rtgauge.schedulability.analysis.rta import (
+    PARTS,
+    Response,
+    exact_response,
     hyperbolic_product,
+    largest_growth,
     liu_layland_bound,
+    paper_response,
     why_not_applicable,
     within_hyperbolic,
     within_liu_layland,
 )
-from rtgauge.schedulability.model.task import is_harmonic, is_rate_monotonic, utilisation
+from rtgauge.schedulability.analysis.timeline import Segment, Timeline, hyperperiod_ns, preemptions, timeline
+from rtgauge.schedulability.task_set import Task, TaskSet, is_harmonic, is_rate_monotonic, utilisation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from rtgauge.schedulability.model.task import Task, TaskSet
+class Answer(StrEnum):
+    """Of a task, a CPU, a set: the worst of its parts."""
+
+    SCHEDULABLE = "schedulable"
+    NOT_SCHEDULABLE = "not schedulable"
+    CANNOT_TELL = "cannot tell"
+
+
+class BoundResult(BaseModel):
+    """A utilisation bound: within it is schedulable, beyond says nothing; None: it does not apply."""
+
+    name: str
+    bound: float = Field(description="of the utilisation, or of the product of (U_i + 1)")
+    value: float
+    within: bool | None
+    reason: str = ""
+
+
+class TaskResult(BaseModel):
+    """One task with its responses.
+
+    None: no bound; `reason` says why, and `at_least_ns` is the largest response found.
+    """
+
+    name: str
+    priority: int
+    period_ns: int
+    execution_ns: int
+    deadline_ns: int
+    blocking_ns: int
+    jitter_ns: int
+    offset_ns: int
+    utilisation: float
+    response_ns: int | None = Field(description="exact worst-case response, from the start of the period")
+    at_least_ns: int
+    worst_activation: int = Field(description="of the busy period, the first is 1")
+    late_by_ns: int | None = Field(
+        description="response minus deadline, negative if it is in time; None: no bound"
+    )
+    equation_1_ns: int | None = Field(
+        description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only"
+    )
+    answer: Answer
+    reason: str
+
+
+class GrowthResult(BaseModel):
+    """The largest factor for all execution times of a CPU together; None if it could not be found."""
+
+    factor: float | None
+    limited_by: str | None
+    reason: str = ""
+
+
+class ActivationResult(BaseModel):
+    """One activation; `finish_ns` is None if it is not done at the end."""
+
+    task: str
+    activation: int
+    release_ns: int
+    deadline_ns: int
+    finish_ns: int | None
+    missed: bool
+
+
+class TimelineResult(BaseModel):
+    """The schedule from 0 to `end_ns`; without jitter and blocking."""
+
+    end_ns: int
+    segments: list[Segment]
+    preemptions: list[Segment]
+    activations: list[ActivationResult]
+
+
+class CpuResult(BaseModel):
+    """One CPU, analysed by itself."""
+
+    cpu: int
+    utilisation: float
+    utilisation_exact: str = Field(description="as a fraction")
+    harmonic: bool
+    rate_monotonic: bool
+    bounds: list[BoundResult]
+    tasks: list[TaskResult]
+    growth: GrowthResult
+    hyperperiod_ns: int = Field(description="may be beyond 64 bits")
+    timeline: TimelineResult | None
+    no_timeline: str = Field(default="", description="why there is none")
+    answer: Answer
+
+
+class SetResult(BaseModel):
+    """A task set."""
+
+    name: str
+    answer: Answer
+    cpus: list[CpuResult]
+    notes: list[str] = Field(default_factory=list)
+
+
+def worst(answers: list[Answer]) -> Answer:
+    """Not schedulable before cannot tell before schedulable."""
+    order = [Answer.SCHEDULABLE, Answer.CANNOT_TELL, Answer.NOT_SCHEDULABLE]
+    return max(answers, key=order.index)
 
 
 def analyse(task_set: TaskSet) -> SetResult:
@@ -73,21 +170,19 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
 
 def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
     reason = why_not_applicable(ordered)
+    tests = (
+        ("Liu-Layland", liu_layland_bound(len(ordered)), utilisation(ordered), within_liu_layland),
+        ("hyperbolic", 2.0, hyperbolic_product(ordered), within_hyperbolic),
+    )
     return [
         BoundResult(
-            name="Liu-Layland",
-            bound=liu_layland_bound(len(ordered)),
-            value=float(utilisation(ordered)),
-            within=within_liu_layland(ordered) if reason is None else None,
+            name=name,
+            bound=bound,
+            value=float(value),
+            within=within(ordered) if reason is None else None,
             reason=reason or "",
-        ),
-        BoundResult(
-            name="hyperbolic",
-            bound=2.0,
-            value=float(hyperbolic_product(ordered)),
-            within=within_hyperbolic(ordered) if reason is None else None,
-            reason=reason or "",
-        ),
+        )
+        for name, bound, value, within in tests
     ]
 
 
@@ -105,14 +200,7 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
     response, paper = exact_response(task, higher), paper_response(task, higher)
     answer, reason = _answer(task, higher, response, late)
     return TaskResult(
-        name=task.name,
-        priority=task.priority,
-        period_ns=task.period_ns,
-        execution_ns=task.execution_ns,
-        deadline_ns=task.deadline_ns,
-        blocking_ns=task.blocking_ns,
-        jitter_ns=task.jitter_ns,
-        offset_ns=task.offset_ns,
+        **asdict(task),
         utilisation=task.execution_ns / task.period_ns,
         response_ns=response.worst_ns,
         at_least_ns=response.seen_ns,
@@ -128,43 +216,27 @@ def _answer(
     task: Task, higher: Sequence[Task], response: Response, late: set[str] | None
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
-        return (
-            Answer.NOT_SCHEDULABLE,
-            "it and the higher priorities need more than the whole CPU: the response grows without bound",
-        )
+        reason = "it and the higher priorities need more than the whole CPU: the response grows without bound"
+        return Answer.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Answer.SCHEDULABLE, ""
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
-        return (
-            Answer.CANNOT_TELL,
-            "the utilisation is so near to 1 that the busy period is too long to follow to its end",
-        )
-    unknown = (
-        ""
-        if response.worst_ns is not None
-        else "how late it becomes is not known: the busy period is too long to follow to its end"
-    )
+        reason = "the utilisation is so near to 1 that the busy period is too long to follow to its end"
+        return Answer.CANNOT_TELL, reason
+    unknown = "how late it becomes is not known: the busy period is too long to follow to its end"
+    unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
     # With offsets the simultaneous release that the analysis assumes may never happen: only a schedule that
     # misses proves a failure.
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
-    if late is None:
-        return (
-            Answer.CANNOT_TELL,
-            (
-                "late when all are released together; with these offsets that may never happen, and "
-                "the schedule is too long to try"
-            ),
-        )
-    return (
-        Answer.CANNOT_TELL,
-        (
-            "late when all are released together; from these offsets on it is in time, if releases "
-            "have no jitter and nothing blocks"
-        ),
+    why = (
+        "with these offsets that may never happen, and the schedule is too long to try"
+        if late is None
+        else "from these offsets on it is in time, if releases have no jitter and nothing blocks"
     )
+    return Answer.CANNOT_TELL, f"late when all are released together; {why}"
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Random task sets: their ranges as people write them (0.5:1.0:0.05, 10ms:1s), and how sets are drawn."""
+"""Random task sets, and the share of them that is schedulable over the utilisation."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
+from rtgauge.analysis.confidence import lower_bound, upper_bound
 from rtgauge.errors import InputError
-from rtgauge.schedulability.analysis.sensitivity import PARTS
+from rtgauge.schedulability.analysis.rta import PARTS
 from rtgauge.units import format_duration, parse_duration_ns
 
 Ints = NDArray[np.int64]
@@ -108,3 +111,199 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
             f"{format_duration(largest_ns // 10**9 * 10**9)}"
         )
     return shortest_ns, longest_ns
+
+
+Booleans = NDArray[np.bool_]
+AT_ONCE = 1_000
+"""Sets that are analysed together: their numbers stay in the processor's cache."""
+
+
+def _check_range(period: Ints, execution: Ints, scale: int) -> None:
+    """A window w is at most the longest period T, and no C is above its T: so no demand is above the sum of w
+    + Tj.
+
+    Raises OverflowError.
+    """
+    if (execution > period).any() or (execution < 1).any():
+        raise ValueError("an execution time is not within 1 ns ... its period")
+    longest_ns = (2**63 - 1) // (4 * scale * len(period))
+    if int(period.max(initial=0)) > longest_ns:
+        raise OverflowError(
+            f"periods of more than {longest_ns} ns are too long for this analysis of sets of "
+            f"{len(period)} tasks"
+        )
+
+
+def _meets(period: Ints, execution: Ints) -> Booleans:
+    """(tasks, sets) -> (sets,): whether each set meets every deadline.
+
+    A task's window grows until it converges or passes the deadline.
+    """
+    good = np.ones(period.shape[1], dtype=bool)
+    alive = np.arange(period.shape[1], dtype=np.int64)
+    response = np.zeros(period.shape[1], dtype=np.int64)
+    for rank in range(len(period)):
+        # Until all higher priorities have been served once, a task gets nothing: its response is at least
+        # theirs plus its own execution time.
+        window = response + execution[rank]
+        pending = np.arange(len(alive))
+        high_period, high_execution, own, limit = (
+            period[:rank],
+            execution[:rank],
+            execution[rank],
+            period[rank],
+        )
+        late = np.zeros(len(alive), dtype=bool)
+        grown = window.copy()
+        while len(pending):
+            demand = own + ((grown + (high_period - 1)) // high_period * high_execution).sum(axis=0)
+            window[pending] = demand
+            over = demand > limit
+            late[pending[over]] = True
+            grows = np.flatnonzero((demand > grown) & ~over)
+            pending, grown = pending[grows], demand[grows]
+            high_period, high_execution = high_period.take(grows, axis=1), high_execution.take(grows, axis=1)
+            own, limit = own[grows], limit[grows]
+        good[alive[late]] = False
+        keep = np.flatnonzero(~late)
+        alive, response = alive[keep], window[keep]
+        if len(keep) < len(late):
+            period, execution = period.take(keep, axis=1), execution.take(keep, axis=1)
+    return good
+
+
+def schedulable(sets: ManySets) -> Booleans:
+    """Whether each set meets every deadline, by exact response-time analysis.
+
+    Raises OverflowError for periods that int64 cannot hold.
+    """
+    _check_range(sets.period_ns, sets.execution_ns, 1)
+    count = sets.period_ns.shape[1]
+    parts = [
+        _meets(sets.period_ns[:, i : i + AT_ONCE], sets.execution_ns[:, i : i + AT_ONCE])
+        for i in range(0, count, AT_ONCE)
+    ]
+    return np.concatenate(parts) if parts else np.ones(0, dtype=bool)
+
+
+def largest_growth(sets: ManySets) -> Ints:
+    """The largest factor, in millionths, by which the execution times of each set could grow: bisection,
+    exact from below, as in `sensitivity`.
+    """
+    _check_range(sets.period_ns, sets.execution_ns, PARTS)
+    count = sets.period_ns.shape[1]
+    parts = [
+        _growth(sets.period_ns[:, i : i + AT_ONCE], sets.execution_ns[:, i : i + AT_ONCE])
+        for i in range(0, count, AT_ONCE)
+    ]
+    return np.concatenate(parts) if parts else np.ones(0, dtype=np.int64)
+
+
+def _growth(period: Ints, execution: Ints) -> Ints:
+    scaled = period * PARTS
+    share = (execution / period).sum(axis=0)
+    # The hyperbolic bound and a utilisation of 1 hold the answer between them; the edges give way to
+    # rounding.
+    low = np.floor(_hyperbolic_growth(execution / period) * PARTS).astype(np.int64) - 2
+    high = np.ceil(PARTS / share).astype(np.int64) + 2
+    low = np.maximum(low, 0)
+    while (open_sets := np.flatnonzero(high - low > 1)).size:
+        middle = (low[open_sets] + high[open_sets]) // 2
+        good = _meets(scaled[:, open_sets], execution[:, open_sets] * middle)
+        low[open_sets[good]] = middle[good]
+        high[open_sets[~good]] = middle[~good]
+    return low
+
+
+def _hyperbolic_growth(shares: Floats) -> Floats:
+    """The factor f with product of (1 + f U_i) = 2, by Newton's method from below, so that the hyperbolic
+    bound still holds.
+    """
+    factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product: the factor is at least this
+    for _ in range(6):
+        grown = 1 + factor * shares
+        factor += (np.log(2) - np.log(grown).sum(axis=0)) / (shares / grown).sum(axis=0)
+    return factor
+
+
+def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
+    """(Liu-Layland, hyperbolic) of each set, in double precision."""
+    shares = sets.execution_ns / sets.period_ns
+    count = len(shares)
+    return shares.sum(axis=0) <= count * np.expm1(np.log(2) / count), np.log1p(shares).sum(axis=0) <= np.log(
+        2
+    )
+
+
+CHUNK = 2_000
+"""Sets drawn from one stream of random numbers; changing it changes what a seed gives."""
+
+
+class RatioPoint(BaseModel):
+    """At one utilisation: how many of the sets pass each test."""
+
+    utilisation: float
+    sets: int
+    exact: int = Field(description="schedulable by exact response-time analysis")
+    exact_low: float = Field(description="95 % confidence interval of the share (Clopper-Pearson)")
+    exact_high: float
+    hyperbolic: int
+    liu_layland: int
+    growth_median: float | None = Field(
+        description="median of the largest factor for the execution times; None: not calculated"
+    )
+
+
+class RatioResult(BaseModel):
+    """The document of `rtgauge sched --random --json`."""
+
+    sets: int = Field(description="at each utilisation")
+    tasks: int
+    periods_ns: tuple[int, int]
+    seed: int
+    points: list[RatioPoint]
+
+
+def schedulability_ratio(
+    sets: int,
+    tasks: int,
+    utilisations: list[float],
+    *,
+    periods_ns: tuple[int, int],
+    seed: int,
+    growth: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> RatioResult:
+    """Draw `sets` sets of `tasks` tasks at each utilisation and test them.
+
+    `progress(n)`: n more sets are done.
+    """
+    points: list[RatioPoint] = []
+    for number, share in enumerate(utilisations):
+        exact = hyperbolic = liu_layland = 0
+        factors: list[np.ndarray] = []
+        for chunk, begin in enumerate(range(0, sets, CHUNK)):
+            size = min(CHUNK, sets - begin)
+            task_sets = random_sets(
+                size, tasks, share, periods_ns, np.random.default_rng([seed, number, chunk])
+            )
+            within_ll, within_product = within_bounds(task_sets)
+            exact += int(schedulable(task_sets).sum())
+            liu_layland += int(within_ll.sum())
+            hyperbolic += int(within_product.sum())
+            if growth:
+                factors.append(largest_growth(task_sets))
+            progress(size)
+        points.append(
+            RatioPoint(
+                utilisation=share,
+                sets=sets,
+                exact=exact,
+                exact_low=lower_bound(exact, sets, 0.975),
+                exact_high=upper_bound(exact, sets, 0.975),
+                hyperbolic=hyperbolic,
+                liu_layland=liu_layland,
+                growth_median=float(np.median(np.concatenate(factors))) / PARTS if factors else None,
+            )
+        )
+    return RatioResult(sets=sets, tasks=tasks, periods_ns=periods_ns, seed=seed, points=points)

@@ -1,24 +1,54 @@
 # SPDX-License-Identifier: MIT
-"""Response-time analysis under fixed priorities, in whole ns.
-
-Joseph and Pandya, Finding response times in a real-time system, Computer Journal 29 (1986); Audsley, Burns,
-Richardson, Tindell and Wellings, Applying new scheduling theory to static priority preemptive scheduling,
-Software Engineering Journal 8 (1993), for release jitter; Lehoczky, RTSS 1990, and Tindell, Burns and
-Wellings, Real-Time Systems 6 (1994), for several activations in one busy period.
-"""
+"""One CPU's tasks: utilisation bounds, worst-case response times, and how much execution times may grow."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
 
-from rtgauge.schedulability.model.task import utilisation
+from rtgauge.schedulability.task_set import Task, is_rate_monotonic, utilisation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from rtgauge.schedulability.model.task import Task
+def liu_layland_bound(count: int) -> float:
+    """n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
+
+    Liu and Layland, J. ACM 20 (1973), theorem 5.
+    """
+    return count * math.expm1(math.log(2) / count)
+
+
+def within_liu_layland(tasks: Sequence[Task]) -> bool:
+    """U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
+    return (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
+
+
+def hyperbolic_product(tasks: Sequence[Task]) -> Fraction:
+    """The product of (U_i + 1)."""
+    return math.prod((1 + Fraction(task.execution_ns, task.period_ns) for task in tasks), start=Fraction(1))
+
+
+def within_hyperbolic(tasks: Sequence[Task]) -> bool:
+    """Product of (U_i + 1) <= 2.
+
+    Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52
+    (2003).
+    """
+    return hyperbolic_product(tasks) <= 2
+
+
+def why_not_applicable(ordered: Sequence[Task]) -> str | None:
+    """Why the bounds do not apply to these tasks (the highest priority first); None if they do."""
+    if any(task.deadline_ns < task.period_ns for task in ordered):
+        return "a deadline is before the end of its period"
+    if not is_rate_monotonic(ordered):
+        return "priorities are not rate-monotonic"
+    if any(task.jitter_ns or task.blocking_ns for task in ordered):
+        return "tasks have release jitter or blocking"
+    return None
+
 
 TERMS = 2_000_000
 """Terms of the sum that one analysis may calculate; about a second."""
@@ -144,3 +174,64 @@ def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
         raise TooLong
     return response.worst_ns is not None and response.worst_ns <= task.deadline_ns
+
+
+PARTS = 1_000_000
+"""The factor is a whole number of millionths."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The largest factor in millionths with which every deadline is met; None: it took too long.
+
+    `limit` is the task that fails first beyond it.
+    """
+
+    millionths: int | None
+    limit: str | None = None
+
+
+def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
+    """The tasks in units of 1e-6 ns, so that execution times times the factor are whole numbers."""
+    return [
+        replace(
+            task,
+            period_ns=task.period_ns * PARTS,
+            deadline_ns=task.deadline_ns * PARTS,
+            jitter_ns=task.jitter_ns * PARTS,
+            blocking_ns=task.blocking_ns * PARTS,
+            execution_ns=task.execution_ns * millionths,
+        )
+        for task in tasks
+    ]
+
+
+def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> str | None:
+    scaled = _scaled(ordered, millionths)
+    return next(
+        (task.name for i, task in enumerate(scaled) if not meets_deadline(task, scaled[:i], budget)), None
+    )
+
+
+def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
+    """By bisection over whole millionths, each decided by the exact analysis in integers: the factor is exact
+    to 1e-6, from below.
+
+    `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay
+    as they are.
+    """
+    budget = budget or Budget(10_000_000)
+    low = 0  # meets, or is the answer "none"
+    high = int(PARTS / utilisation(ordered)) + 1  # a utilisation above 1: does not meet
+    limit = ordered[-1].name
+    try:
+        while high - low > 1:
+            middle = (low + high) // 2
+            failing = _first_to_fail(ordered, middle, budget)
+            if failing is None:
+                low = middle
+            else:
+                high, limit = middle, failing
+    except TooLong:
+        return Growth(None)
+    return Growth(low, limit)

@@ -9,16 +9,26 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel
+
 from rtgauge.errors import InputError
-from rtgauge.schedulability.analysis.analysis_document import Segment
 from rtgauge.units import MAX_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.schedulability.model.task import Task
+    from rtgauge.schedulability.task_set import Task
 
 MAX_ACTIVATIONS = 10_000
+
+
+class Segment(BaseModel):
+    """A stretch of time in which one activation (the first is 1) runs without a break, or is preempted."""
+
+    task: str
+    activation: int
+    start_ns: int
+    end_ns: int
 
 
 @dataclass

@@ -1,32 +1,126 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a schedulability analysis. Nothing heavy is imported here."""
+"""What the terminal shows of a schedulability analysis, with the timeline as text."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from rtgauge.report.table import Cell, Column, Table, numbers
+from rtgauge.report.table import Cell, Column, Table, Tone, numbers
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
-from rtgauge.schedulability.analysis.analysis_document import Answer
-from rtgauge.schedulability.page.timeline_text import timeline_lines
+from rtgauge.schedulability.analysis.analyse import (
+    Answer,
+    BoundResult,
+    CpuResult,
+    GrowthResult,
+    SetResult,
+    TaskResult,
+    TimelineResult,
+)
 from rtgauge.units import format_duration, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.report.table import Tone
-    from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
-    from rtgauge.schedulability.analysis.analysis_document import (
-        BoundResult,
-        CpuResult,
-        GrowthResult,
-        SetResult,
-        TaskResult,
-    )
+    from rtgauge.schedulability.analysis.random_sets import RatioResult
+
+
+LEAST_CELLS = 10
+SIGNS: tuple[str, ...] = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
+BLOCKS = dict(zip(SIGNS, "█▄·! ─┴", strict=True))
+PLAIN = dict(zip(SIGNS, "#+.! -+", strict=True))
+"""For a terminal without block characters."""
+
+
+def cell_ns(end_ns: int, cells: int) -> int:
+    """The time of one character: the least of 1, 2, 5, 10, ... ns with which it fits into `cells`."""
+    power = 1
+    while True:
+        for step in (1, 2, 5):
+            if step * power * cells >= end_ns:
+                return step * power
+        power *= 10
+
+
+def timeline_lines(
+    timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
+) -> list[str]:
+    """A line a task, the highest priority first, an axis, and what the characters mean.
+
+    No line is wider than `width`, of at least 20.
+    """
+    signs = PLAIN if plain else BLOCKS
+    margin = min(max(cell_len(name) for name in names), max(4, width // 4))
+    size_ns = cell_ns(timeline.end_ns, max(LEAST_CELLS, width - margin - 2))
+    cells = -(-timeline.end_ns // size_ns)
+    runs = {name: [0] * cells for name in names}
+    present = {name: [False] * cells for name in names}
+    late = {name: [False] * cells for name in names}
+    for activation in timeline.activations:
+        finish_ns = timeline.end_ns if activation.finish_ns is None else activation.finish_ns
+        for cell in range(activation.release_ns // size_ns, min(cells, -(-finish_ns // size_ns))):
+            present[activation.task][cell] = True
+            late[activation.task][cell] |= (cell + 1) * size_ns > activation.deadline_ns and activation.missed
+    for segment in timeline.segments:
+        for cell in range(segment.start_ns // size_ns, -(-segment.end_ns // size_ns)):
+            start_ns, end_ns = cell * size_ns, (cell + 1) * size_ns
+            runs[segment.task][cell] += min(segment.end_ns, end_ns) - max(segment.start_ns, start_ns)
+    lines: list[str] = []
+    for name in names:
+        row = [
+            _sign(signs, runs[name][i], size_ns, waits=present[name][i], late=late[name][i])
+            for i in range(cells)
+        ]
+        short = set_cell_size(name, margin)
+        if cell_len(name) > margin:
+            short = set_cell_size(name, margin - 1) + ("~" if plain else "…")
+        lines.append(f"{short}  {''.join(row)}".rstrip())
+    return [
+        *lines,
+        *_axis(signs, timeline.end_ns, size_ns, cells, margin),
+        *_legend(signs, size_ns, width, late=any(any(row) for row in late.values())),
+    ]
+
+
+def _sign(signs: dict[str, str], ran_ns: int, size_ns: int, *, waits: bool, late: bool) -> str:
+    if late:
+        return signs["late"]
+    if ran_ns:
+        return signs["runs"] if ran_ns == size_ns else signs["runs in part"]
+    return signs["waits"] if waits else signs["nothing"]
+
+
+def _axis(signs: dict[str, str], end_ns: int, size_ns: int, cells: int, margin: int) -> list[str]:
+    """The line with ticks every so many cells, and the times beneath them."""
+    longest = max(len(format_duration(end_ns)), len(format_duration(size_ns)) + 2)
+    every = next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power > longest)
+    line = "".join(signs["tick"] if cell % every == 0 else signs["axis"] for cell in range(cells))
+    numbers = ""
+    for cell in range(0, cells, every):
+        text = format_duration(cell * size_ns) if cell else "0"
+        if cell + len(text) <= max(cells, 2):
+            numbers = f"{numbers:<{cell}}{text}"
+    return [" " * (margin + 2) + line, " " * (margin + 2) + numbers]
+
+
+def _legend(signs: dict[str, str], size_ns: int, width: int, *, late: bool) -> list[str]:
+    parts = [
+        f"one character {format_duration(size_ns)}",
+        f"{signs['runs']} runs",
+        f"{signs['runs in part']} runs for a part of it",
+        f"{signs['waits']} waits or is preempted",
+    ]
+    parts += [f"{signs['late']} late"] if late else []
+    lines = [""]
+    for part in parts:
+        joined = f"{lines[-1]}, {part}" if lines[-1] else part
+        lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, part]
+    return [line for line in lines if line]
+
 
 STYLE = {
     Answer.SCHEDULABLE: "bold green",
@@ -80,11 +174,8 @@ def _conclusion(result: SetResult) -> str:
             f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be decided; {unknown[0].name}: "
             f"{_why(unknown[0])}"
         )
-    kept = (
-        "the task meets its deadline"
-        if len(tasks) == 1
-        else f"all {plural(len(tasks), 'task')} meet their deadlines"
-    )
+    kept = f"all {plural(len(tasks), 'task')} meet their deadlines"
+    kept = "the task meets its deadline" if len(tasks) == 1 else kept
     if not bounded:
         return kept
     left_ns, nearest = max(bounded, key=lambda pair: pair[0])
@@ -131,12 +222,8 @@ def _row(task: TaskResult) -> list[str]:
     ]
     left = exact_time(None if task.late_by_ns is None else -task.late_by_ns)
     given = (
-        task.period_ns,
-        task.execution_ns,
-        task.deadline_ns,
-        task.blocking_ns,
-        task.jitter_ns,
-        task.offset_ns,
+        *(task.period_ns, task.execution_ns, task.deadline_ns),
+        *(task.blocking_ns, task.jitter_ns, task.offset_ns),
     )
     outcome = [Cell(bounded[0], tone), Cell(left, tone), bounded[1]]
     return [task.name, str(task.priority), *map(exact_time, given), *outcome]
@@ -158,13 +245,10 @@ def _table(tasks: list[TaskResult]) -> Table:
 def _why(task: TaskResult) -> str:
     parts: list[str] = []
     if task.late_by_ns is not None and task.late_by_ns > 0:
-        which = (
-            f", in activation {task.worst_activation} of the busy period" if task.worst_activation > 1 else ""
-        )
-        parts.append(
-            f"response {exact_time(task.response_ns)}, {exact_time(task.late_by_ns)} beyond the "
-            f"deadline{which}"
-        )
+        number = task.worst_activation
+        which = f", in activation {number} of the busy period" if number > 1 else ""
+        late = f"{exact_time(task.late_by_ns)} beyond the deadline{which}"
+        parts.append(f"response {exact_time(task.response_ns)}, {late}")
     if task.reason:
         parts.append(task.reason)
     return "; ".join(parts)
@@ -173,46 +257,31 @@ def _why(task: TaskResult) -> str:
 def _bound(bound: BoundResult) -> str:
     if bound.within is None:
         return f"{bound.name} bound: does not apply, {bound.reason}"
-    sign = "<=" if bound.within else ">"
-    return f"{bound.name} bound: {bound.value:.4f} {sign} {bound.bound:.4f}, " + (
-        "so schedulable" if bound.within else "which says nothing"
-    )
+    sign, so = ("<=", "so schedulable") if bound.within else (">", "which says nothing")
+    return f"{bound.name} bound: {bound.value:.4f} {sign} {bound.bound:.4f}, {so}"
 
 
 def _growth(growth: GrowthResult) -> str:
     if growth.factor is None:
         return f"growth: not known, {growth.reason}"
+    factor, task = f"by a factor of {growth.factor:.6f}", growth.limited_by
     if growth.factor >= 1:
-        return (
-            f"growth: execution times could grow by a factor of {growth.factor:.6f}; then "
-            f"{growth.limited_by} fails first"
-        )
+        return f"growth: execution times could grow {factor}; then {task} fails first"
     if growth.factor == 0:
-        return f"growth: shorter execution times do not help {growth.limited_by}"
-    return (
-        f"growth: execution times would have to shrink by a factor of {growth.factor:.6f}; the limit is "
-        f"{growth.limited_by}"
-    )
+        return f"growth: shorter execution times do not help {task}"
+    return f"growth: execution times would have to shrink {factor}; the limit is {task}"
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
     """Up to which utilisation every set is schedulable, and from which on fewer than half are."""
     points = sorted(result.points, key=lambda point: point.utilisation)
-    whole = [
-        point.utilisation for point in itertools.takewhile(lambda point: point.exact == point.sets, points)
-    ]
+    whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
-    parts = [
-        f"every set is schedulable up to a utilisation of {whole[-1]:.3g}"
-        if whole
-        else "not every set is schedulable at any of these utilisations"
-    ]
-    parts.append(
-        f"fewer than half are from {fewer:.3g} on"
-        if fewer is not None
-        else "at least half are at each of these"
-    )
-    return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:]
+    every = "Not every set is schedulable at any of these utilisations"
+    if whole:
+        every = f"Every set is schedulable up to a utilisation of {whole[-1].utilisation:.3g}"
+    half = "at least half are at each of these"
+    return f"{every}; {half if fewer is None else f'fewer than half are from {fewer:.3g} on'}"
 
 
 def print_ratio(result: RatioResult, console: Console) -> None:

@@ -1,30 +1,210 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of measured task sets: tables 6 to 8 and figure 5 of Delgado et al.
-
-2020 for this machine, on the page and on the terminal.
-"""
+"""Presenter of measured task sets: tables 6, 7 and 8 of Delgado et al. 2020, and the measured timeline."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.tables import thread_table
-from rtgauge.report.text import printable
-from rtgauge.units import format_count, plural
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import NONE, printable, whole
+from rtgauge.schedulability.analysis.measured_set import (
+    MeasuredSet,
+    MeasuredTask,
+    calculated_timeline,
+    measured_set,
+    measured_timeline,
+)
+from rtgauge.schedulability.page.analysis_terminal import exact_time
+from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
+from rtgauge.units import format_count, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
 
-    from rtgauge.record.model import Step
+    from rtgauge.record.model import SeriesSummary, Step
     from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Table
+
+
+FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
+"""Row of the paper's tables 7 and 8 -> field."""
+METRICS = {
+    "period": "period",
+    "response": "response",
+    "absolute-jitter": "absolute jitter",
+    "latency": "release latency",
+    "response-from-start": "response from start",
+    "execution": "execution",
+}
+"""Metric -> heading; the first three are the paper's columns."""
+
+EARLIER = {"absolute-jitter": "jitter"}
+"""Metric -> its name in records of rtgauge before jitter was signed everywhere."""
+
+
+def ms(ns: float | None) -> str:
+    """A time in ms with three decimals, as the paper prints them; a dash for None."""
+    return NONE if ns is None else f"{ns / 1e6:.3f}"
+
+
+WRITTEN = ("P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
+"""Table 6 with what was calculated."""
+LATE = "deadline misses"
+OUTCOME = ("R measured, max (ms)", "measured - calculated (ms)", "activations", LATE, "preemptions")
+"""What came of it."""
+SHORT = {
+    **{title: title for title in ("task", "P", "D", "C", "pr")},
+    "R calculated": "R calc.",
+    "R measured, max (ms)": "R max (ms)",
+    LATE: "late",
+    "preemptions": "preempted",
+}
+"""Column of the page -> its title in a terminal, of the columns that have room there."""
+
+
+def task_table(measured: MeasuredSet) -> Table:
+    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), what
+    was measured, and the counts beside it.
+    """
+    rows: list[list[str]] = []
+    for task in measured.tasks:
+        known, counts = task.calculated, task.counts
+        response = task.series.get("response")
+        bounds = (known.response_ns, known.equation_1_ns)
+        rows.append(
+            [
+                known.name,
+                *map(exact_time, (known.period_ns, known.deadline_ns, known.execution_ns)),
+                *(str(known.priority), str(counts.cpu)),
+                *(exact_time(ns) if ns is not None else "no bound" for ns in bounds),
+                ms(response.max_ns if response is not None else None),
+                _above(response, known.response_ns),
+                whole(counts.activations),
+                Cell(whole(counts.deadline_misses), "alarm" if counts.deadline_misses else ""),
+                whole(counts.preemptions),
+            ]
+        )
+    return Table("Tasks", [*texts("task"), *numbers(*WRITTEN, *OUTCOME)], rows)
+
+
+def page_tables(measured: MeasuredSet) -> list[Table]:
+    """The table of all tasks in two: as table 6 of the paper, and what came of it."""
+    table = task_table(measured)
+    written = table.only(lambda at: table.columns[at].title not in OUTCOME)
+    outcome = table.only(lambda at: table.columns[at].title in {"task", "R calculated", *OUTCOME})
+    answer = measured.result.answer.value
+    note = (
+        "P: period, D: deadline, C: execution time, pr: priority, R: worst-case response, from the release "
+        f"on. Calculated: {answer}. The form of table 6 of Delgado and Choi (2020)."
+    )
+    return [replace(written, title="Tasks, table 6", notes=[note]), replace(outcome, title="Tasks, outcome")]
+
+
+def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
+    """How far the largest measured response lies above the calculated one, negative where it lies below."""
+    return ms(
+        None
+        if response is None or response.max_ns is None or calculated_ns is None
+        else response.max_ns - calculated_ns
+    )
+
+
+FAR_ABOVE = 1.5
+"""A measured response of so many times the calculated one is remarked on."""
+
+
+def above_the_bound(measured: MeasuredSet) -> list[str]:
+    """Tasks whose largest measured response is far above the calculated bound, a sentence each: the set
+    leaves something out, or something disturbs.
+    """
+    remarks: list[str] = []
+    for task in measured.tasks:
+        response, bound_ns = task.series.get("response"), task.calculated.response_ns
+        if (
+            response is not None
+            and response.max_ns is not None
+            and bound_ns
+            and response.max_ns > FAR_ABOVE * bound_ns
+        ):
+            times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
+            remarks.append(
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something "
+                "ran that is not in the set"
+            )
+    return remarks
+
+
+def figure_table(task: MeasuredTask) -> Table:
+    """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
+    series = [task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric in METRICS]
+    rows = [
+        [name, *(ms(None if one is None else getattr(one, field)) for one in series)]
+        for name, field in FIGURES.items()
+    ]
+    return Table(f"{task.counts.task} (ms)", [*texts(""), *numbers(*METRICS.values())], rows)
+
+
+def words(measured: MeasuredSet) -> str:
+    """How the busy loops counted time, and what the runtime did not count."""
+    text = (
+        "Busy loops burnt CPU time."
+        if measured.step.key.parameters.get("execution") == "cpu"
+        else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one "
+        "of its loops of 1 ms counts as execution, so it runs a little less than it should."
+    )
+    if measured.step.key.rt == "rtai":
+        text += (
+            " RTAI counts no preemptions and does not report a running task's CPU time: execution is the "
+            "time of the loop without gaps of more than 10 us."
+        )
+    return text
+
+
+def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
+    """The measured schedule of one CPU over the calculated one, on one axis; nothing if none was measured."""
+    from rtgauge.schedulability.page.analysis_terminal import timeline_lines
+
+    seen = measured_timeline(measured, cpu)
+    if seen is None:
+        return []
+    plain = "utf" not in (console.encoding or "").lower()
+    drawn = timeline_lines(seen, names, console.width, plain=plain)
+    calculated = calculated_timeline(measured, cpu)
+    if calculated is None:
+        return [f"CPU {cpu}, measured", *drawn]
+    below = timeline_lines(calculated, names, console.width, plain=plain)
+    # the legend of both names what either has
+    tail = max(drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines)))
+    return [
+        f"CPU {cpu}, measured",
+        *drawn[: len(names)],
+        "calculated, without jitter and blocking",
+        *below[: len(names)],
+        *tail,
+    ]
+
+
+def print_taskset(step: Step, console: Console) -> None:
+    """Table 6 with calculated and measured response, then table 7 of each task, and the timeline."""
+    measured = measured_set(step)
+    table = task_table(measured)
+    table = table.only(lambda at, full=table: full.columns[at].title in SHORT)
+    columns = [replace(column, title=SHORT[column.title]) for column in table.columns]
+    print_tables([replace(table, title="", columns=columns), *map(figure_table, measured.tasks)], console)
+    console.print()
+    for cpu in measured.result.cpus:
+        for line in _schedules(measured, cpu.cpu, [task.name for task in cpu.tasks], console):
+            console.print(Text(line), soft_wrap=True)
+    for remark in above_the_bound(measured):
+        console.print(Text(printable(remark), style="yellow"))
+    console.print(Text(words(measured), style="dim"))
 
 
 @dataclass(frozen=True)
@@ -44,18 +224,14 @@ class MeasuredTaskSet:
 
 
 def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
-    from rtgauge.schedulability.analysis.measured_set import measured_set
-    from rtgauge.schedulability.page import measured_tables
-    from rtgauge.schedulability.page.schedule_figure import figure_name
-
     measured = measured_set(step)
     threads = [series for series in step.series if series.metric == "latency"]
     return MeasuredTaskSet(
         name=name,
         step=step,
-        tables=measured_tables.page_tables(measured),
-        tasks=[measured_tables.figure_table(task) for task in measured.tasks],
-        words=measured_tables.words(measured),
+        tables=page_tables(measured),
+        tasks=[figure_table(task) for task in measured.tasks],
+        words=words(measured),
         figure=figure_name(step) if figure_name(step) in drawn else None,
         threads=thread_table(threads, "task", name),
     )
@@ -66,25 +242,18 @@ class TaskSetPresenter(Presenter):
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """How many deadlines were missed, and which task's response is far above its calculated bound."""
-        from rtgauge.schedulability.analysis.measured_set import measured_set
-        from rtgauge.schedulability.page.measured_tables import above_the_bound
-
         names = view.labels
         counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
         if not counts:
             return None
-        activations, missed = (
-            sum(task.activations for task, _ in counts),
-            sum(task.deadline_misses for task, _ in counts),
-        )
+        activations = sum(task.activations for task, _ in counts)
+        missed = sum(task.deadline_misses for task, _ in counts)
         tasks = plural(len({task.task for task, _ in counts}), "task")
         text = f"{tasks} met all {format_count(activations)} deadlines"
         if missed:
             worst, where = max(counts, key=lambda pair: pair[0].deadline_misses)
-            most = (
-                f"most by {worst.task} under {where}, {format_count(worst.deadline_misses)} of "
-                f"{format_count(worst.activations)}"
-            )
+            its = f"{format_count(worst.deadline_misses)} of {format_count(worst.activations)}"
+            most = f"most by {worst.task} under {where}, {its}"
             text = (
                 f"{format_count(missed)} of {format_count(activations)} deadlines of {tasks} missed, {most}"
             )
@@ -94,18 +263,11 @@ class TaskSetPresenter(Presenter):
             if step.tasks
             for remark in above_the_bound(measured_set(step))
         ]
-        return "; ".join(
-            [
-                text,
-                *remarks[:1],
-                *([f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else []),
-            ]
-        )
+        more = [f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else []
+        return "; ".join([text, *remarks[:1], *more])
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """The measured timelines."""
-        from rtgauge.schedulability.page.schedule_figure import measured_figure
-
         return [figure for step in steps if step.segments and (figure := measured_figure(step)) is not None]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
@@ -122,8 +284,6 @@ class TaskSetPresenter(Presenter):
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """The same, as fits into the terminal."""
-        from rtgauge.schedulability.page.measured_tables import print_taskset
-
         names = view.labels
         for step in steps:
             if step.tasks:

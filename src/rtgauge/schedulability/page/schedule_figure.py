@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.record.model import Step
-    from rtgauge.schedulability.analysis.acceptance_ratio import RatioResult
-    from rtgauge.schedulability.analysis.analysis_document import (
+    from rtgauge.schedulability.analysis.analyse import (
         ActivationResult,
         CpuResult,
         Segment,
         SetResult,
         TimelineResult,
     )
+    from rtgauge.schedulability.analysis.random_sets import RatioResult
 
 MAX_SEGMENTS = 2_000
 ROW, MEASURED_ROW = 46, 58
@@ -185,9 +185,7 @@ def ratio_figure(result: RatioResult) -> Figure:
     ]
     span = [(point.utilisation, 100 * point.exact_low, 100 * point.exact_high) for point in result.points]
     x = vega.shown(
-        "utilisation:Q",
-        scale={"zero": False, "nice": False},
-        axis={"title": "utilisation", "tickCount": 10},
+        "utilisation:Q", scale={"zero": False, "nice": False}, axis={"title": "utilisation", "tickCount": 10}
     )
     y = vega.shown("share:Q", scale={"domain": [0, 100]}, axis={"title": "schedulable sets (%)"})
     colour = vega.kinds("test:N", names, sort=names)

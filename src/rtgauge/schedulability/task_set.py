@@ -1,22 +1,84 @@
 # SPDX-License-Identifier: MIT
-"""Reads a task set from TOML: an array `[[task]]`."""
+"""A periodic task, a set of them, and the TOML file that describes one (an array [[task]])."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml, toml_of
-from rtgauge.schedulability.model.task import HIGHEST_PRIORITY, Task, TaskSet
 from rtgauge.suggest import nearest
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 
-if TYPE_CHECKING:
-    from pathlib import Path
+HIGHEST_PRIORITY = 99
+"""Of Linux's FIFO and RR; the lowest is 1. A larger number preempts a smaller one."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: every `period_ns` it needs `execution_ns` of its CPU, at the latest `deadline_ns` after the
+    start of its period.
+
+    `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may hold it up, once;
+    `offset_ns`: its first release.
+    """
+
+    name: str
+    period_ns: int
+    execution_ns: int
+    deadline_ns: int
+    priority: int
+    cpu: int = 0
+    blocking_ns: int = 0
+    jitter_ns: int = 0
+    offset_ns: int = 0
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """Checked tasks, and what the file calls the set."""
+
+    name: str
+    tasks: tuple[Task, ...]
+    rate_monotonic: bool
+    """True: the file gave no priorities, the shorter period has the higher one."""
+    jitter_given: frozenset[str] = frozenset()
+    """The tasks whose release jitter the file itself states."""
+
+    @property
+    def cpus(self) -> list[int]:
+        """The CPUs that the tasks name, in order."""
+        return sorted({task.cpu for task in self.tasks})
+
+    def on(self, cpu: int) -> list[Task]:
+        """The tasks of one CPU, the highest priority first."""
+        return sorted((task for task in self.tasks if task.cpu == cpu), key=lambda task: -task.priority)
+
+
+def utilisation(tasks: Iterable[Task]) -> Fraction:
+    """The share of one CPU that the tasks need, exactly."""
+    return sum((Fraction(task.execution_ns, task.period_ns) for task in tasks), Fraction(0))
+
+
+def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
+    """Whether no task, the highest priority first, has a longer period than a lower one."""
+    return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
+
+
+def is_harmonic(tasks: Iterable[Task]) -> bool:
+    """Whether every period is a multiple of every shorter one."""
+    periods = sorted({task.period_ns for task in tasks})
+    return all(longer % shorter == 0 for shorter, longer in itertools.pairwise(periods))
+
 
 MOST_TASKS = 1_000
 """The analysis takes time in their square."""
@@ -81,6 +143,8 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
         content = TaskFile.model_validate(written)
     except ValidationError as error:
         raise explain(error, what, list(TaskFile.model_fields)) from None
+    if not content.name.isprintable():
+        raise InputError(f"{what}: name {content.name!a} has characters that cannot be shown")
     if not content.task:
         raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
     if len(content.task) > MOST_TASKS:
@@ -88,17 +152,11 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
     entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
     _check_together(entries, what)
     return TaskSet(
-        _printable(content.name, what) or name,
+        content.name or name,
         tuple(_task(entry, priority) for entry, priority in zip(entries, _priorities(entries), strict=True)),
         rate_monotonic=all(entry.priority is None for entry in entries),
         jitter_given=frozenset(entry.name for entry in entries if entry.jitter_ns is not None),
     )
-
-
-def _printable(name: str, what: str) -> str:
-    if not name.isprintable():
-        raise InputError(f"{what}: name {name!a} has characters that cannot be shown")
-    return name
 
 
 def _entry(written: dict[str, Any], what: str) -> TaskEntry:
@@ -166,14 +224,6 @@ def _priorities(entries: list[TaskEntry]) -> list[int]:
 
 
 def _task(entry: TaskEntry, priority: int) -> Task:
-    return Task(
-        name=entry.name,
-        period_ns=entry.period_ns,
-        execution_ns=entry.execution_ns,
-        deadline_ns=entry.deadline_ns or entry.period_ns,
-        priority=priority,
-        cpu=entry.cpu,
-        blocking_ns=entry.blocking_ns,
-        jitter_ns=entry.jitter_ns or 0,
-        offset_ns=entry.offset_ns,
-    )
+    written = entry.model_dump()
+    written |= {"priority": priority, "jitter_ns": entry.jitter_ns or 0}
+    return Task(**written | {"deadline_ns": entry.deadline_ns or entry.period_ns})
