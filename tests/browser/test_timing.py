@@ -9,6 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from rtgauge.report import drawn_figures
 from rtgauge.report.frequency_tables import SERIAL, Marker, Timing
 from rtgauge.report.page import render
 from tests.browser.driver import browser, console, scheme, viewport
@@ -55,7 +56,8 @@ def a_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for period in periods
     ]
     out = folder / "page.html"
-    render(record(folder / "r", steps), out, Timing(markers=(SERIAL, Marker(HOSTILE, 130_000))))
+    made, timing = record(folder / "r", steps), Timing(markers=(SERIAL, Marker(HOSTILE, 130_000)))
+    render(made, out, drawn_figures.Drawn.of(made, timing))
     return out
 
 

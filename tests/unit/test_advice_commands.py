@@ -14,8 +14,7 @@ from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity
-from rtgauge.verdict import next_step
-from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.next_step import Done, NextStep
 from rtgauge.verdict.requirement import parse_requirement
 
 from .records import mark, run, step
@@ -73,17 +72,19 @@ def test_every_option_of_an_advice_exists(name, verb):
                 "watch": ["rtgauge", "watch", "--", "cmd", "--own"],
             }[verb]
             done = Done.of_run(run().model_copy(update={"command": command}), [one])
+            following = NextStep(done, one, requirement, Facts())
             for facts in (
                 {},
                 {"kernel": {"preemption": {"model": "voluntary"}}},
                 {"kernel": {"preemption": {"model": "PREEMPT_RT"}}},
             ):
-                check(next_step.next_for_failure(done, one, requirement, Facts.model_validate(facts)), name)
+                following = NextStep(done, one, requirement, Facts.model_validate(facts))
+                check(following.for_failure(), name)
             for advice in (
-                next_step.next_with_more(done, one, requirement, 10**12),
-                next_step.next_with_more(done, one, requirement, None),
-                next_step.next_when_close(done, one, requirement),
-                next_step.next_when_held(done, one, requirement),
+                following.with_more(10**12),
+                following.with_more(None),
+                following.when_close(),
+                following.when_held(),
             ):
                 check(advice, name)
 
@@ -92,7 +93,7 @@ def test_a_note_is_no_reason_to_doubt():
     one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
     done = Done.of_step(one)
     facts = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
-    assert "isolate" in next_step.next_for_failure(done, one, parse_requirement("latency<=1us"), facts)
+    assert "isolate" in NextStep(done, one, parse_requirement("latency<=1us"), facts).for_failure()
 
 
 def test_the_options_of_a_watched_program_stay_its_own():
@@ -104,5 +105,5 @@ def test_the_options_of_a_watched_program_stay_its_own():
         ),
         [one],
     )
-    command = next_step.next_with_more(done, one, requirement, 10**12).partition(": ")[2]
+    command = NextStep(done, one, requirement, Facts()).with_more(10**12).partition(": ")[2]
     assert command == f'rtgauge watch --duration 17min --require "{requirement}" -- control --duration 1h'

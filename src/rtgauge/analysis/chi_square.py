@@ -8,18 +8,21 @@ sec. IV.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic import Field
 
 from rtgauge.record.histogram import lower_ns
+from rtgauge.record.strict_model import Model
+from rtgauge.record.windows import add_bins
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     IntArray = npt.NDArray[np.int64]
+    Histogram = tuple[IntArray, IntArray]
 
 BIN_NS = 1_000
 """The papers' bins."""
@@ -43,29 +46,21 @@ class Convention(StrEnum):
     TEXTBOOK = "textbook"
 
 
-@dataclass(frozen=True)
-class ChiSquare:
-    """One test against the baseline.
-
-    `bins`: how many cells it was computed from; `empty`: empty bins of the baseline that were merged into a
-    neighbour.
-
-    `p_value` is None if the statistic has no chi-square distribution (percent).
-    """
+class Test(Model):
+    """One chi-square test; if it does not exist, `cannot` says why and the rest is None."""
 
     convention: Convention
     scale: Scale
-    statistic: float
-    degrees_of_freedom: int
-    critical: float
-    p_value: float | None
-    rejected: bool
-    bins: int
-    empty: int
-
-
-class CannotTestError(ValueError):
-    """The test does not exist for these two; the message says why."""
+    cannot: str | None = None
+    statistic: float | None = None
+    degrees_of_freedom: int | None = None
+    critical: float | None = None
+    p_value: float | None = Field(
+        default=None, description="None if the statistic has no chi-square distribution (percent)"
+    )
+    rejected: bool | None = None
+    bins: int | None = None
+    empty_bins_merged: int | None = None
 
 
 def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
@@ -73,10 +68,7 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
     Exact up to 10 ms; above, a bin counts at its lower edge.
     """
-    whole_us, inverse = np.unique(lower_ns(bins) // BIN_NS, return_inverse=True)
-    total = np.zeros(len(whole_us), dtype=np.int64)
-    np.add.at(total, inverse, np.asarray(counts, dtype=np.int64))
-    return whole_us[total > 0], total[total > 0]
+    return add_bins(lower_ns(bins) // BIN_NS, counts)
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
@@ -100,9 +92,7 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
     return float(chdtrc(degrees_of_freedom, statistic))
 
 
-def reshape(
-    side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]
-) -> tuple[IntArray, IntArray, int]:
+def reshape(side: Histogram, baseline: Histogram) -> tuple[IntArray, IntArray, int]:
     """Both histograms over the baseline's bins: (observed, expected, how many bins of the baseline's range
     were empty).
 
@@ -118,42 +108,52 @@ def reshape(
     return observed, expected, int(bins_us[-1] - bins_us[0]) + 1 - len(bins_us)
 
 
-def _check(side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray]) -> None:
+def _tested(
+    convention: Convention, scale: Scale, statistic: float, freedom: int, alpha: float, **more: int
+) -> Test:
+    critical = critical_value(freedom, alpha)
+    has_p = scale is Scale.COUNTS
+    return Test(
+        convention=convention,
+        scale=scale,
+        statistic=statistic,
+        degrees_of_freedom=freedom,
+        critical=critical,
+        p_value=exceedance_probability(statistic, freedom) if has_p else None,
+        rejected=statistic > critical,
+        **more,
+    )
+
+
+def _empty(side: Histogram, baseline: Histogram) -> str | None:
     if not len(baseline[0]):
-        raise CannotTestError("the baseline is empty")
-    if not len(side[0]):
-        raise CannotTestError("the sample is empty")
+        return "the baseline is empty"
+    return None if len(side[0]) else "the sample is empty"
 
 
 def paper_test(
-    side: tuple[IntArray, IntArray],
-    baseline: tuple[IntArray, IntArray],
-    *,
-    alpha: float = 0.05,
-    scale: Scale = Scale.PERCENT,
-) -> ChiSquare:
+    side: Histogram, baseline: Histogram, *, alpha: float = 0.05, scale: Scale = Scale.PERCENT
+) -> Test:
     """The paper's test: sum of (O - E)^2 / E over the baseline's bins, against the critical value with as
     many degrees of freedom as the baseline has bins.
 
     `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`:
-    both histograms add up to 100. Raises CannotTestError for an empty side, or a baseline of one bin.
+    both histograms add up to 100. There is none for an empty side, or a baseline of one bin.
     """
-    _check(side, baseline)
-    if len(baseline[0]) == 1:
-        raise CannotTestError(
+    cannot = _empty(side, baseline)
+    if len(baseline[0]) == 1 and cannot is None:
+        cannot = (
             f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to "
             "it is equal to it, and there is nothing to test"
         )
+    if cannot is not None:
+        return Test(convention=Convention.PAPER, scale=scale, cannot=cannot)
     observed, expected, empty = reshape(side, baseline)
     total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
     observed_share, expected_share = observed / observed.sum() * total, expected / expected.sum() * total
     statistic = float(((observed_share - expected_share) ** 2 / expected_share).sum())
     bins = len(expected)
-    critical = critical_value(bins, alpha)
-    p_value = exceedance_probability(statistic, bins) if scale is Scale.COUNTS else None
-    return ChiSquare(
-        Convention.PAPER, scale, statistic, bins, critical, p_value, statistic > critical, bins, empty
-    )
+    return _tested(Convention.PAPER, scale, statistic, bins, alpha, bins=bins, empty_bins_merged=empty)
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
@@ -172,16 +172,16 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
     return table[:, 0], table[:, 1]
 
 
-def textbook_test(
-    side: tuple[IntArray, IntArray], baseline: tuple[IntArray, IntArray], *, alpha: float = 0.05
-) -> ChiSquare:
+def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
     """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of
     freedom: cells - 1.
 
-    It takes samples as independent, which latencies are not. Raises CannotTestError if a side is empty or one
-    cell remains. chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
+    It takes samples as independent, which latencies are not. There is none if a side is empty or one cell
+    remains. chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
     """
-    _check(side, baseline)
+    convention, scale, cannot = Convention.TEXTBOOK, Scale.COUNTS, _empty(side, baseline)
+    if cannot is not None:
+        return Test(convention=convention, scale=scale, cannot=cannot)
     bins_us = np.union1d(side[0], baseline[0])
     rows = np.zeros((2, len(bins_us)), dtype=np.int64)
     for row, (row_us, counts) in zip(rows, (side, baseline), strict=True):
@@ -189,19 +189,8 @@ def textbook_test(
     table = np.array(merge_sparse(rows[0], rows[1]))
     cells = table.shape[1]
     if cells < 2:
-        raise CannotTestError("all samples of both sides fall into one cell: there is nothing to test")
+        cannot = "all samples of both sides fall into one cell: there is nothing to test"
+        return Test(convention=convention, scale=scale, cannot=cannot)
     expected = np.outer(table.sum(axis=1) / table.sum(), table.sum(axis=0))
     statistic = float(((table - expected) ** 2 / expected).sum())
-    freedom = cells - 1
-    critical = critical_value(freedom, alpha)
-    return ChiSquare(
-        Convention.TEXTBOOK,
-        Scale.COUNTS,
-        statistic,
-        freedom,
-        critical,
-        exceedance_probability(statistic, freedom),
-        statistic > critical,
-        cells,
-        0,
-    )
+    return _tested(convention, scale, statistic, cells - 1, alpha, bins=cells, empty_bins_merged=0)

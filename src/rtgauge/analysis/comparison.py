@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis import chi_square, extreme_value
+from rtgauge.analysis.chi_square import Test
 from rtgauge.analysis.comparison_conclusion import conclude, not_told, repeat_command, worse
 from rtgauge.analysis.comparison_document import (
     Comparison,
@@ -14,10 +15,7 @@ from rtgauge.analysis.comparison_document import (
     QuantileDifference,
     Selection,
     SideFigures,
-    TailAssumption,
     TailEstimate,
-    TailLevel,
-    Test,
 )
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein, wasserstein_interval
@@ -55,35 +53,13 @@ class Options:
     tails: bool = True
 
 
-def _test(
-    run: Callable[[], chi_square.ChiSquare], convention: chi_square.Convention, scale: chi_square.Scale
-) -> Test:
-    try:
-        result = run()
-    except chi_square.CannotTestError as error:
-        return Test(convention=convention, scale=scale, cannot=str(error))
-    return Test(
-        convention=convention, scale=scale, statistic=result.statistic,
-        degrees_of_freedom=result.degrees_of_freedom, critical=result.critical,
-        p_value=result.p_value, rejected=result.rejected, bins=result.bins, empty_bins_merged=result.empty,
-    )  # fmt: skip
-
-
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
     side_us, baseline_us = (
         chi_square.microseconds(*side.histogram),
         chi_square.microseconds(*baseline.histogram),
     )
-    paper = _test(
-        lambda: chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
-        chi_square.Convention.PAPER,
-        options.scale,
-    )
-    textbook = _test(
-        lambda: chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha),
-        chi_square.Convention.TEXTBOOK,
-        chi_square.Scale.COUNTS,
-    )
+    paper = chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale)
+    textbook = chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha)
     distance = low = high = v = None
     overflows = any(
         each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline)
@@ -289,25 +265,15 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
         location_ns=None if fitted is None else fitted.location,
         scale_ns=None if fitted is None else fitted.scale,
         shape=None if fitted is None else fitted.shape,
-        assumptions=[
-            TailAssumption(name=test.name, statistic=test.statistic, p_value=test.p_value, holds=test.holds)
-            for test in tail.assumptions
-        ],
-        levels=_tail_levels(tail.levels),
+        assumptions=tail.assumptions,
+        levels=tail.levels,
         not_estimated=tail.not_estimated,
         threshold_ns=None if peaks is None else peaks.threshold,
         peaks=0 if peaks is None else peaks.peaks,
         peaks_shape=None if peaks is None else peaks.shape,
-        peak_levels=_tail_levels(tail.peak_levels),
+        peak_levels=tail.peak_levels,
         disagree=tail.disagree,
     )
-
-
-def _tail_levels(levels: Sequence[extreme_value.Level]) -> list[TailLevel]:
-    return [
-        TailLevel(activations=level.activations, ns=level.ns, low_ns=level.low_ns, high_ns=level.high_ns)
-        for level in levels
-    ]
 
 
 def compare(

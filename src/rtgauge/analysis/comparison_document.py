@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field, RootModel
 
 from rtgauge.analysis import chi_square
+from rtgauge.analysis.chi_square import Test
+from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
 
@@ -38,23 +40,6 @@ class SideFigures(Model):
     worst_mark: Severity | None
     measured: Distribution
     filled: Distribution
-
-
-class Test(Model):
-    """One chi-square test; if it does not exist, `cannot` says why and the rest is None."""
-
-    convention: chi_square.Convention
-    scale: chi_square.Scale
-    cannot: str | None = None
-    statistic: float | None = None
-    degrees_of_freedom: int | None = None
-    critical: float | None = None
-    p_value: float | None = Field(
-        default=None, description="None if the statistic has no chi-square distribution (percent)"
-    )
-    rejected: bool | None = None
-    bins: int | None = None
-    empty_bins_merged: int | None = None
 
 
 class Pair(Model):
@@ -133,24 +118,6 @@ class QuantileDifference(Model):
     def repeated(self) -> bool:
         """Whether both sides have several runs, so that the difference is one of more than these runs."""
         return min(len(self.side_runs_ns), len(self.baseline_runs_ns)) > 1
-
-
-class TailLevel(Model):
-    """The latency (ns) exceeded once in `activations`, and its interval; None: no bound to that side."""
-
-    activations: int
-    ns: float
-    low_ns: float | None
-    high_ns: float | None
-
-
-class TailAssumption(Model):
-    """A test of what the estimate rests on."""
-
-    name: str
-    statistic: float
-    p_value: float
-    holds: bool
 
 
 class TailEstimate(Model):

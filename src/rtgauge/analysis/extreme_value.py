@@ -18,6 +18,7 @@ import numpy as np
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.newton import minimise, root
+from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ FURTHEST = 1_000
 """A level is not estimated for more than this many times the activations that were measured."""
 ASSUMPTION_ALPHA = 0.05 / 3
 """Three or four assumptions are tested: a sample that meets all is rejected in about 5 % or 7 % of cases."""
+BROKEN = {
+    "no drift": "the maxima drift over time",
+    "independent blocks": "the maxima are serially correlated",
+    "fit": "the distribution of extremes does not fit the maxima",
+    "runs alike": "the runs differ in their maxima",
+}
+"""Name of an assumption -> what is said if it does not hold."""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
 """An interval that reaches so many scales of the fit is unbounded."""
@@ -231,15 +239,13 @@ def level_interval(
     return bound(-1), bound(1)
 
 
-@dataclass(frozen=True)
-class Assumption:
-    """A test of what the estimate rests on. `holds` is false if it is rejected."""
+class TailAssumption(Model):
+    """A test of what the estimate rests on."""
 
     name: str
     statistic: float
     p_value: float
     holds: bool
-    says: str
 
 
 def _anderson_darling(ordered: FloatArray) -> FloatArray:
@@ -320,24 +326,25 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
     return statistic, float(chdtrc(sums.height - 1, statistic))
 
 
-def assumptions(maxima: npt.ArrayLike) -> list[Assumption]:
+def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
     """Tests that the maxima neither drift (Mann-Kendall) nor are serially correlated (Spearman's rank
     correlation of neighbours), and that the family fits.
     """
     x = np.asarray(maxima, dtype=np.float64)
-    tests = [
-        ("no drift", drift(x), "the maxima drift over time"),
-        ("independent blocks", serial_correlation(x), "the maxima are serially correlated"),
-        ("fit", fit_test(x), "the distribution of extremes does not fit the maxima"),
-    ]
     return [
-        Assumption(name, statistic, p, p >= ASSUMPTION_ALPHA, says) for name, (statistic, p), says in tests
+        _assumption("no drift", drift(x)),
+        _assumption("independent blocks", serial_correlation(x)),
+        _assumption("fit", fit_test(x)),
     ]
 
 
-@dataclass(frozen=True)
-class Level:
-    """The latency exceeded once in `activations`; None for a bound that the sample does not give."""
+def _assumption(name: str, test: tuple[float, float]) -> TailAssumption:
+    statistic, p = test
+    return TailAssumption(name=name, statistic=statistic, p_value=p, holds=p >= ASSUMPTION_ALPHA)
+
+
+class TailLevel(Model):
+    """The latency (ns) exceeded once in `activations`, and its interval; None: no bound to that side."""
 
     activations: int
     ns: float
@@ -359,11 +366,11 @@ class Tail:
     blocks: int
     activations_a_block: float
     fitted: Gev | None = None
-    assumptions: list[Assumption] = field(default_factory=list[Assumption])
-    levels: list[Level] = field(default_factory=list[Level])
+    assumptions: list[TailAssumption] = field(default_factory=list[TailAssumption])
+    levels: list[TailLevel] = field(default_factory=list[TailLevel])
     not_estimated: list[int] = field(default_factory=list[int])
     peaks: peaks_over_threshold.Pareto | None = None
-    peak_levels: list[Level] = field(default_factory=list[Level])
+    peak_levels: list[TailLevel] = field(default_factory=list[TailLevel])
     disagree: list[int] = field(default_factory=list[int])
 
 
@@ -377,7 +384,7 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
     )
 
 
-def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level]) -> str | None:
+def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
     """What the sample itself says against the levels: windows exceeded one more often than it allows.
 
     None if it does not contradict them.
@@ -407,24 +414,28 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[Level])
 
 
 def _second_opinion(
-    histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[Level], confidence: float
-) -> tuple[peaks_over_threshold.Pareto | None, list[Level], list[int]]:
+    histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[TailLevel], confidence: float
+) -> tuple[peaks_over_threshold.Pareto | None, list[TailLevel], list[int]]:
     """The peaks over a threshold, their levels, and the numbers of activations where the two disagree."""
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:
         return None, [], []
-    others: list[Level] = []
+    others: list[TailLevel] = []
     disagree: list[int] = []
     for level in levels:
-        low, high = peaks.interval(level.activations, confidence)
-        other = Level(level.activations, peaks.level(level.activations), low, high)
+        n = level.activations
+        other = _level(n, peaks.level(n), peaks.interval(n, confidence))
         others.append(other)
         if not (_inside(level.ns, other) and _inside(other.ns, level)):
             disagree.append(level.activations)
     return peaks, others, disagree
 
 
-def _inside(ns: float, level: Level) -> bool:
+def _level(activations: int, ns: float, interval: tuple[float | None, float | None]) -> TailLevel:
+    return TailLevel(activations=activations, ns=ns, low_ns=interval[0], high_ns=interval[1])
+
+
+def _inside(ns: float, level: TailLevel) -> bool:
     return (level.low_ns is None or level.low_ns <= ns) and (level.high_ns is None or ns <= level.high_ns)
 
 
@@ -450,7 +461,7 @@ def estimate(
     total = sum(counts)
     size = sum(sizes) / len(sizes) if sizes else 0.0
 
-    def cannot(why: str, tests: list[Assumption] | None = None, fitted: Gev | None = None) -> Tail:
+    def cannot(why: str, tests: list[TailAssumption] | None = None, fitted: Gev | None = None) -> Tail:
         return Tail(why, len(maxima), size, fitted, tests or [])
 
     if len(maxima) < LEAST_BLOCKS:
@@ -464,12 +475,9 @@ def estimate(
         return cannot(f"the largest values take only {plural(len(set(maxima)), 'different value')}")
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
-        statistic, p = runs_alike(maxima_ns, runs)
-        tests.append(
-            Assumption("runs alike", statistic, p, p >= ASSUMPTION_ALPHA, "the runs differ in their maxima")
-        )
+        tests.append(_assumption("runs alike", runs_alike(maxima_ns, runs)))
     fitted = fit(maxima)
-    broken = [f"{test.says} (p = {test.p_value:.2g})" for test in tests if not test.holds]
+    broken = [f"{BROKEN[test.name]} (p = {test.p_value:.2g})" for test in tests if not test.holds]
     if fitted.shape >= HEAVY:
         broken.append(f"the tail is too heavy (shape {fitted.shape:.2f})")
     if fitted.shape <= -0.5:
@@ -477,11 +485,10 @@ def estimate(
     if broken:
         return cannot("; ".join(broken), tests, fitted)
     within = [n for n in activations if size < n <= FURTHEST * total]
-    levels: list[Level] = []
+    levels: list[TailLevel] = []
     for n in within:
         p = -math.expm1(size * math.log1p(-1 / n))
-        low, high = level_interval(maxima, fitted, p, confidence)
-        levels.append(Level(n, fitted.level(p), low, high))
+        levels.append(_level(n, fitted.level(p), level_interval(maxima, fitted, p, confidence)))
     contradicted = contradiction(maxima_ns, total, levels)
     if contradicted is not None:
         return cannot(contradicted, tests, fitted)

@@ -12,7 +12,7 @@ from rtgauge.units import plural
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rtgauge.record.model import Result, Step
+    from rtgauge.record.model import Outlier, Result, Step
 
 FAR = 3
 """How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at
@@ -28,6 +28,11 @@ class Spike:
     start_ns: int
     end_ns: int
     uncertain_ns: int = 0
+
+    @classmethod
+    def of(cls, outlier: Outlier) -> Spike:
+        """The spike of an outlier whose CPU is known."""
+        return cls(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns)
 
 
 @dataclass(frozen=True)
@@ -94,9 +99,7 @@ def step_words(step: Step) -> str | None:
         for outlier in step.outliers
         if outlier.cpu is not None and outlier.value_ns > FAR * max(p99, 1)
     ]
-    events = joint_events(
-        Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns) for outlier in far
-    )
+    events = joint_events(map(Spike.of, far))
     shared = sum(len(event.spikes) for event in events if len(event.cpus) > 1)
     return joint_words(events) if 2 * shared >= len(far) else None
 

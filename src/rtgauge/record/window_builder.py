@@ -28,16 +28,18 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass
-class _Counts:
-    """Values so far: of one window, or of all."""
+class PhaseTotals:
+    """Values so far: of one phase, or of one window."""
 
     count: int = 0
+    missed: int = 0
     min_ns: int | None = None
     max_ns: int | None = None
     sum_ns: int = 0
     m2_ns2: float = 0.0
 
     def add(self, values: Integers) -> None:
+        """Add values (ns)."""
         if not len(values):
             return
         low, high = int(values.min()), int(values.max())
@@ -52,11 +54,10 @@ class _Counts:
 
 
 @dataclass
-class _Open(_Counts):
+class _Open(PhaseTotals):
     """The window that is being filled."""
 
     index: int = 0
-    missed: int = 0
     bins: Integers = field(default_factory=NOTHING.copy)
     counts: Integers = field(default_factory=NOTHING.copy)
     missed_bins: Integers = field(default_factory=NOTHING.copy)
@@ -71,18 +72,6 @@ def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers,
     return add_bins(np.concatenate([bins, added]), np.concatenate([counts, np.ones_like(added)]))
 
 
-@dataclass(frozen=True)
-class PhaseTotals:
-    """All values of one phase."""
-
-    count: int
-    missed: int
-    min_ns: int | None
-    max_ns: int | None
-    sum_ns: int
-    m2_ns2: float
-
-
 class WindowBuilder:
     """The windows of one series, a second each from `start_ns` on, of samples that bring their own time.
 
@@ -95,8 +84,7 @@ class WindowBuilder:
         self._start_ns = start_ns
         self._last_ns = start_ns
         self._open = _Open()
-        self._totals: dict[Phase, _Counts] = {"warm-up": _Counts(), "measure": _Counts()}
-        self._missed: dict[Phase, int] = {"warm-up": 0, "measure": 0}
+        self._totals: dict[Phase, PhaseTotals] = {"warm-up": PhaseTotals(), "measure": PhaseTotals()}
         self._largest = np.empty((0, 2), dtype=np.int64)
 
     def begin(self, phase: Phase, start_ns: int) -> None:
@@ -149,10 +137,7 @@ class WindowBuilder:
 
     def totals(self, phase: Phase = "measure") -> PhaseTotals:
         """Everything that was added in a phase."""
-        counts = self._totals[phase]
-        return PhaseTotals(
-            counts.count, self._missed[phase], counts.min_ns, counts.max_ns, counts.sum_ns, counts.m2_ns2
-        )
+        return self._totals[phase]
 
     def warm_up(self) -> WarmUp:
         """The warm-up, as a summary has it."""
@@ -175,7 +160,7 @@ class WindowBuilder:
         window.add(values)
         self._totals[self._phase].add(values)
         window.missed += len(missed_values)
-        self._missed[self._phase] += len(missed_values)
+        self._totals[self._phase].missed += len(missed_values)
         window.bins, window.counts = _with(window.bins, window.counts, values)
         window.missed_bins, window.missed_counts = _with(
             window.missed_bins, window.missed_counts, missed_values

@@ -6,37 +6,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
+from rtgauge.report.method import clock_table
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import series_name
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE, us, whole
+from rtgauge.report.text import us, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
     from rich.console import Console
 
-    from rtgauge.record.facts import Calibration
     from rtgauge.record.model import Result, Step
     from rtgauge.report.record_view import RecordView
-
-
-def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
-    """A line a clock, with the name of its step: its resolution and the cost of reading it, in ns."""
-    rows: list[list[str]] = []
-    for step, clock in calibrations:
-        figures = (clock.resolution_ns, clock.smallest_step_ns, clock.count, clock.min_ns, clock.p50_ns)
-        mean = NONE if clock.mean_ns is None else f"{clock.mean_ns:.1f}"
-        rows.append([clock.clock, *map(whole, figures), mean, whole(clock.p99_ns), whole(clock.max_ns)])
-        rows[-1] = [clock.clock, *[""] * 8] if clock.error is not None else rows[-1]
-        rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
-    columns = [
-        *texts("clock"),
-        *numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max"),
-        *texts("step"),
-    ]
-    notes = ["In ns. The cost of one reading is the difference between two readings one after the other."]
-    return Table("Cost of reading each clock", columns, rows, notes)
 
 
 def _results(step: Step, name: str) -> list[Result]:
@@ -168,9 +150,7 @@ class Calibrations(Presenter):
         return Chapter(
             id="gravity",
             heading="Calibration of Xenomai's timer",
-            template="rtgauge.report/microbenchmarks.html.j2",
             content=[grid, _latency_grid(view, steps)],
-            place="first",
             measured="what Xenomai's autotune does to the latency",
         )
 

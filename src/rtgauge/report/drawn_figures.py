@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Gathered, gather
 from rtgauge.analysis.sustained import Curve, curves
-from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure, Theme
+    from rtgauge.report.figures.vega import Figure
 
 
 def figures(source: Source) -> dict[str, Figure]:
@@ -56,9 +55,9 @@ class Drawn:
     """All, in the page's order, those of `timing` last."""
 
     @classmethod
-    def of(cls, record: Record, timing: Timing) -> Drawn:
+    def of(cls, record: Record, timing: Timing | None = None) -> Drawn:
         """Draw them. Raises RecordError for a damaged record."""
-        source = Source.of(RecordView(record))
+        source, timing = Source.of(RecordView(record)), timing or Timing()
         gathered, searched = gather([record], timing.options), curves([record])
         more = timing_figures(gathered, timing.markers, searched)
         return cls(
@@ -70,25 +69,12 @@ def save_figures(
     record: Record,
     folder: Path,
     formats: Sequence[str] = FORMATS,
-    theme: Theme = "light",
-    timing: Timing | None = None,
     drawn: Drawn | None = None,
 ) -> list[Path]:
     """Write every figure of the record into `folder`; the files written.
 
-    Raises InputError for an unknown format, and as `write_figures` does.
-
-    `drawn`: the figures, where they are drawn already.
+    `drawn`: the figures, if they are drawn already. Raises as `write_figures` does.
     """
-    for form in formats:
-        if form not in FORMATS:
-            raise InputError(f"unknown figure format '{form}'; use {', '.join(FORMATS)}")
-    drawn = drawn or Drawn.of(record, timing or Timing())
-    return write_figures(
-        drawn.figures.values(),
-        folder,
-        "\n".join(system_lines(record)),
-        formats,
-        theme,
-        len(drawn.source.cpus),
-    )
+    drawn = drawn or Drawn.of(record)
+    subtitle = "\n".join(system_lines(record))
+    return write_figures(drawn.figures.values(), folder, subtitle, formats, len(drawn.source.cpus))

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import COKERNELS
-from rtgauge.report.text import quantity, value, words
+from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.text import NONE, quantity, value, whole, words
 from rtgauge.units import plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rtgauge.record.facts import Calibration
     from rtgauge.record.model import Step, StepKey
     from rtgauge.report.record_view import RecordView
@@ -184,3 +187,21 @@ def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
                 seen.add(identity)
                 calibrations.append((names[step.id], calibration))
     return calibrations
+
+
+def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
+    """A line a clock, with the name of its step: its resolution and the cost of reading it, in ns."""
+    rows: list[list[str]] = []
+    for step, clock in calibrations:
+        figures = (clock.resolution_ns, clock.smallest_step_ns, clock.count, clock.min_ns, clock.p50_ns)
+        mean = NONE if clock.mean_ns is None else f"{clock.mean_ns:.1f}"
+        rows.append([clock.clock, *map(whole, figures), mean, whole(clock.p99_ns), whole(clock.max_ns)])
+        rows[-1] = [clock.clock, *[""] * 8] if clock.error is not None else rows[-1]
+        rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
+    columns = [
+        *texts("clock"),
+        *numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max"),
+        *texts("step"),
+    ]
+    notes = ["In ns. The cost of one reading is the difference between two readings one after the other."]
+    return Table("Cost of reading each clock", columns, rows, notes)

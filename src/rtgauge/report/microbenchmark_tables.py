@@ -324,9 +324,7 @@ class MicrobenchmarkPresenter(Presenter):
         return Chapter(
             id="microbenchmarks",
             heading="Microbenchmarks",
-            template="rtgauge.report/microbenchmarks.html.j2",
             content=tables,
-            place="first",
             measured="who waits for which lock",
         )
 

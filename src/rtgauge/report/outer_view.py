@@ -11,6 +11,9 @@ import numpy as np
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.exceedance import share_lines
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, whole
 
@@ -229,3 +232,57 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
         )
         curves[named[series.series]] = exceedance(magnitudes, largest)
     return curves
+
+
+def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
+    """A chart a step that an instrument measured; None where none was."""
+    names = view.labels
+    charts = {
+        names[each.step.id]: (each.outer.metric, curves)
+        for each in views(steps)
+        if (curves := view_curves(view, each))
+    }
+    if not charts:
+        return None
+    specs = [_views_chart(metric, curves) for metric, curves in charts.values()]
+    notes = [
+        (
+            "Read from the histograms (1 % or better). The two curves use different clocks; their "
+            "difference is what the machine does not see."
+        )
+    ]
+    titles = list(charts) if len(charts) > 1 else []
+    return Figure(
+        "views",
+        "From outside and inside",
+        " ".join(str(spec["description"]) for spec in specs),
+        specs,
+        titles,
+        notes,
+    )
+
+
+def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
+    low = max(0.001, min(float(curve.x_us[0]) for curve in curves.values())) * 0.9
+    high = max(low * 2, max(float(curve.x_us[-1]) for curve in curves.values()) * 1.15)
+    rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
+    rows = [
+        (name, float(x), float(y))
+        for name, curve in curves.items()
+        for x, y in zip(curve.x_us, curve.share, strict=True)
+    ]
+    lines = share_lines(
+        vega.csv({"view": "string", "us": "number", "share": "number"}, rows),
+        vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
+        vega.share_axis(rarest, "share longer than x"),
+        color=vega.kinds("view:N", curves),
+        strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
+    )
+    text = "; ".join(
+        f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items()
+    )
+    return vega.layered(
+        [lines],
+        height=260,
+        description=f"Share of samples whose {metric} is longer than x, log-log. {text}.",
+    )

@@ -13,14 +13,12 @@ from rtgauge.probe.registry import plural_of
 from rtgauge.record.reader import PAGE
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import method, tables
-from rtgauge.report.calibrations import clock_table
 from rtgauge.report.changes import change_tables
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
 from rtgauge.report.deployment import deployment_table
 from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figures.vega import config
-from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
 from rtgauge.report.presenter import presenters, step_lines
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rtgauge.record.facts import AuditSummary
-    from rtgauge.record.model import LeftOut, Mark, Run, Step
+    from rtgauge.record.model import Mark, Run, Step
     from rtgauge.record.reader import Record
     from rtgauge.report.conclusion import Conclusion
     from rtgauge.report.deployment import DeploymentTable
@@ -48,50 +46,6 @@ if TYPE_CHECKING:
 
 Pairs = list[tuple[str, str]]
 """(name, value) of each line of a table."""
-
-
-@dataclass(frozen=True)
-class Header:
-    """The machines and the run.
-
-    `when`: its beginning in UTC, for people; `plan`: what was run; `system`: the machines in lines.
-    """
-
-    run: Run
-    hosts: list[str]
-    when: str
-    plan: str
-    system: list[str]
-
-
-@dataclass(frozen=True)
-class VerdictSection:
-    """The answer.
-
-    `outcomes`: how each step did, if there are several; `example`: a command that would give a verdict, if no
-    requirement was given.
-    """
-
-    conclusion: Conclusion
-    outcomes: Table | None
-    example: str | None
-    unfinished: str | None
-    marks: list[GatheredMark]
-    left_out: list[LeftOut]
-
-
-@dataclass(frozen=True)
-class NumbersSection:
-    """Idle beside loaded: a table a quantity.
-
-    `compares`: both idle and a load were measured; `lines`: of repeats, a cross-check, and what was counted;
-    `elsewhere`: (id of a chapter, what the run measured), if no quantity has a line here.
-    """
-
-    tables: dict[str, Table]
-    compares: bool
-    lines: list[str]
-    elsewhere: tuple[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -115,28 +69,12 @@ class FigureView:
 
 
 @dataclass(frozen=True)
-class FrequencySection:
-    """How often a task can run. `figures`: names."""
-
-    grids: list[Table]
-    figures: list[str]
-
-
-@dataclass(frozen=True)
 class DetailStep:
     """One step CPU by CPU, and its measuring threads."""
 
     name: str
     series: Table
     threads: Table
-
-
-@dataclass(frozen=True)
-class LargestSection:
-    """The largest values, a table a step by its name; `plural` names what the steps have in common."""
-
-    plural: str
-    tables: dict[str, Table]
 
 
 @dataclass(frozen=True)
@@ -161,17 +99,6 @@ class LoadOfStep:
 
 
 @dataclass(frozen=True)
-class ChangesSection:
-    """What changed over each step.
-
-    `folded`: (probe, number of its steps) of which only one of each load and deployment is here.
-    """
-
-    folded: list[tuple[str, int]]
-    steps: dict[str, list[Table]]
-
-
-@dataclass(frozen=True)
 class Facts:
     """A machine: the facts in short, all of them, and what the audit found when it was measured."""
 
@@ -182,38 +109,64 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class MethodSection:
-    """How it was measured. `clocks`: a table a step."""
+class Page:
+    """What is on the page, in its order."""
 
-    paragraphs: list[str]
+    run: Run
+    hosts: list[str]
+    when: str
+    """The run's beginning in UTC, for people."""
+    plan: str
+    """What was run."""
+    system: list[str]
+    """The machines, a line each."""
+    conclusion: Conclusion
+    outcomes: Table | None
+    """How each step did, if there are several."""
+    example: str | None
+    """A command that would give a verdict, if no requirement was given."""
+    unfinished: str | None
+    marks: list[GatheredMark]
+    first_chapters: list[Chapter]
+    numbers: dict[str, Table]
+    """Idle and loaded: quantity -> its table."""
+    compares: bool
+    """Whether both idle and a load were measured."""
+    lines: list[str]
+    """Of repeats, a cross-check, and what was counted."""
+    elsewhere: Chapter | None
+    """What says what the run measured, if no quantity has a line in `numbers`."""
+    figures: dict[str, FigureView]
+    cpus: list[str]
+    frequency: list[Table]
+    """How often a task can run."""
+    timing: list[str]
+    """The names of its figures."""
+    chapters: list[Chapter]
+    detail: list[DetailStep]
+    largest: dict[str, Table]
+    """Name of a step -> its largest values."""
+    largest_name: str
+    """What they are, if all steps have that in common."""
+    loads: list[LoadOfStep]
+    deployments: dict[str, DeploymentTable]
+    sightings: Table | None
+    """The marks, step by step."""
+    folded: list[tuple[str, int]]
+    """(probe, number of its steps), of which only one of each load and deployment is in what follows."""
+    changes: dict[str, list[Table]]
+    """Name of a step -> what changed over it."""
+    facts: list[Facts]
+    method: list[str]
+    """How it was measured, a paragraph each."""
     tools: list[str]
     command: str
     parameters: Table
     clocks: dict[str, Table]
+    """Name of a step -> its clock."""
     calibrations: Table
-
-
-@dataclass(frozen=True)
-class Page:
-    """All sections. `figures`: by name; `data`: for the script, as JSON."""
-
-    header: Header
-    verdict: VerdictSection
-    first_chapters: list[Chapter]
-    numbers: NumbersSection
-    figures: dict[str, FigureView]
-    cpus: list[str]
-    frequency: FrequencySection
-    chapters: list[Chapter]
-    detail: list[DetailStep]
-    largest: LargestSection
-    loads: list[LoadOfStep]
-    deployments: dict[str, DeploymentTable]
-    marks: Table | None
-    changes: ChangesSection
-    facts: list[Facts]
-    method: MethodSection
     data: dict[str, object]
+    """For the script, as JSON."""
 
 
 MOST_LINES = 16
@@ -227,37 +180,6 @@ def _example(steps: Sequence[Step]) -> str | None:
         return None
     command = "run" if not steps or requirement == example_requirement([]) else f"probe {steps[0].key.probe}"
     return f'rtgauge {command} --require "{requirement}"'
-
-
-def _verdict(view: RecordView) -> VerdictSection:
-    run = view.record.run
-    outcomes = outcome_table(view)
-    planned = plural(len(run.planned), "planned step")
-    return VerdictSection(
-        conclusion=conclude(view),
-        outcomes=outcomes if len(outcomes.rows) > 1 else None,
-        example=None if run.verdicts else _example(view.unfolded.steps),
-        unfinished=None if run.state == "complete" else f"{len(run.steps)} of {planned} are here.",
-        marks=gathered_marks(view),
-        left_out=run.left_out,
-    )
-
-
-def _when(created: str) -> str:
-    """2026-11-21T10:03:22Z -> "2026-11-21 10:03 UTC"."""
-    return f"{created[:16].replace('T', ' ')} UTC"
-
-
-def _numbers(view: RecordView, chapters: list[Chapter]) -> NumbersSection:
-    shown = view.unfolded
-    first = sorted(chapters, key=lambda chapter: chapter.place != "first")[:1] if view.steps else []
-    loads = {step.key.load for step in shown.steps}
-    return NumbersSection(
-        tables.load_tables(shown),
-        "idle" in loads and len(loads) > 1,
-        [*repeat_lines(shown), *cross_check_lines(shown), *step_lines(shown.steps, shown.labels)],
-        next(((chapter.id, chapter.measured) for chapter in first), None),
-    )
 
 
 def _marks_of(source: Source, label: str) -> list[Mark]:
@@ -305,8 +227,8 @@ THREADS_NOTE = (
 )
 
 
-def _load(step: Step, name: str) -> LoadOfStep:
-    programs = [
+def _programs(step: Step) -> list[LoadProgram]:
+    return [
         LoadProgram(
             program=" ".join(part for part in (item.program, item.version) if part),
             command=shlex.join(item.argv),
@@ -316,78 +238,70 @@ def _load(step: Step, name: str) -> LoadOfStep:
         )
         for item in step.load.parts
     ]
-    return LoadOfStep(name, step.load.name, programs, step.load.notes)
-
-
-def _method(view: RecordView) -> MethodSection:
-    few = view.representatives
-    names = few.labels
-    return MethodSection(
-        paragraphs=method.method_words(view),
-        tools=method.tools(view),
-        command=shlex.join(view.record.run.command),
-        parameters=pairs("Parameters", method.parameter_rows(few) + method.cpu_rows(view)),
-        clocks={
-            names[step.id]: pairs(f"The clock, step {names[step.id]}", method.clock_rows(step))
-            for step in few.steps
-            if step.clock
-        },
-        calibrations=clock_table(method.calibrations(few)),
-    )
 
 
 def page_of(drawing: Drawn) -> Page:
     """Everything on the page. Raises RecordError for a damaged record."""
     source, drawn = drawing.source, drawing.figures
     view = source.whole
+    run, outcomes, marks = view.record.run, outcome_table(view), gathered_marks(view)
     # What shows each step by itself would show the same for each of the hundreds of steps of a folded probe.
     shown, few = view.unfolded, view.representatives
+    names = few.labels
     chapters = [
         chapter
         for presenter, own in presenters(view.steps)
         if (chapter := presenter.chapter(view, own, drawn)) is not None
     ]
+    first = [chapter for chapter in chapters if chapter.place == "first"]
+    loads = {step.key.load for step in shown.steps}
     data: dict[str, object] = {
         "figures": {name: figure.specs for name, figure in drawn.items()},
         "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
     }
     for chapter in chapters:
         data |= chapter.data
-    run, verdict = view.record.run, _verdict(view)
-    largest = [step for step in shown.steps if step.outliers and not step.tasks]
     return Page(
-        header=Header(
-            run,
-            hosts(view.record),
-            _when(run.created),
-            str(run.plan.get("name", "run")),
-            system_lines(view.record),
-        ),
-        verdict=verdict,
-        first_chapters=[chapter for chapter in chapters if chapter.place == "first"],
-        numbers=_numbers(view, chapters),
+        run=run,
+        hosts=hosts(view.record),
+        when=f"{run.created[:16].replace('T', ' ')} UTC",
+        plan=str(run.plan.get("name", "run")),
+        system=system_lines(view.record),
+        conclusion=conclude(view),
+        outcomes=outcomes if len(outcomes.rows) > 1 else None,
+        example=None if run.verdicts else _example(shown.steps),
+        unfinished=None
+        if run.state == "complete"
+        else f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here.",
+        marks=marks,
+        first_chapters=first,
+        numbers=tables.load_tables(shown),
+        compares="idle" in loads and len(loads) > 1,
+        lines=[*repeat_lines(shown), *cross_check_lines(shown), *step_lines(shown.steps, shown.labels)],
+        elsewhere=next(iter(first or chapters), None) if view.steps else None,
         figures={name: _figure(figure, source) for name, figure in drawn.items()},
         cpus=source.cpus,
-        frequency=FrequencySection(
-            timing_grids([view.record], drawing.gathered, drawing.curves),
-            [figure.name for figure in drawing.timing],
-        ),
+        frequency=timing_grids([view.record], drawing.gathered, drawing.curves),
+        timing=[figure.name for figure in drawing.timing],
         chapters=[chapter for chapter in chapters if chapter.place != "first"],
         detail=_detail(shown),
-        largest=LargestSection(
-            plural_of(common_quantity(shown.steps)),
-            {(name := shown.labels[step.id]): tables.largest_table(step, name) for step in largest},
-        ),
-        loads=[_load(step, few.labels[step.id]) for step in few.steps],
+        largest={
+            (name := shown.labels[step.id]): tables.largest_table(step, name)
+            for step in shown.steps
+            if step.outliers and not step.tasks
+        },
+        largest_name=plural_of(common_quantity(shown.steps)),
+        loads=[
+            LoadOfStep(names[step.id], step.load.name, _programs(step), step.load.notes) for step in few.steps
+        ],
         deployments={
-            few.labels[step.id]: deployment_table(step.deployment)
+            names[step.id]: deployment_table(step.deployment)
             for step in few.steps
             if step.deployment is not None
         },
-        marks=sighting_table(verdict.marks),
-        changes=ChangesSection(
-            view.folded_probes, {few.labels[step.id]: change_tables(step) for step in few.steps}
-        ),
+        sightings=sighting_table(marks),
+        folded=view.folded_probes,
+        changes={names[step.id]: change_tables(step) for step in few.steps},
         facts=[
             Facts(
                 name,
@@ -397,22 +311,26 @@ def page_of(drawing: Drawn) -> Page:
             )
             for name, facts in view.record.systems.items()
         ],
-        method=_method(view),
+        method=method.method_words(view),
+        tools=method.tools(view),
+        command=shlex.join(run.command),
+        parameters=pairs("Parameters", method.parameter_rows(few) + method.cpu_rows(view)),
+        clocks={
+            names[step.id]: pairs(f"The clock, step {names[step.id]}", method.clock_rows(step))
+            for step in few.steps
+            if step.clock
+        },
+        calibrations=method.clock_table(method.calibrations(few)),
         data=data,
     )
 
 
-def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = None) -> str:
-    """The page as text.
+def html(record: Record, drawn: Drawn | None = None) -> str:
+    """The page as text. All that comes from the record is escaped.
 
-    All that comes from the record is escaped. `timing`: how frequencies are judged, and the markers of their
-    figures.
-
-    `drawn`: the figures, where they are drawn already.
-
-    Raises RecordError for a damaged record.
+    `drawn`: its figures, if they are drawn already. Raises RecordError for a damaged record.
     """
-    page = page_of(drawn or Drawn.of(record, timing or Timing()))
+    page = page_of(drawn or Drawn.of(record))
     return (
         templates()
         .get_template("page.html.j2")
@@ -426,17 +344,13 @@ def html(record: Record, timing: Timing | None = None, drawn: Drawn | None = Non
     )
 
 
-def render(
-    record: Record, out: Path | None = None, timing: Timing | None = None, drawn: Drawn | None = None
-) -> Path:
-    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; it is
-    complete or not there.
-
-    Gives its path.
+def render(record: Record, out: Path | None = None, drawn: Drawn | None = None) -> Path:
+    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; gives
+    its path. It is complete or not there.
 
     Raises InputError where it cannot be written, RecordError for a damaged record.
     """
-    text = html(record, timing, drawn)
+    text = html(record, drawn)
     if out is None:
         return write_record_page(record.folder, PAGE, text)
     write_page(text, out)

@@ -37,11 +37,11 @@ class Chapter:
 
     id: str
     heading: str
-    template: str
+    template: str = "rtgauge.report/tables.html.j2"
     """`package/file.html.j2`: a file in the folder `templates` of that package."""
     content: object
-    """What the template shows, as `chapter.content`."""
-    place: Literal["first", "after frequencies"]
+    """What the template shows, as `chapter.content`: a list of tables if it has no template of its own."""
+    place: Literal["first", "after frequencies"] = "first"
     measured: str
     """How the sentence "This run measured ..." ends for a run of which nothing else has numbers."""
     data: Mapping[str, object] = field(default_factory=dict[str, object])

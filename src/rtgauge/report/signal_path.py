@@ -248,7 +248,7 @@ class SignalPath(Presenter):
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Both views, where an instrument measured."""
-        from rtgauge.report.figures.exceedance import views_figure
+        from rtgauge.report.outer_view import views_figure
 
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
@@ -263,7 +263,6 @@ class SignalPath(Presenter):
             heading="From outside",
             template="rtgauge.report/outer-view.html.j2",
             content=[compared, *instrument_grids(view, steps)],
-            place="first",
             measured="what an instrument at the line saw",
         )
 

@@ -152,11 +152,9 @@ class WatchedThreads(Presenter):
         return Chapter(
             id="threads",
             heading="Threads",
-            template="rtgauge.report/microbenchmarks.html.j2",
             content=[
                 Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps
             ],
-            place="first",
             measured="the threads of a program",
         )
 

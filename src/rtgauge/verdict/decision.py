@@ -14,14 +14,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
-from rtgauge.verdict.next_step import (
-    Done,
-    next_for_failure,
-    next_for_mark,
-    next_when_close,
-    next_when_held,
-    next_with_more,
-)
+from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
@@ -54,7 +47,6 @@ class _Case:
 
     requirement: Requirement
     step: Step
-    facts: Facts
     violations: Violations
     close: Violations
     """The same for that share of the bound which is `margin`."""
@@ -62,7 +54,7 @@ class _Case:
     series: int
     interval_ns: int | None
     margin: Fraction
-    done: Done
+    next: NextStep
     cpu: int | None
     """Where the maximum was measured."""
 
@@ -93,41 +85,49 @@ class _Case:
         duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
         return duration_ns if duration_ns <= MAX_NS else None
 
+    @cached_property
+    def seen(self) -> str:
+        """What was measured, in words."""
+        v, requirement, key = self.violations, self.requirement, self.step.key
+        late = v.certain - v.missed
+        parts = [plural(v.activations, "activation")]
+        if self.maximum_ns is not None:
+            parts.append(
+                f"largest {requirement.metric} {format_time(self.maximum_ns)} of "
+                f"{format_duration(requirement.bound_ns)} allowed"
+            )
+        if late:
+            parts.append(f"{format_count(late)} later than that")
+        if v.possible > v.certain:
+            parts.append(f"{format_count(v.possible - v.certain)} more that may be")
+        if v.missed:
+            parts.append(f"{format_count(v.missed)} missed")
+        if key.space == "kernel":
+            parts[0] += " in kernel space"
+        if key.rt != "linux":
+            parts[0] += f" on {COKERNELS.get(key.rt, key.rt)}"
+        return ", ".join(parts)
 
-def _seen(case: _Case) -> str:
-    """What was measured, in words."""
-    v, requirement = case.violations, case.requirement
-    late = v.certain - v.missed
-    parts = [plural(v.activations, "activation")]
-    if case.maximum_ns is not None:
-        parts.append(
-            f"largest {requirement.metric} {format_time(case.maximum_ns)} of "
-            f"{format_duration(requirement.bound_ns)} allowed"
+    @cached_property
+    def support(self) -> str:
+        """The statement that belongs to every verdict on a sample."""
+        confidence, share = format_percent(self.requirement.confidence), format_share(self.supported)
+        if self.violations.possible:
+            return f"at {confidence} confidence at most {share} violate"
+        without = f"{plural(self.violations.activations, 'activation')} without a violation"
+        return f"{without} support, at {confidence} confidence, at most {share} that violate"
+
+    def verdict(self, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
+        """The verdict with its evidence."""
+        remark = interval_remark(self.interval_ns, self.requirement.period_ns)
+        return Verdict(
+            word=word,
+            requirement=str(self.requirement),
+            reason=reason if remark is None else f"{reason}; {remark}",
+            next=following,
+            step=self.step.id,
+            evidence=_evidence(self) | more,
         )
-    if late:
-        parts.append(f"{format_count(late)} later than that")
-    if v.possible > v.certain:
-        parts.append(f"{format_count(v.possible - v.certain)} more that may be")
-    if v.missed:
-        parts.append(f"{format_count(v.missed)} missed")
-    if case.step.key.space == "kernel":
-        parts[0] += " in kernel space"
-    if case.step.key.rt != "linux":
-        parts[0] += f" on {COKERNELS.get(case.step.key.rt, case.step.key.rt)}"
-    return ", ".join(parts)
-
-
-def _support(case: _Case) -> str:
-    """The statement that belongs to every verdict on a sample."""
-    confidence = format_percent(case.requirement.confidence)
-    v = case.violations
-    if v.possible == 0:
-        without = f"{plural(v.activations, 'activation')} without a violation"
-        return (
-            f"{without} support, at {confidence} confidence, at most {format_share(case.supported)} "
-            "that violate"
-        )
-    return f"at {confidence} confidence at most {format_share(case.supported)} violate"
 
 
 def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | None:
@@ -135,11 +135,6 @@ def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | Non
     if period_ns is None or interval_ns is None or abs(period_ns - interval_ns) <= SAME_PERIOD * period_ns:
         return None
     return f"measured every {format_duration(interval_ns)}, required every {format_duration(period_ns)}"
-
-
-def _interval_note(case: _Case) -> str:
-    remark = interval_remark(case.interval_ns, case.requirement.period_ns)
-    return "" if remark is None else f"; {remark}"
 
 
 def _evidence(case: _Case) -> dict[str, Any]:
@@ -169,17 +164,6 @@ def _evidence(case: _Case) -> dict[str, Any]:
     }
 
 
-def _verdict(case: _Case, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
-    return Verdict(
-        word=word,
-        requirement=str(case.requirement),
-        reason=reason + _interval_note(case),
-        next=following,
-        step=case.step.id,
-        evidence=_evidence(case) | more,
-    )
-
-
 def _without_figures(
     requirement: Requirement, step: Step, reason: str, following: str, **evidence: Any
 ) -> Verdict:
@@ -195,103 +179,56 @@ def _without_figures(
 
 def _for_every(case: _Case) -> Verdict:
     """Hardness 100 %: one certain violation decides; no sample ever proves that there is none."""
-    v = case.violations
+    v, seen, support = case.violations, case.seen, case.support
     if v.certain:
-        return _verdict(
-            case,
-            VerdictWord.FAILS,
-            _seen(case),
-            next_for_failure(case.done, case.step, case.requirement, case.facts),
-        )
+        return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
     if v.possible:
-        return _verdict(
-            case,
-            VerdictWord.CANNOT_TELL,
-            f"{_seen(case)}: the figures are too coarse to tell",
-            next_with_more(case.done, case.step, case.requirement, None),
-        )
+        reason = f"{seen}: the figures are too coarse to tell"
+        return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
     if v.activations < LEAST_FOR_EVERY:
-        needed = case.duration_ns(LEAST_FOR_EVERY)
-        reason = f"too short for 100%: {_support(case)}; at least {format_count(LEAST_FOR_EVERY)} are needed"
-        return _verdict(
-            case,
-            VerdictWord.CANNOT_TELL,
-            reason,
-            next_with_more(case.done, case.step, case.requirement, needed),
-            activations_needed=LEAST_FOR_EVERY,
-            duration_needed_ns=needed,
-        )
+        reason = f"too short for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} are needed"
+        return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
-        return _verdict(
-            case,
-            VerdictWord.MARGINAL,
-            f"{_seen(case)}: less than {1 - float(case.margin):.0%} to spare; {_support(case)}",
-            next_when_close(case.done, case.step, case.requirement),
-        )
-    return _verdict(
-        case,
-        VerdictWord.HOLDS,
-        f"{_seen(case)}; {_support(case)}",
-        next_when_held(case.done, case.step, case.requirement),
+        reason = f"{seen}: less than {1 - float(case.margin):.0%} to spare; {support}"
+        return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
+    return case.verdict(VerdictWord.HOLDS, f"{seen}; {support}", case.next.when_held())
+
+
+def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
+    """`needed`: so many activations would tell; None: no number does."""
+    duration = None if needed is None else case.duration_ns(needed)
+    return case.verdict(
+        VerdictWord.CANNOT_TELL,
+        reason,
+        case.next.with_more(duration),
+        activations_needed=needed,
+        duration_needed_ns=duration,
     )
 
 
 def _for_a_share(case: _Case) -> Verdict:
     """Hardness below 100 %: what the sample supports, at the required confidence."""
-    v, requirement = case.violations, case.requirement
+    v, requirement, seen = case.violations, case.requirement, case.seen
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
+    may = f"{format_share(allowed)} may"
     if case.supported <= allowed:
+        reason = f"{seen}; {case.support}, {may}"
         if case.at_most(case.close) > allowed:
-            reason = (
-                f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may; at "
-                f"{float(case.margin):.0%} of the bound it would not hold"
-            )
-            return _verdict(
-                case, VerdictWord.MARGINAL, reason, next_when_close(case.done, case.step, requirement)
-            )
-        return _verdict(
-            case,
-            VerdictWord.HOLDS,
-            f"{_seen(case)}; {_support(case)}, {format_share(allowed)} may",
-            next_when_held(case.done, case.step, requirement),
-        )
+            reason += f"; at {float(case.margin):.0%} of the bound it would not hold"
+            return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
+        return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     effect = case.design_effect(v)
     if lower_bound(v.certain / effect, v.activations / effect, confidence) > allowed:
-        reason = (
-            f"{_seen(case)}: {format_share(v.certain / v.activations)} violate, {format_share(allowed)} may"
-        )
-        return _verdict(
-            case, VerdictWord.FAILS, reason, next_for_failure(case.done, case.step, requirement, case.facts)
-        )
+        reason = f"{seen}: {format_share(v.certain / v.activations)} violate, {may}"
+        return case.verdict(VerdictWord.FAILS, reason, case.next.for_failure())
     needed = activations_needed(
         allowed, confidence, violations=v.possible, count=v.activations, design_effect=effect
     )
     if needed is None:
-        reason = (
-            f"{_seen(case)}: {format_share(v.possible / v.activations)} violate, "
-            f"{format_share(allowed)} may; too near to tell from this many"
-        )
-        return _verdict(
-            case,
-            VerdictWord.CANNOT_TELL,
-            reason,
-            next_with_more(case.done, case.step, requirement, None),
-            activations_needed=None,
-            duration_needed_ns=None,
-        )
-    duration = case.duration_ns(needed)
-    short = (
-        f"too short for {format_percent(requirement.hardness)}: {_support(case)}, {format_share(allowed)} may"
-    )
-    reason = f"{short}; it takes about {format_count(needed)} activations to tell"
-    return _verdict(
-        case,
-        VerdictWord.CANNOT_TELL,
-        reason,
-        next_with_more(case.done, case.step, requirement, duration),
-        activations_needed=needed,
-        duration_needed_ns=duration,
-    )
+        share = format_share(v.possible / v.activations)
+        return _too_short(case, f"{seen}: {share} violate, {may}; too near to tell from this many", None)
+    short = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
+    return _too_short(case, f"{short}; it takes about {format_count(needed)} activations to tell", needed)
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
@@ -399,7 +336,6 @@ def judge_metric(
     case = _Case(
         requirement=requirement,
         step=step,
-        facts=facts,
         violations=count_violations(windows, requirement.bound_ns, series=numbers, resolution_ns=resolution),
         close=count_violations(
             windows, int(requirement.bound_ns * margin), series=numbers, resolution_ns=resolution
@@ -408,19 +344,16 @@ def judge_metric(
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
         margin=margin,
-        done=done,
+        next=NextStep(done, step, requirement, facts),
         cpu=cpu if isinstance(cpu, int) else None,
     )
     if case.violations.activations == 0:
-        return _without_figures(
-            requirement, step, "the step has no activations", next_with_more(done, step, requirement, None)
-        )
+        return _without_figures(requirement, step, "the step has no activations", case.next.with_more(None))
     if facts.machine.emulated or step.emulated:
         reason = (
-            f"the machine's processor is emulated, so its times say nothing about a real one ({_seen(case)})"
+            f"the machine's processor is emulated, so its times say nothing about a real one ({case.seen})"
         )
-        return _verdict(
-            case,
+        return case.verdict(
             VerdictWord.CANNOT_TELL,
             reason,
             "measure on the real machine, or in a virtual machine with hardware support (KVM)",

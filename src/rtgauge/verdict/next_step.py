@@ -120,39 +120,14 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
     return kept
 
 
-def _again(
-    done: Done, step: Step, requirement: Requirement, options: Mapping[str, str], flag: str = ""
-) -> str:
-    """The given command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
-    probe = probe_of(step)
-    replaced = (
-        {other for group in probe.parameters.alternatives if group & options.keys() for other in group}
-        | options.keys()
-        | {"require"}
-    )
-    end = (
-        done.command.index("--") if "--" in done.command else len(done.command)
-    )  # behind it is the program that is watched
-    command = _without(done.command[:end], replaced)
-    for name, value in options.items():
-        direct = not done.is_run or name in RUN_OPTIONS
-        command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
-    return " ".join(
-        quoted(word)
-        for word in [*command, *([flag] if flag else []), "--require", str(requirement), *done.command[end:]]
-    )
-
-
 def _measured_ns(step: Step) -> int:
     """How long it measured; of an imported step, which has no times, by its activations."""
     if step.start_ns is not None and step.end_ns is not None:
         return step.end_ns - step.start_ns
     interval = step.parameters.get("interval_ns")
-    return (
-        step.total.count * interval // max(1, len(step.series))
-        if step.total is not None and isinstance(interval, int)
-        else 0
-    )
+    if step.total is None or not isinstance(interval, int):
+        return 0
+    return step.total.count * interval // max(1, len(step.series))
 
 
 def _longer(step: Step) -> str | None:
@@ -160,55 +135,9 @@ def _longer(step: Step) -> str | None:
     return next((format_duration(ns) for ns in LONGER_NS if ns > 2 * _measured_ns(step)), None)
 
 
-def next_with_more(done: Done, step: Step, requirement: Requirement, duration_ns: int | None) -> str:
-    """Measure longer; `duration_ns` is what it takes, None if that is not known."""
-    if duration_ns is None:
-        longer = _longer(step) or format_duration(LONGER_NS[-1])
-        return f"measure longer, like: {_again(done, step, requirement, {'duration': longer})}"
-    return f"measure longer: {_again(done, step, requirement, {'duration': round_up_duration(duration_ns)})}"
-
-
-def next_when_close(done: Done, step: Step, requirement: Requirement) -> str:
-    """It holds by little."""
-    longer = _longer(step)
-    if longer is None:
-        return "look for what makes it late: rtgauge audit"
-    return f"see how the maximum grows with time: {_again(done, step, requirement, {'duration': longer})}"
-
-
-def next_when_held(done: Done, step: Step, requirement: Requirement) -> str:
-    """It holds: under what was measured."""
-    if done.loads <= {"idle"} and probe_of(step).command is not None:
-        load = ",".join(["idle", *LOADED]) if done.is_run else LOADED[0]
-        return f"see whether it holds under load: {_again(done, step, requirement, {'load': load})}"
-    longer = _longer(step)
-    if longer is None:
-        return "measure again after each change of kernel, firmware or settings"
-    return (
-        "let it run as long as the machine is to run: "
-        f"{_again(done, step, requirement, {'duration': longer})}"
-    )
-
-
 def next_for_mark(mark: Mark) -> str:
     """What to do about what makes the step invalid or doubtful."""
     return mark.remedy or "remove the cause and measure again"
-
-
-def _next_for_blame(done: Done, step: Step, requirement: Requirement, blame: Blame) -> str | None:
-    """What to change against what took most of the largest latencies; None if there is nothing to change."""
-    again = _again(done, step, requirement, {})
-    share = format_share(blame.time_share)
-    if blame.is_own_work:
-        return (
-            f"shorten an activation: the thread's own work took {share} of the largest times, "
-            f"{format_time(blame.worst_ns)} in one; then: {again}"
-        )
-    return (
-        None
-        if blame.remedy is None
-        else f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
-    )
 
 
 HUGE, HUGE_SHARE = 20, 4
@@ -228,77 +157,112 @@ def _is_one_event(step: Step) -> bool:
     ):
         return False
     far = [outlier for outlier in step.outliers if outlier.value_ns * HUGE_SHARE > total.max_ns]
-    return (
-        len(
-            joint_events(
-                Spike(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns)
-                for outlier in far
-            )
-        )
-        <= 1
-    )
+    return len(joint_events(map(Spike.of, far))) <= 1
 
 
-def _without_flag(done: Done) -> Done:
-    return replace(done, command=tuple(word for word in done.command if word != "--no-explain"))
+@dataclass(frozen=True)
+class NextStep:
+    """What to try after a step was judged."""
 
+    done: Done
+    step: Step
+    requirement: Requirement
+    facts: Facts
 
-def next_for_failure(done: Done, step: Step, requirement: Requirement, facts: Facts) -> str:
-    """The first thing that is not yet as real-time programs have it: priority, a culprit that took most of
-    the time, known disturbances, other culprits, C-states, the kernel, a CPU of its own.
-    """
-    keys = key_names(probe_of(step))
-    if step.parameters.get("policy") == "other" and "policy" in keys:
-        return (
-            "measure at a real-time priority: "
-            f"{_again(done, step, requirement, {'policy': 'fifo', 'priority': '98'})}"
+    def again(self, options: Mapping[str, str], flag: str = "") -> str:
+        """The given command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
+        probe = probe_of(self.step)
+        replaced = (
+            {other for group in probe.parameters.alternatives if group & options.keys() for other in group}
+            | options.keys()
+            | {"require"}
         )
-    against_culprit = None if done.blame is None else _next_for_blame(done, step, requirement, done.blame)
-    if against_culprit is not None and done.blame is not None and done.blame.time_share >= MOST:
-        return against_culprit
-    for mark in step.marks:
-        if mark.remedy and mark.severity != Severity.NOTE:
-            return mark.remedy
-    if against_culprit is not None:
-        return against_culprit
-    dma_latency = step.parameters.get("dma_latency_us")
-    if (
-        isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys
-    ):  # the engine's word for `off`
-        return f"keep the CPUs out of deep C-states: {_again(done, step, requirement, {'dma-latency': '0'})}"
-    if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
-        command = _without_flag(done)
-        return (
-            "see what the largest one was, and on which CPU: "
-            f"{_again(command, step, requirement, {}, '--explain')}"
-        )
-    model = facts.kernel.preemption.model
-    if (
-        model in {"none", "voluntary", "lazy"}
-        and facts.kernel.preemption.sources.get("version") == "PREEMPT_DYNAMIC"
-    ):
-        return (
-            f"boot with preempt=full (this kernel can, and runs with {model}), then: "
-            f"{_again(done, step, requirement, {})}"
-        )
-    if model not in {None, "PREEMPT_RT"}:
-        again = _again(done, step, requirement, {})
-        return (
-            f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "
-            f"linux-image-rt-amd64 or -arm64), then: {again}"
-        )
-    if facts.machine.virtual:
-        return (
-            f"measure on the bare machine (this one is virtual), then: {_again(done, step, requirement, {})}"
-        )
-    if step.key.deployment == AS_IS and not (step.deployment is not None and step.deployment.isolated):
-        if done.is_run:
+        given = self.done.command
+        end = given.index("--") if "--" in given else len(given)  # behind it is the program that is watched
+        command = _without(given[:end], replaced)
+        for name, value in options.items():
+            direct = not self.done.is_run or name in RUN_OPTIONS
+            command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
+        command += [*([flag] if flag else []), "--require", str(self.requirement), *given[end:]]
+        return " ".join(map(quoted, command))
+
+    def with_more(self, duration_ns: int | None) -> str:
+        """Measure longer; `duration_ns` is what it takes, None if that is not known."""
+        if duration_ns is None:
+            longer = _longer(self.step) or format_duration(LONGER_NS[-1])
+            return f"measure longer, like: {self.again({'duration': longer})}"
+        return f"measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
+
+    def when_close(self) -> str:
+        """It holds by little."""
+        longer = _longer(self.step)
+        if longer is None:
+            return "look for what makes it late: rtgauge audit"
+        return f"see how the maximum grows with time: {self.again({'duration': longer})}"
+
+    def when_held(self) -> str:
+        """It holds: under what was measured."""
+        if self.done.loads <= {"idle"} and probe_of(self.step).command is not None:
+            load = ",".join(["idle", *LOADED]) if self.done.is_run else LOADED[0]
+            return f"see whether it holds under load: {self.again({'load': load})}"
+        longer = _longer(self.step)
+        if longer is None:
+            return "measure again after each change of kernel, firmware or settings"
+        return f"let it run as long as the machine is to run: {self.again({'duration': longer})}"
+
+    def _against(self, blame: Blame) -> str | None:
+        """What to change against what took most of the time; None if there is nothing to change."""
+        again = self.again({})
+        share = format_share(blame.time_share)
+        if blame.is_own_work:
             return (
-                "isolate a CPU for the real-time task and measure on it: "
-                f"{_again(done, step, requirement, {'deployment': 'MI'})}"
+                f"shorten an activation: the thread's own work took {share} of the largest times, "
+                f"{format_time(blame.worst_ns)} in one; then: {again}"
             )
-        return (
-            "isolate a CPU for the real-time task and measure on it: rtgauge deploy apply MI, then: "
-            f"{_again(done, step, requirement, {})}"
-        )
-    return "look for what else makes it late: rtgauge audit"
+        if blame.remedy is None:
+            return None
+        return f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
+
+    def for_failure(self) -> str:
+        """The first thing that is not as real-time programs have it: priority, a culprit with most of the
+        time, known disturbances, other culprits, C-states, the kernel, a CPU of its own.
+        """
+        step, blame = self.step, self.done.blame
+        keys = key_names(probe_of(step))
+        if step.parameters.get("policy") == "other" and "policy" in keys:
+            return f"measure at a real-time priority: {self.again({'policy': 'fifo', 'priority': '98'})}"
+        against_culprit = None if blame is None else self._against(blame)
+        if against_culprit is not None and blame is not None and blame.time_share >= MOST:
+            return against_culprit
+        for mark in step.marks:
+            if mark.remedy and mark.severity != Severity.NOTE:
+                return mark.remedy
+        if against_culprit is not None:
+            return against_culprit
+        dma_latency = step.parameters.get("dma_latency_us")
+        # The engine writes a negative number for `off`.
+        if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:
+            return f"keep the CPUs out of deep C-states: {self.again({'dma-latency': '0'})}"
+        if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
+            command = tuple(word for word in self.done.command if word != "--no-explain")
+            plain = replace(self, done=replace(self.done, command=command))
+            return f"see what the largest one was, and on which CPU: {plain.again({}, '--explain')}"
+        preemption = self.facts.kernel.preemption
+        model, is_dynamic = preemption.model, preemption.sources.get("version") == "PREEMPT_DYNAMIC"
+        if model in {"none", "voluntary", "lazy"} and is_dynamic:
+            return f"boot with preempt=full (this kernel can, and runs with {model}), then: {self.again({})}"
+        if model not in {None, "PREEMPT_RT"}:
+            return (
+                f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "
+                f"linux-image-rt-amd64 or -arm64), then: {self.again({})}"
+            )
+        if self.facts.machine.virtual:
+            return f"measure on the bare machine (this one is virtual), then: {self.again({})}"
+        if step.key.deployment == AS_IS and not (step.deployment is not None and step.deployment.isolated):
+            how = (
+                self.again({"deployment": "MI"})
+                if self.done.is_run
+                else f"rtgauge deploy apply MI, then: {self.again({})}"
+            )
+            return f"isolate a CPU for the real-time task and measure on it: {how}"
+        return "look for what else makes it late: rtgauge audit"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare
 
 from rtgauge.analysis.chi_square import (
-    CannotTestError,
     Scale,
     critical_value,
     exceedance_probability,
@@ -46,7 +45,12 @@ def test_critical_values_of_printed_tables(freedom, alpha, value):
 def test_the_papers_test_over_22_bins():
     baseline = histogram([100] * 22, first=1)
     found = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.COUNTS)
-    assert (found.degrees_of_freedom, found.bins, found.empty, found.rejected) == (22, 22, 0, False)
+    assert (found.degrees_of_freedom, found.bins, found.empty_bins_merged, found.rejected) == (
+        22,
+        22,
+        0,
+        False,
+    )
     assert found.critical == pytest.approx(33.924, abs=5e-4)
     assert found.statistic == pytest.approx(2.0)  # (10^2 + 10^2) / 100
     assert found.p_value == pytest.approx(chi2.sf(2.0, 22))
@@ -83,14 +87,14 @@ def test_identical_histograms_have_no_statistic_and_are_not_rejected():
 
 def test_a_baseline_of_one_bin_an_empty_sample_and_equal_ones_are_refused():
     one, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
-    with pytest.raises(CannotTestError, match="single bin"):
-        paper_test(more, one)
-    with pytest.raises(CannotTestError, match="sample is empty"):
-        paper_test(none, more)
-    with pytest.raises(CannotTestError, match="baseline is empty"):
-        textbook_test(more, none)
-    with pytest.raises(CannotTestError, match="one cell"):
-        textbook_test(one, one)
+    for test, why in (
+        (paper_test(more, one), "single bin"),
+        (paper_test(none, more), "sample is empty"),
+        (textbook_test(more, none), "baseline is empty"),
+        (textbook_test(one, one), "one cell"),
+    ):
+        assert why in (test.cannot or "")
+        assert test.statistic is None
 
 
 def test_the_textbook_test_is_scipys():

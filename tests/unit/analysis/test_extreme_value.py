@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, genpareto, kendalltau, kruskal, spearmanr
 
 from rtgauge.analysis.extreme_value import (
-    Level,
+    TailLevel,
     assumptions,
     blocks_of,
     contradiction,
@@ -220,7 +220,7 @@ def test_no_bound_lies_below_a_rare_second_mode(late_windows, late_ns):
 
 def test_the_contradiction_names_what_was_seen():
     """Of the described sample: a fit of 757 us once in 1e6, and 2 ms in three windows."""
-    levels = [Level(10**6, 757_000, 405_000, 1_884_000)]
+    levels = [TailLevel(activations=10**6, ns=757_000, low_ns=405_000, high_ns=1_884_000)]
     why = contradiction([90_000] * 97 + [2_000_000, 2_010_000, 2_020_000], 100_000, levels)
     assert why is not None
     assert "3 windows of 100,000 activations exceeded that, up to 2020.0 us" in why
@@ -229,7 +229,7 @@ def test_the_contradiction_names_what_was_seen():
 
 def test_an_upper_bound_that_is_exceeded_too_often_is_a_contradiction_and_one_late_window_is_none():
     """Half a window is expected above the level: three have a probability of 1.4 %, one of 39 %."""
-    level = Level(10**6, 895_000, 800_000, 899_000)
+    level = TailLevel(activations=10**6, ns=895_000, low_ns=800_000, high_ns=899_000)
     assert "at most 899.0 us" in (contradiction([900_000] * 3 + [90_000] * 97, 500_000, [level]) or "")
     assert contradiction([900_000] + [90_000] * 99, 500_000, [level]) is None
 

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 from rtgauge.report.figure_data import ALL, Curve, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.outer_view import view_curves, views
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.record.model import Step
     from rtgauge.report.figure_data import Source
-    from rtgauge.report.record_view import RecordView
 
 POINTS = 16_000
 """About this many points in the curves of single CPUs together."""
@@ -143,57 +140,3 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     if any(curve.lower_bound for _, curve in curves):
         notes.append("A curve that ends at 10 s continues beyond it.")
     return notes
-
-
-def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
-    """A chart a step that an instrument measured; None where none was."""
-    names = view.labels
-    charts = {
-        names[each.step.id]: (each.outer.metric, curves)
-        for each in views(steps)
-        if (curves := view_curves(view, each))
-    }
-    if not charts:
-        return None
-    specs = [_views_chart(metric, curves) for metric, curves in charts.values()]
-    notes = [
-        (
-            "Read from the histograms (1 % or better). The two curves use different clocks; their "
-            "difference is what the machine does not see."
-        )
-    ]
-    titles = list(charts) if len(charts) > 1 else []
-    return Figure(
-        "views",
-        "From outside and inside",
-        " ".join(str(spec["description"]) for spec in specs),
-        specs,
-        titles,
-        notes,
-    )
-
-
-def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
-    low = max(0.001, min(float(curve.x_us[0]) for curve in curves.values())) * 0.9
-    high = max(low * 2, max(float(curve.x_us[-1]) for curve in curves.values()) * 1.15)
-    rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
-    rows = [
-        (name, float(x), float(y))
-        for name, curve in curves.items()
-        for x, y in zip(curve.x_us, curve.share, strict=True)
-    ]
-    lines = share_lines(
-        vega.csv({"view": "string", "us": "number", "share": "number"}, rows),
-        vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
-        vega.share_axis(rarest, "share longer than x"),
-        color=vega.kinds("view:N", curves),
-        strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
-    )
-    text = "; ".join(
-        f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items()
-    )
-    return vega.layered(
-        [lines],
-        height=260,
-        description=f"Share of samples whose {metric} is longer than x, log-log. {text}.",
-    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, Theme, config, drawable
+from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, config, drawable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,15 +38,18 @@ def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     return drawable({**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18})
 
 
-def _convert(spec: dict[str, Any], forms: Sequence[str], theme: Theme, cpus: int) -> dict[str, bytes]:
+def _look(cpus: int = 1) -> dict[str, Any]:
+    return {**config("light", cpus), "background": BACKGROUND["light"], "padding": 16}
+
+
+def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
     """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`.
 
     It is laid out once, as SVG, of which the others are made.
     """
     import vl_convert
 
-    look = {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
-    svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=_look(cpus), allowed_base_urls=[])
     made = {"svg": svg.encode}
     made |= {"png": lambda: vl_convert.svg_to_png(svg, scale=2), "pdf": lambda: vl_convert.svg_to_pdf(svg)}
     return {form: made[form]() for form in forms}
@@ -57,7 +60,6 @@ def write_figures(
     folder: Path,
     subtitle: str,
     formats: Sequence[str] = FORMATS,
-    theme: Theme = "light",
     cpus: int = 1,
 ) -> list[Path]:
     """Write every figure in every format into `folder`; the files written, each whole.
@@ -69,7 +71,7 @@ def write_figures(
         folder.mkdir(parents=True, exist_ok=True)
         with open_folder(folder, follow=False) as opened:
             for figure in figures:
-                for form, data in _convert(_whole(figure, subtitle), formats, theme, cpus).items():
+                for form, data in _convert(_whole(figure, subtitle), formats, cpus).items():
                     file = folder / f"{figure.name}.{form}"
                     write_whole(file, data, folder=opened)
                     written.append(file)
@@ -94,14 +96,13 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
     if form == "html":
         import vl_convert
 
-        look = {**config("light"), "background": BACKGROUND["light"], "padding": 16}
         content = vl_convert.vegalite_to_html(
             {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec,
             vl_version=VEGALITE,
             bundle=True,
-            config=look,
+            config=_look(),
         ).encode()
     else:
-        content = _convert(spec, [form], "light", 1)[form]
+        content = _convert(spec, [form])[form]
     with clear_errors(path, option="--figure", kind="file"):
         write_whole(path, content)
