@@ -25,9 +25,10 @@ from rtgauge.cli.main import main
 from rtgauge.record.facts import Facts
 from rtgauge.record.moments import MOMENTS
 from rtgauge.record.record_folder import checksum
-from rtgauge.record.samples import SamplesHeader, write_samples
+from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
 from tests.support.explained import add_moments, real_formats, real_moment
+from tests.support.samples import write_samples
 from tests.unit.records import mark, run, step
 
 EXAMPLES = 5_000 if os.environ.get("RTGAUGE_NIGHTLY") else 100

@@ -41,6 +41,13 @@ def _seconds(step: Step) -> float:
         return 0.0
 
 
+def _mark(case: ET.Element, failure: str | None, skipped: str | None) -> None:
+    if failure is not None:
+        ET.SubElement(case, "failure", message=failure, type="requirement")
+    elif skipped is not None:
+        ET.SubElement(case, "skipped", message=skipped)
+
+
 def junit(record: Record) -> bytes:
     """JUnit XML."""
     cases: list[ET.Element] = []
@@ -51,11 +58,7 @@ def junit(record: Record) -> bytes:
             name=f"{step.id}: {step_name(step)}",
             time=f"{_seconds(step):.3f}",
         )
-        failure, unknown = failure_of(record, step), not_judged(record, step)
-        if failure is not None:
-            ET.SubElement(case, "failure", message=failure, type="requirement")
-        elif unknown is not None:
-            ET.SubElement(case, "skipped", message=unknown)
+        _mark(case, failure_of(record, step), not_judged(record, step))
         lines = [
             f"{series_name(series)}: count {series.count}, missed {missed_text(step, series)}, max "
             f"{microseconds(series.max_ns)} us, "
@@ -71,10 +74,7 @@ def junit(record: Record) -> bytes:
         cases.append(case)
     for check in run_checks(record):
         case = ET.Element("testcase", classname="rtgauge", name=check.name, time="0")
-        if check.failure is not None:
-            ET.SubElement(case, "failure", message=check.failure, type="requirement")
-        elif check.skipped is not None:
-            ET.SubElement(case, "skipped", message=check.skipped)
+        _mark(case, check.failure, check.skipped)
         cases.append(case)
     failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
     suites = ET.Element("testsuites")
@@ -196,11 +196,7 @@ def kcidb(record: Record) -> bytes:
                 "origin": ORIGIN,
                 "id": f"{ORIGIN}:{record.run.id}/run/{number}",
                 "path": "rtgauge.run",
-                "status": "FAIL"
-                if check.failure is not None
-                else "SKIP"
-                if check.skipped is not None
-                else "PASS",
+                "status": check.result.upper(),
                 "comment": check.name,
                 "misc": {"reason": check.failure or check.skipped or ""},
             }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rtgauge.escape import one_line
 from rtgauge.record.marks import MarkKind
@@ -86,6 +86,13 @@ class RunCheck:
     name: str
     failure: str | None = None
     skipped: str | None = None
+
+    @property
+    def result(self) -> Literal["pass", "fail", "skip"]:
+        """What became of it."""
+        if self.failure is not None:
+            return "fail"
+        return "pass" if self.skipped is None else "skip"
 
 
 def run_checks(record: Record) -> list[RunCheck]:

@@ -31,6 +31,11 @@ def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
     )
 
 
+def is_doubt(severity: Severity | None) -> bool:
+    """Whether it is more than a note."""
+    return severity is not None and severity is not Severity.NOTE
+
+
 class Mark(Model):
     """A named doubt about a step. `series` is None if it concerns the whole step."""
 

@@ -177,16 +177,6 @@ def read_times(source: Source) -> npt.NDArray[np.int64]:
     return np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
-def write_samples(path: Path, header: SamplesHeader, samples: npt.ArrayLike) -> None:
-    """Write a samples file (for imports and tests; the engine writes its own): values, or (time, value) rows.
-
-    Raises OSError.
-    """
-    with new_file(path) as file:
-        file.write(header.pack())
-        file.write(np.asarray(samples, dtype=SAMPLE).tobytes())
-
-
 class SamplesFile:
     """A file of timed samples that is written while they come. Use as a context. Raises OSError."""
 

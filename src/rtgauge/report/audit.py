@@ -6,18 +6,21 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
+from rtgauge.report.table import Cell, Column, Table, texts
+from rtgauge.report.terminal_table import print_pairs, rich_table
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rtgauge.report.table import Tone
     from rtgauge.system.audit import AuditDocument, Finding
 
 ORDER = {"serious": 0, "moderate": 1, "minor": 2}
 STYLE = {"serious": "bold red", "moderate": "yellow", "minor": "cyan"}
+TONES: dict[str, Tone] = {"serious": "alarm", "moderate": "doubt"}
 RESULT_STYLE = {"ok": "green", "unknown": "magenta", "not-applicable": "dim"}
 SCRIPT_WIDTH = 100
 
@@ -60,54 +63,31 @@ def _word(finding: Finding) -> tuple[str, str]:
 def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
     console.print()
     console.print(Text.assemble(_word(finding), "  ", (printable(finding.rule), "bold")))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=10)
-    table.add_column(overflow="fold", ratio=1)
-    for name, text in _details(finding, brief=brief):
-        table.add_row(Text(f"    {name}", style="dim"), Text(printable(text)))
-    console.print(table)
+    print_pairs(_details(finding, brief=brief), console, 8)
 
 
 def _print_short(document: AuditDocument, console: Console) -> None:
     """A line each of what is serious or moderate, the rest by name."""
     differing = _differing(document)
-    table = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        header_style="dim",
-        show_header=any(finding.severity != "minor" for finding in differing),
-    )
-    table.add_column("differs", no_wrap=True)
-    table.add_column("wanted", overflow="fold", ratio=3)
-    table.add_column("found", overflow="fold", ratio=2)
-    for finding in differing:
-        if finding.severity != "minor":
-            table.add_row(
-                Text(*_word(finding)), Text(printable(finding.title)), Text(printable(finding.found))
-            )
+    rows: list[list[str]] = [
+        [Cell(finding.severity, TONES[finding.severity]), finding.title, finding.found]
+        for finding in differing
+        if finding.severity != "minor"
+    ]
     console.print()
-    console.print(table)
-    rest = Table.grid(padding=(0, 2, 0, 0))
-    rest.add_column(no_wrap=True, min_width=8)
-    rest.add_column(overflow="fold", ratio=1)
-    for name, names in (
-        ("minor", [finding.rule for finding in differing if finding.severity == "minor"]),
-        ("unknown", [finding.rule for finding in document.findings if finding.result == "unknown"]),
-    ):
-        if names:
-            rest.add_row(
-                Text(name, style=STYLE.get(name) or RESULT_STYLE[name]), Text(printable(", ".join(names)))
-            )
-    console.print(rest)
+    if rows:
+        columns = [Column("differs", "nowrap"), *texts("wanted", "found")]
+        console.print(rich_table(Table("", columns, rows), console.width))
+    minor = [finding.rule for finding in differing if finding.severity == "minor"]
+    unknown = [finding.rule for finding in document.findings if finding.result == "unknown"]
+    named = (("minor", STYLE["minor"], minor), ("unknown", RESULT_STYLE["unknown"], unknown))
+    print_pairs(
+        [(Text(name, style), ", ".join(rules)) for name, style, rules in named if rules], console, 8, indent=0
+    )
     if differing:
         console.print()
-        console.print(
-            Text(
-                "why, and what to do: rtgauge audit --details; as commands: rtgauge audit --script",
-                style="dim",
-            )
-        )
+        hint = "why, and what to do: rtgauge audit --details; as commands: rtgauge audit --script"
+        console.print(Text(hint, style="dim"))
 
 
 def print_audit(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.segment import Segments
 from rich.text import Text
 
-from rtgauge.record.marks import MarkKind
+from rtgauge.record.marks import MarkKind, is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.report.conclusion import cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import system_lines
@@ -24,7 +24,7 @@ from rtgauge.report.text import printable, us, whole
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console, RenderableType
 
@@ -185,7 +185,7 @@ def unfinished(view: RecordView) -> list[Text]:
     return [Text(f"This run is {run.state}: {len(run.steps)} of {planned} finished.", style="yellow")]
 
 
-def _marks(view: RecordView, console: Console) -> list[RenderableType]:
+def _marks(view: RecordView, console: Console) -> list[Text]:
     """The marks that are doubts, a line each; notes, and the routine ones, by their names.
 
     Of a record without a step in full: they say why.
@@ -193,26 +193,21 @@ def _marks(view: RecordView, console: Console) -> list[RenderableType]:
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
-    doubts = [mark for mark in gathered if mark.severity is not Severity.NOTE and mark.kind not in ROUTINE]
-    lines: list[RenderableType] = [
-        _cut(
-            f"* {mark_text(mark, '').plain}",
-            console,
-            "bold red" if mark.severity is Severity.INVALID else "yellow",
-        )
-        for mark in doubts
+    doubts = [mark for mark in gathered if is_doubt(mark.severity) and mark.kind not in ROUTINE]
+    styles = {Severity.INVALID: "bold red", Severity.DOUBTFUL: "yellow"}
+    lines = [_cut(f"* {mark_text(mark, '').plain}", console, styles[mark.severity]) for mark in doubts]
+    lines = _few(lines, MOST_MARKS, lambda more: Text(f"* {plural(more, 'doubt')} more", style="yellow"))
+    routine = [
+        f"{mark.name} ({mark.severity.value})" if is_doubt(mark.severity) else mark.name
+        for mark in gathered
+        if mark not in doubts
     ]
-    if len(lines) > MOST_MARKS:
-        more = plural(len(doubts) - MOST_MARKS + 1, "doubt")
-        lines[MOST_MARKS - 1 :] = [Text(f"* {more} more", style="yellow")]
-    routine = [mark for mark in gathered if mark not in doubts]
-    if routine:
-        words = ", ".join(
-            mark.name if mark.severity is Severity.NOTE else f"{mark.name} ({mark.severity.value})"
-            for mark in routine
-        )
-        lines.append(_cut(f"* {printable(words)}", console, "dim"))
-    return lines
+    return [*lines, _cut(f"* {printable(', '.join(routine))}", console, "dim")] if routine else lines
+
+
+def _few(lines: list[Text], most: int, more: Callable[[int], Text]) -> list[Text]:
+    """The lines, or if they are more than `most` the first of them and how many there are more."""
+    return lines if len(lines) <= most else [*lines[: most - 1], more(len(lines) - most + 1)]
 
 
 def _cut(text: str, console: Console, style: str = "") -> Text:
@@ -222,12 +217,9 @@ def _cut(text: str, console: Console, style: str = "") -> Text:
     return cut
 
 
-def _left_out(view: RecordView, console: Console) -> list[RenderableType]:
-    texts = left_out_texts(view)
-    lines: list[RenderableType] = [_cut(text, console) for text in texts]
-    if len(lines) > MOST_LEFT_OUT:
-        lines[MOST_LEFT_OUT - 1 :] = [Text(f"left out: {len(texts) - MOST_LEFT_OUT + 1} more")]
-    return lines
+def _left_out(view: RecordView, console: Console) -> list[Text]:
+    lines = [_cut(text, console) for text in left_out_texts(view)]
+    return _few(lines, MOST_LEFT_OUT, lambda more: Text(f"left out: {more} more"))
 
 
 def _presented(view: RecordView, console: Console) -> list[Text]:
@@ -239,14 +231,14 @@ def _presented(view: RecordView, console: Console) -> list[Text]:
     return [Text.from_ansi(line.rstrip()) for line in text.splitlines() if line.strip()]
 
 
-def _systems(view: RecordView, console: Console) -> list[RenderableType]:
+def _systems(view: RecordView, console: Console) -> list[Text]:
     lines = [printable(line) for line in system_lines(view.record)]
     cokernels = [Text(printable(line), style="dim") for line in cokernel_lines(view)]
-    shown: list[RenderableType] = [_cut(line, console, "dim") for line in lines[:MOST_SYSTEMS]]
     if len(lines) == 1:
         shown = [*Text(lines[0], style="dim").wrap(console, console.width)[:MOST_SYSTEMS]]
-    elif len(lines) > MOST_SYSTEMS:
-        shown[-1] = Text(f"and {len(lines) - MOST_SYSTEMS + 1} more machines", style="dim")
+    else:
+        cut = [_cut(line, console, "dim") for line in lines]
+        shown = _few(cut, MOST_SYSTEMS, lambda more: Text(f"and {more} more machines", style="dim"))
     return [*shown, *_fitted(cokernels, MOST_SYSTEMS, "co-kernels", console)]
 
 
@@ -296,21 +288,17 @@ def _worst(rows: list[_Row], most: int) -> list[_Row]:
     return [row for row in rows if row in kept]
 
 
-def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[RenderableType]:
+def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[Text]:
     """Texts in at most `most` lines: wrapped, else a line each, and how many there are more."""
-    wrapped: list[RenderableType] = [line for text in texts for line in text.wrap(console, console.width)]
+    wrapped = [line for text in texts for line in text.wrap(console, console.width)]
     if len(wrapped) <= most:
         return wrapped
     if most <= 0:
         return []
-    kept = texts if len(texts) <= most else texts[: most - 1]
-    lines: list[RenderableType] = []
-    for text in kept:
-        cut = text.copy()
-        cut.truncate(console.width, overflow="ellipsis")
-        lines.append(cut)
-    more = Text(f"and {len(texts) - len(kept)} more {what}", style="dim")
-    return lines if len(kept) == len(texts) else [*lines, more]
+    cut = [text.copy() for text in texts]
+    for line in cut:
+        line.truncate(console.width, overflow="ellipsis")
+    return _few(cut, most, lambda more: Text(f"and {more} more {what}", style="dim"))
 
 
 def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:

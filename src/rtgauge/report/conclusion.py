@@ -218,44 +218,33 @@ def cross_check_lines(view: RecordView) -> list[str]:
     """What another tool measured beside rtgauge under the same condition, as a ratio, a line each."""
     own = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
-    names = view.labels
     for step in view.steps:
         pair = own.get(_without_tool(step))
         if step.key.tool == "rtgauge" or pair is None or pair.total is None:
             continue
-        for result in step.results:
-            at_most_ns = result.values.get("at_most_ns")
-            if isinstance(at_most_ns, int) and pair.total.mean_ns:
-                bound = (
-                    f"at most {format_time(at_most_ns)}, pauses included, rtgauge's "
-                    f"{format_time(pair.total.mean_ns)}"
-                )
-                lines.append(
-                    f"{names[pair.id]}: {step.key.tool} / rtgauge: mean at most "
-                    f"{at_most_ns / pair.total.mean_ns:.2f} ({bound})"
-                )
-            mean_ns = result.values.get("mean_ns")
-            if isinstance(mean_ns, int) and pair.total.mean_ns:
-                ways = (
-                    f"by {result.labels.get('by')} {format_time(mean_ns)}, rtgauge's "
-                    f"{format_time(pair.total.mean_ns)}"
-                )
-                lines.append(
-                    f"{names[pair.id]}: {step.key.tool} / rtgauge: mean "
-                    f"{mean_ns / pair.total.mean_ns:.2f} ({ways})"
-                )
+        begin = f"{view.labels[pair.id]}: {step.key.tool} / rtgauge: "
+        mean_ns = pair.total.mean_ns
+        for result in step.results if mean_ns else []:
+            ours = f"rtgauge's {format_time(mean_ns)}"
+            most, theirs = result.values.get("at_most_ns"), result.values.get("mean_ns")
+            if isinstance(most, int) and mean_ns:
+                bound = f"at most {format_time(most)}, pauses included, {ours}"
+                lines.append(f"{begin}mean at most {most / mean_ns:.2f} ({bound})")
+            if isinstance(theirs, int) and mean_ns:
+                ways = f"by {result.labels.get('by')} {format_time(theirs)}, {ours}"
+                lines.append(f"{begin}mean {theirs / mean_ns:.2f} ({ways})")
         if step.total is None:
             continue
         ratios = [
             f"{name} {theirs / ours:.2f}"
             for name, theirs, ours in (
-                ("mean", step.total.mean_ns, pair.total.mean_ns),
+                ("mean", step.total.mean_ns, mean_ns),
                 ("largest", step.total.max_ns, pair.total.max_ns),
             )
             if theirs is not None and ours
         ]
         if ratios:
-            lines.append(f"{names[pair.id]}: {step.key.tool} / rtgauge: {', '.join(ratios)}")
+            lines.append(f"{begin}{', '.join(ratios)}")
     return lines
 
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.report.text import printable, quantity, value, words
+from rtgauge.report.terminal_table import print_pairs
+from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
 
 if TYPE_CHECKING:
@@ -322,12 +321,4 @@ def print_facts(facts: Facts, console: Console) -> None:
         if number:
             console.print()
         console.print(Text(heading, style="bold"))
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(width=LABEL_WIDTH, overflow="fold")
-        table.add_column(overflow="fold", ratio=1)
-        for name, text in rows:
-            table.add_row(
-                Text(printable(name), style="dim"),
-                Text(printable(text), style="dim italic" if text == UNKNOWN else ""),
-            )
-        console.print(Padding(table, (0, 0, 0, 2), expand=False))
+        print_pairs(rows, console, LABEL_WIDTH)

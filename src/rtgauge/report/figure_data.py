@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
-from rtgauge.record.windows import UNKNOWN, merge
+from rtgauge.record.windows import UNKNOWN, add_bins, merge
 from rtgauge.report.record_view import (
     LATENCY,
     Condition,
@@ -32,6 +33,9 @@ ALL = "all"
 """Every CPU together, in place of a CPU's number."""
 
 IntArray = npt.NDArray[np.int64]
+Key = TypeVar("Key")
+WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+"""Of the bins of a histogram that is drawn."""
 
 
 def time_series(step: Step) -> dict[int, str]:
@@ -66,10 +70,8 @@ class Counts:
 
     def plus(self, other: Counts) -> Counts:
         """The sum of both."""
-        bins, where = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
-        counts = np.zeros(len(bins), dtype=np.int64)
-        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
-        return Counts(bins, counts)
+        bins, counts = ([self.bins, other.bins], [self.counts, other.counts])
+        return Counts(*add_bins(np.concatenate(bins), np.concatenate(counts)))
 
 
 EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
@@ -83,13 +85,20 @@ class Measured:
     `unplaced` samples are in no bin: another tool's histogram does not have them.
     """
 
-    plain: Counts
-    missed: Counts
-    max_ns: int | None
+    plain: Counts = EMPTY
+    missed: Counts = EMPTY
+    max_ns: int | None = None
     unplaced: int = 0
 
-
-NOTHING = Measured(EMPTY, EMPTY, None)
+    def plus(self, other: Measured) -> Measured:
+        """The sum of both."""
+        known = [value for value in (self.max_ns, other.max_ns) if value is not None]
+        return Measured(
+            self.plain.plus(other.plain),
+            self.missed.plus(other.missed),
+            max(known, default=None),
+            self.unplaced + other.unplaced,
+        )
 
 
 def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
@@ -103,21 +112,8 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
             merged.max_ns,
             merged.count - merged.placed,
         )
-        by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
+        by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
     return by_cpu
-
-
-def _together(parts: Sequence[Measured]) -> Measured:
-    result = NOTHING
-    for part in parts:
-        largest = max((value for value in (result.max_ns, part.max_ns) if value is not None), default=None)
-        result = Measured(
-            result.plain.plus(part.plain),
-            result.missed.plus(part.missed),
-            largest,
-            result.unplaced + part.unplaced,
-        )
-    return result
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
@@ -130,9 +126,9 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
         cpus = time_series(step)
         if cpus:
             for cpu, part in measured(record.windows(step), cpus).items():
-                by_cpu[cpu] = _together([by_cpu.get(cpu, NOTHING), part])
+                by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
     ordered = {cpu: by_cpu[cpu] for cpu in cpu_order(set(by_cpu))}
-    return {ALL: _together(list(ordered.values())), **ordered} if ordered else {}
+    return {ALL: functools.reduce(Measured.plus, ordered.values()), **ordered} if ordered else {}
 
 
 @dataclass(frozen=True)
@@ -170,6 +166,16 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
             y.append(number)
         last = following
     return Outline(np.array([*x, (last or 0) / 1_000]), np.array([*y, 0], dtype=np.int64))
+
+
+def outlines(histograms: Mapping[Key, Counts], most_corners: int) -> tuple[int, dict[Key, Outline]]:
+    """How wide the bins are (us), and the outline of each histogram: at most so many corners in all."""
+    width, made = 1, dict[Key, Outline]()
+    for width in WIDTHS_US:
+        made = {key: outline(histogram, width) for key, histogram in histograms.items()}
+        if sum(len(one.x_us) for one in made.values()) <= most_corners:
+            break
+    return width, made
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
 from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.errors import InputError
+from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
@@ -43,7 +44,7 @@ def part_of_period(fraction: float) -> str:
 
 
 def _name(line: Line) -> str:
-    return line.label + ("*" if line.worst_mark is not None and line.worst_mark.value != "note" else "")
+    return line.label + ("*" if is_doubt(line.worst_mark) else "")
 
 
 def _time(ns: int | None, *, at_most: bool = False) -> str:
@@ -52,9 +53,9 @@ def _time(ns: int | None, *, at_most: bool = False) -> str:
 
 def _marked(lines: Sequence[Line]) -> list[str]:
     return [
-        f"* {line.label} is marked {line.worst_mark.value}: see {line.record}"
+        f"* {line.label} is marked {line.worst_mark}: see {line.record}"
         for line in lines
-        if line.worst_mark and line.worst_mark.value != "note"
+        if is_doubt(line.worst_mark)
     ]
 
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.microbenchmarks import microbenchmarks
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.simple_probe import cost_of
+from rtgauge.record.marks import is_doubt
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Container, Sequence
 
     from rich.console import Console
 
     from rtgauge.analysis.microbenchmarks import (
-        Cost,
         Happened,
         LockAnswer,
         Microbenchmarks,
@@ -37,6 +37,10 @@ ANSWERS = {
 }
 
 
+COSTS = {"max_ns": "Worst case (ns)", "mean_ns": "Average (ns)", "p99_ns": "99 % (ns)"}
+"""Fields of a cost -> the titles of their tables."""
+
+
 def _names(results: Microbenchmarks) -> list[str]:
     """What each line is called: the system and the policy, and the load where it differs."""
     loads = len({system.load for system in results.systems}) > 1
@@ -46,32 +50,17 @@ def _names(results: Microbenchmarks) -> list[str]:
     ]
 
 
-def _cell(system: System, operation: str, figure: Callable[[Cost], float]) -> str:
+def _cell(system: System, operation: str, figure: str) -> str:
     cost = next((cost for cost in system.costs if cost.operation == operation), None)
     if cost is None:
         return NONE
-    return whole(round(figure(cost))) + (
-        "*" if cost.worst_mark is not None and cost.worst_mark.value != "note" else ""
-    )
-
-
-def _worst(cost: Cost) -> float:
-    return cost.max_ns
-
-
-def _mean(cost: Cost) -> float:
-    return cost.mean_ns
-
-
-def _p99(cost: Cost) -> float:
-    return cost.p99_ns
+    return whole(round(getattr(cost, figure))) + ("*" if is_doubt(cost.worst_mark) else "")
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
     """Worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a line a system."""
     if not results.systems:
         return []
-    figures = (("Worst case (ns)", _worst), ("Average (ns)", _mean), ("99 % (ns)", _p99))
     names = _names(results)
     costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
     clock = (
@@ -80,10 +69,10 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
         else "What reading the clock costs is not known."
     )
     marked = [
-        f"* {name}: {cost.operation} is marked {cost.worst_mark.value}"
+        f"* {name}: {cost.operation} is marked {cost.worst_mark}"
         for name, system in zip(names, results.systems, strict=True)
         for cost in system.costs
-        if cost.worst_mark is not None and cost.worst_mark.value != "note"
+        if is_doubt(cost.worst_mark)
     ]
     return [
         Table(
@@ -95,7 +84,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
             ],
             [clock, *marked] if title.startswith("Worst") else [],
         )
-        for title, figure in figures
+        for figure, title in COSTS.items()
     ]
 
 
@@ -105,7 +94,7 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
         [
             name if not number else "",
             cost.operation,
-            *(_cell(system, cost.operation, figure) for figure in (_worst, _mean, _p99)),
+            *(_cell(system, cost.operation, figure) for figure in COSTS),
         ]
         for name, system in zip(_names(results), results.systems, strict=True)
         for number, cost in enumerate(
@@ -191,7 +180,7 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
         )
         longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
         gaps = whole(sum(taken.gaps for taken in answer.causes))
-        marked = "*" if answer.worst_mark is not None and answer.worst_mark.value != "note" else ""
+        marked = "*" if is_doubt(answer.worst_mark) else ""
         rows.append(
             [
                 f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}",

@@ -10,7 +10,7 @@ import numpy as np
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
-from rtgauge.report.figure_data import Counts, Curve, exceedance, measured
+from rtgauge.report.figure_data import EMPTY, Counts, Curve, exceedance, measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.vega import Figure
@@ -226,7 +226,7 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
             continue
         counts = parts[named[series.series]].plain
         bins = np.abs(counts.bins)
-        magnitudes = Counts(bins[:0], counts.counts[:0]).plus(Counts(bins, counts.counts))
+        magnitudes = EMPTY.plus(Counts(bins, counts.counts))
         largest = max(
             (abs(value) for value in (series.min_ns, series.max_ns) if value is not None), default=None
         )

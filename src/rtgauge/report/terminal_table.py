@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import rich.table
+from rich.padding import Padding
 from rich.text import Text
 
+from rtgauge.record.facts import UNKNOWN
 from rtgauge.report.table import PART, marks_of, tone_of
 from rtgauge.report.text import printable
 
@@ -105,6 +107,21 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
         cells = zip(row, table.columns, strict=True)
         made.add_row(*(_text(cell, column, name=not at) for at, (cell, column) in enumerate(cells)))
     return made
+
+
+def print_pairs(
+    rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
+) -> None:
+    """Names on the left, `width` wide, and values on the right, folded."""
+    grid = rich.table.Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=width, overflow="fold")
+    grid.add_column(overflow="fold", ratio=1)
+    for name, text in rows:
+        grid.add_row(
+            Text(printable(name), style="dim") if isinstance(name, str) else name,
+            Text(printable(text), style="dim italic" if text == UNKNOWN else ""),
+        )
+    console.print(Padding(grid, (0, 0, 0, indent), expand=False))
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from rtgauge.analysis import gate
 from rtgauge.analysis.change_points import LENGTHS, change_points
 from rtgauge.errors import InputError
+from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
 from rtgauge.store import queries
 from rtgauge.store.database import clear_problems
@@ -196,11 +197,7 @@ def _value(point: Point, quantile: str) -> int | None:
     field = QUANTILES[quantile]
     value: int | None = getattr(point, field)
     bounded = field.removeprefix("filled_") in point.lower_bounds
-    return None if value is None or value <= 0 or bounded or _is_doubtful(point) else value
-
-
-def _is_doubtful(point: Point) -> bool:
-    return point.worst is not None and point.worst != "note"
+    return None if value is None or value <= 0 or bounded or is_doubt(point.worst) else value
 
 
 def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
@@ -234,7 +231,7 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
         max_ns=max(
             (point.filled_max_ns for point in points if point.filled_max_ns is not None), default=None
         ),
-        doubtful=sum(map(_is_doubtful, points)),
+        doubtful=sum(is_doubt(point.worst) for point in points),
     )
 
 

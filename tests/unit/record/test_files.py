@@ -23,13 +23,14 @@ from rtgauge.lab.running_guests import keep
 from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.reader import Record
-from rtgauge.record.samples import SamplesHeader, write_samples
+from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import render as render_comparison
 from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import render
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from rtgauge.user_cache import private_folder
+from tests.support.samples import write_samples
 from tests.unit.records import run, step
 
 SOURCES = Path(__file__).parents[3] / "src/rtgauge"

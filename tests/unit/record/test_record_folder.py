@@ -21,12 +21,13 @@ from rtgauge.exporters.samples_export import samples_table
 from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.moments import MOMENTS
 from rtgauge.record.reader import Record
-from rtgauge.record.samples import SamplesHeader, write_samples
+from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report import drawn_figures
 from rtgauge.report.drawn_figures import Drawn, save_figures
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, STATE_FILE, read_state
+from tests.support.samples import write_samples
 from tests.unit.records import run, step
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figure_data import Counts, exceedance, outline
+from rtgauge.report.figure_data import Counts, exceedance, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.files import write_figures
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
     from rtgauge.record.reader import Record
 
-WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 CORNERS = 20_000
 BODY = 199
 """Points of a Q-Q plot at equal steps of probability. The regression line is through these, not the tail."""
@@ -75,15 +74,11 @@ def _later(sides: Sequence[Side]) -> str:
 
 
 def _histograms(sides: Sequence[Side]) -> Figure:
-    width, outlines = 1, {}
-    for width in WIDTHS_US:
-        outlines = {side.label: outline(Counts(*side.histogram), width) for side in sides}
-        if sum(len(outline.x_us) for outline in outlines.values()) <= CORNERS:
-            break
+    width, drawn = outlines({side.label: Counts(*side.histogram) for side in sides}, CORNERS)
     totals = {side.label: side.filled.count for side in sides}
     rows = [
         (label, max(FIRST_US, float(x)), float(n) / totals[label] * 100)
-        for label, outline in outlines.items()
+        for label, outline in drawn.items()
         for x, n in zip(outline.x_us, outline.count, strict=True)
     ]
     floor = min(100 / total for total in totals.values()) * 0.6

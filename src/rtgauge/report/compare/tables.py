@@ -10,7 +10,7 @@ from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison_conclusion import Finding, finding, word
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.probe.registry import plural_of
-from rtgauge.record.model import Severity
+from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
@@ -390,7 +390,7 @@ def selection_grid(result: Comparison) -> Table:
 
 def doubtful_sides(result: Comparison) -> str | None:
     """How many sides are marked doubtful or worse; None: none is."""
-    doubtful = sum(side.worst_mark in {Severity.DOUBTFUL, Severity.INVALID} for side in result.sides)
+    doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     return (
         f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may "
         "be the measurement."

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rtgauge.report.figure_data import ALL, Measured, Outline, outline
+from rtgauge.report.figure_data import ALL, Measured, Outline, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
@@ -57,30 +57,27 @@ class _Frame:
         return "log" if self.high_us > LINEAR_TO_US else "linear"
 
 
-def _outlines(source: Source) -> tuple[int, dict[str, dict[str, Outline]]]:
-    """How wide the bins are (us), and condition -> CPU -> outline."""
-    outlines: dict[str, dict[str, Outline]] = {}
-    width = 1
-    for width in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000):
-        outlines = {
-            label: {cpu: outline(part.plain, width) for cpu, part in cpus.items() if cpu != ALL}
-            for label, cpus in source.measured.items()
-        }
-        if sum(len(o.x_us) for cpus in outlines.values() for o in cpus.values()) <= CORNERS:
-            break
-    return width, outlines
-
-
 def histogram(source: Source) -> Figure | None:
     """A chart a condition, on axes that all of one quantity share; None where nothing was measured."""
-    width, outlines = _outlines(source)
+    width, drawn = outlines(
+        {
+            (label, cpu): part.plain
+            for label, cpus in source.measured.items()
+            for cpu, part in cpus.items()
+            if cpu != ALL
+        },
+        CORNERS,
+    )
     specs: list[vega.Part] = []
     labels: list[str] = []
     frames: list[_Frame] = []
     names: list[str] = []
     for quantity in source.quantities:
         part = source.only(quantity)
-        mine = {label: cpus for label, cpus in outlines.items() if label in part.measured}
+        mine = {
+            label: {cpu: drawn[label, cpu] for cpu in cpus if cpu != ALL}
+            for label, cpus in part.measured.items()
+        }
         frame = _frame(part, mine)
         if frame is None:
             continue
