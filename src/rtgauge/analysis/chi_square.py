@@ -109,7 +109,7 @@ def reshape(side: Histogram, baseline: Histogram) -> tuple[IntArray, IntArray, i
 
 
 def _tested(
-    convention: Convention, scale: Scale, statistic: float, freedom: int, alpha: float, **more: int
+    convention: Convention, scale: Scale, statistic: float, freedom: int, alpha: float, bins: int, empty: int
 ) -> Test:
     critical = critical_value(freedom, alpha)
     has_p = scale is Scale.COUNTS
@@ -121,7 +121,8 @@ def _tested(
         critical=critical,
         p_value=exceedance_probability(statistic, freedom) if has_p else None,
         rejected=statistic > critical,
-        **more,
+        bins=bins,
+        empty_bins_merged=empty,
     )
 
 
@@ -153,7 +154,7 @@ def paper_test(
     observed_share, expected_share = observed / observed.sum() * total, expected / expected.sum() * total
     statistic = float(((observed_share - expected_share) ** 2 / expected_share).sum())
     bins = len(expected)
-    return _tested(Convention.PAPER, scale, statistic, bins, alpha, bins=bins, empty_bins_merged=empty)
+    return _tested(Convention.PAPER, scale, statistic, bins, alpha, bins, empty)
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
@@ -193,4 +194,4 @@ def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) 
         return Test(convention=convention, scale=scale, cannot=cannot)
     expected = np.outer(table.sum(axis=1) / table.sum(), table.sum(axis=0))
     statistic = float(((table - expected) ** 2 / expected).sum())
-    return _tested(convention, scale, statistic, cells - 1, alpha, bins=cells, empty_bins_merged=0)
+    return _tested(convention, scale, statistic, cells - 1, alpha, cells, 0)
