@@ -460,6 +460,8 @@ def test_a_response_goes_on_while_the_program_is_frozen(engine: Path, tmp_path: 
     }
     assert by["response"]["max_ns"] > length_ns
     assert by["response"]["max_ns"] - by["execution"]["max_ns"] > length_ns / 2
+    calls = {line["labels"]["syscall"] for line in results(stream, "sleeps-in")}
+    assert "write" not in calls, "its last call, in which it was not frozen"
 
 
 def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:

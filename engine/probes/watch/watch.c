@@ -291,7 +291,7 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 /* It is stopped, or sleeps uninterruptibly: in a system call, if it entered one in this activation. */
 static void note_held(struct follower *f, const struct sched_event *event)
 {
-	bool in_call = f->call.number >= 0 && f->call_ns >= f->track.now.release_ns;
+	bool in_call = !f->outside_call && f->call.number >= 0 && f->call_ns >= f->track.now.release_ns;
 	struct held *held;
 	char room[sizeof(held->call)];
 
