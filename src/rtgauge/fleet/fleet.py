@@ -32,6 +32,7 @@ from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import PARTIAL, read_run, record_folders
 from rtgauge.store.adding import Said, add
 from rtgauge.store.store import Store
+from rtgauge.verdict.coverage import left_out_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +44,7 @@ COMMAND = (sys.executable, "-m", "rtgauge")
 STATE, LOG, LOCK, ASIDE, FAILED = "state.json", "log.txt", "lock", "put-aside.txt", "failed"
 WORDS = {0: "holds", 1: "fails", 4: "cannot tell"}
 """Exit statuses of a job that has measured; every other one is a failure of the board."""
+NOT_JUDGED = "measured; nothing was required"
 GATE_WORDS = {0: "no worse", 1: "worse", 4: "cannot tell"}
 STATUS_OF_WORD = {VerdictWord.HOLDS: EXIT_OK, VerdictWord.FAILS: EXIT_FAILS}
 WAIT = "--wait=1h"
@@ -142,9 +144,10 @@ class Fleet:
                 if status not in WORDS:
                     _put_away(folder)
                     return status, _last_line(folder / LOG) or f"exit status {status}"
-                write_whole(state, json.dumps({"status": status}).encode())
-            status = int(json.loads(state.read_bytes())["status"])
-        said = (GATE_WORDS if job.is_gate else WORDS)[status]
+                said = GATE_WORDS[status] if job.is_gate else _said(folder, status)
+                write_whole(state, json.dumps({"status": status, "said": said}).encode())
+            known = json.loads(state.read_bytes())
+            status, said = int(known["status"]), str(known["said"])
         try:
             self._store(board, folder)
         except RtgaugeError as error:
@@ -199,6 +202,14 @@ class Fleet:
         for record in record_folders(folder):
             if record.suffix != PARTIAL:
                 add(store, record, Said(machines={"": board.name}))
+
+
+def _said(folder: Path, status: int) -> str:
+    """What the run in a job's folder says: the word, or that nothing was required, and what is missing."""
+    runs = [read_run(record) for record in record_folders(folder) if record.suffix != PARTIAL]
+    judged = status != EXIT_OK or any(verdict.step is None for run in runs for verdict in run.verdicts)
+    missing = [reason for run in runs for reason in left_out_of(run)]
+    return "; ".join([WORDS[status] if judged else NOT_JUDGED, *missing])
 
 
 def _last_line(log: Path) -> str:

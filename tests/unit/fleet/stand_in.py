@@ -2,7 +2,8 @@
 """Stands in for `rtgauge` on a board: `python -m tests.unit.fleet.stand_in run PLAN --target=T --out=DIR ...`.
 
 It writes a generated record, and the line of its words to the file CALLS. The target says what else happens:
-`broken` fails, `fails` has a requirement that fails, `slow` waits for the file GO first.
+`broken` fails, `fails` has a requirement that fails, `slow` waits for the file GO first,
+`unasked` has no requirement.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ def main() -> int:
         go = os.open(os.environ["GO"], os.O_RDONLY)  # a pipe: opens when the test opens its other end
         select.select([go], [], [])
     seed = int.from_bytes(os.urandom(3), "big")
-    word = VerdictWord.FAILS if "fails" in target else VerdictWord.HOLDS
-    write_record(out, Shape(seed=seed, seconds=2, loads=("idle",), cpus=(0,), host=target, verdict=word))
+    word = VerdictWord.FAILS if "fails" in target else None if "unasked" in target else VerdictWord.HOLDS
+    shape = Shape(seed=seed, seconds=2, loads=("idle",), cpus=(0,), host=target, verdict=word)
+    shape.left_out = "unasked" in target
+    write_record(out, shape)
     return 1 if word is VerdictWord.FAILS else 0
 
 

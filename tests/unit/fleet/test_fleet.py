@@ -95,6 +95,16 @@ def test_a_requirement_that_fails_is_no_fault_of_the_board(tmp_path: Path) -> No
     assert any("fails idle: fails" in line for line in said)
 
 
+def test_a_run_without_a_requirement_does_not_hold(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["unasked"])
+    first, said = fleet(path)
+    assert first.run() == 0
+    assert "unasked idle: measured; nothing was required; load network was not there (" in said[0]
+    again, said_again = fleet(path)
+    assert again.run() == 0
+    assert sorted(said_again) == sorted(said)
+
+
 def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1"])
     (tmp_path / "store.sqlite").mkdir()
