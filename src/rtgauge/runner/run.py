@@ -46,6 +46,7 @@ from rtgauge.runner.targets import (
     to_pick_up,
 )
 from rtgauge.system.priorities import Controller
+from rtgauge.target.factory import hold_places
 from rtgauge.target.lease import LEASE_NS
 from rtgauge.target.opener import TargetOpener
 from rtgauge.target.target import Target
@@ -99,6 +100,7 @@ def start_run(
     with NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=opener) as new:
         # All are held from the beginning: what cannot be measured is known before anything is.
         with stopped_while_it_waits(interrupt):
+            hold_places(all_targets(plan), options.wait_s)
             targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
         audited = (
             options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
@@ -156,6 +158,7 @@ def resume_run(
         # The machine is locked before the record is touched: the run that is resumed may be going on.
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
         with console_into(locked), stopped_while_it_waits(interrupt):
+            hold_places(unfinished.targets, options.wait_s)
             targets = {
                 name: stack.enter_context(
                     opener.open(name, unfinished.id, label, lease_ns, sessions[name].get("session"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a target is called: `local`, `ssh://[user@]host[:port]`, or `lab:NAME`."""
+"""What a target is called: `local`, `ssh://[user@]host[:port]`, `lab:NAME`, or `labgrid:PLACE`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rtgauge.errors import InputError
 LOCAL = "local"
 SCHEME = "ssh://"
 LAB = "lab:"
+LABGRID = "labgrid:"
 GUEST = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+TAG = r"[A-Za-z][A-Za-z0-9_]{0,63}=[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
+PLACE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_./-]{{0,127}}|{TAG}(?:,{TAG}){{0,7}}", re.ASCII)
 USER = r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
 HOST = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})"
 ADDRESS = r"[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9_.-]{1,32})?"
@@ -35,6 +38,8 @@ class SshAddress:
     port: int | None = None
     guest: str | None = None
     """Name of the lab's guest reached there; the host is not known until `located` asked the lab."""
+    place: str | None = None
+    """Place of a labgrid coordinator, or `TAG=VALUE[,TAG=VALUE]`; the host is not known before `located`."""
     options: tuple[tuple[str, str], ...] = ()
     """Options of ssh that replace the user's own configuration."""
 
@@ -43,6 +48,8 @@ class SshAddress:
         """As a plan and a record have it."""
         if self.guest is not None:
             return LAB + self.guest
+        if self.place is not None:
+            return LABGRID + self.place
         host = f"[{self.host}]" if ":" in self.host else self.host
         return (
             SCHEME
@@ -64,8 +71,16 @@ def parse_address(text: str) -> SshAddress | None:
         if GUEST.fullmatch(text.removeprefix(LAB)) is None:
             raise InputError(f"target '{shown}' is not a guest of the lab: rtgauge lab list shows them")
         return SshAddress("", guest=text.removeprefix(LAB))
+    if text.startswith(LABGRID):
+        if PLACE.fullmatch(text.removeprefix(LABGRID)) is None:
+            raise InputError(
+                f"target '{shown}' is not a place of labgrid: write labgrid:PLACE or labgrid:TAG=VALUE "
+                "(labgrid-client places shows them)"
+            )
+        return SshAddress("", place=text.removeprefix(LABGRID))
     if not text.startswith(SCHEME):
-        raise InputError(f"unknown target '{shown}': write local, lab:NAME, or {HOW.removeprefix('write ')}")
+        others = "local, lab:NAME, labgrid:PLACE"
+        raise InputError(f"unknown target '{shown}': write {others}, or {HOW.removeprefix('write ')}")
     match = WHOLE.fullmatch(text)
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):

@@ -33,7 +33,7 @@ def open_target(
     wait_s: float = 0.0,
     at_held: AtHeld | None = None,
 ) -> Target:
-    """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted where it does not run).
+    """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted if it does not run), `labgrid:PLACE`.
 
     `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what
     `Target.session` of the process was that is gone on from. `wait_s`: how long to wait for a target that
@@ -56,11 +56,31 @@ def open_target(
     )
 
 
+def hold_places(names: Iterable[str], wait_s: float) -> None:
+    """Acquire the labgrid places among these targets, until this process ends.
+
+    Raises LockedError, MeasureError, InputError.
+    """
+    addresses = [parse_address(name) for name in names]
+    places = [address.place for address in addresses if address is not None and address.place is not None]
+    if places:
+        from rtgauge.target import labgrid
+
+        labgrid.hold_places(places, wait_s)
+
+
 def located(address: SshAddress) -> SshAddress:
     """Where the target is at the moment: a guest of the lab has another port each time that it is booted.
 
+    A labgrid place is acquired first.
+
     Raises InputError or MeasureError.
     """
+    if address.place is not None:
+        from rtgauge.target.labgrid import board
+
+        service = board(address.place)
+        return replace(address, host=service.host, user=service.user, port=service.port)
     if address.guest is None:
         return address
     from rtgauge.lab.boot_guest import ready_guest

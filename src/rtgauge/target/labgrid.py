@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: MIT
+"""Boards of a labgrid coordinator: a place is held as long as this process lives, and released in any case.
+
+A process acquires places under a user name of its own, so that what it releases is never another's. It writes
+that name to a file (the journal) and starts a guard, before it acquires anything. The guard outlives kill -9
+of the process. If the guard was killed too, the next process that wants a place releases what it left.
+`labgrid-client` does the talking (labgrid's manual, "labgrid-client").
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import contextlib
+import fcntl
+import functools
+import getpass
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from rtgauge.errors import InputError, LockedError, MeasureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CLIENT = "labgrid-client"
+CLIENT_S = 60.0
+"""Time for one command of the client, which answers within a second."""
+PAUSE_S = 1.0
+CONNECT_S = 5.0
+BOOT_S = 300.0
+"""Time from power-on until a board's SSH server answers."""
+RELEASE_S = 30.0
+"""How long a process that ends waits for its guard."""
+GUARD_S = 600.0
+"""How long a guard tries to reach a coordinator that is away."""
+NOT_OURS = {"LG_ENV", "LG_PLACE", "LG_STATE", "LG_INITIAL_STATE", "LG_TOKEN"}
+"""Settings of the user's own work with labgrid."""
+TOKEN = re.compile(r"LG_TOKEN=([A-Z0-9]+)")
+RESOURCE = re.compile(r"^Acquired resource .*:\n(?P<values>(?:  .*\n?)+)", re.MULTILINE)
+RESERVATION = re.compile(
+    r"Reservation '(?P<token>[A-Z0-9]+)':\s+owner: (?P<owner>\S+)\s+token: \S+\s+state: (?P<state>\w+)"
+)
+
+
+class Service(NamedTuple):
+    """Where a board's SSH server is, and whether labgrid can switch the board's power."""
+
+    host: str
+    user: str | None
+    port: int | None
+    has_power: bool
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds places at a coordinator: `host`/`user`, and nobody else."""
+
+    host: str
+    user: str
+    coordinator: str | None
+
+    @classmethod
+    def new(cls) -> Holder:
+        """One that never was."""
+        host = os.environ.get("LG_HOSTNAME", socket.gethostname())
+        return cls(
+            host, f"{getpass.getuser()}.rtgauge-{secrets.token_hex(8)}", os.environ.get("LG_COORDINATOR")
+        )
+
+    @property
+    def identity(self) -> str:
+        """As the coordinator has it."""
+        return f"{self.host}/{self.user}"
+
+    def client(self, *words: str, timeout_s: float = CLIENT_S) -> str:
+        """Run `labgrid-client`; what it printed. Raises InputError if it is missing, MeasureError."""
+        program = shutil.which(CLIENT) or shutil.which(CLIENT, path=Path(sys.executable).parent)
+        if program is None:
+            raise InputError("labgrid-client is not installed: pipx install labgrid")
+        own = {"LG_HOSTNAME": self.host, "LG_USERNAME": self.user}
+        if self.coordinator is not None:
+            own["LG_COORDINATOR"] = self.coordinator
+        kept = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+        try:
+            done = subprocess.run(
+                [program, *words],
+                env=kept | own,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise MeasureError(f"labgrid: {CLIENT} {words[0]} does not end within {timeout_s:g} s") from None
+        if done.returncode:
+            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
+            raise MeasureError(
+                f"labgrid: {reason} (coordinator {self.coordinator or 'of the default address'}; "
+                "LG_COORDINATOR=HOST:PORT names another)"
+            )
+        return done.stdout
+
+    def release_all(self) -> None:
+        """Release every place of this holder, and cancel its reservations.
+
+        Raises MeasureError, InputError.
+        """
+        for line in self.client("who").splitlines()[1:]:
+            user, host, place, *_ = [*line.split(), "", "", ""]
+            if f"{host}/{user}" == self.identity:
+                self.client("-p", place, "release-from", self.identity)
+        for token in self.reservations():
+            self.client("cancel-reservation", token)
+
+    def reservations(self) -> dict[str, str]:
+        """Token -> state of each reservation of this holder. Raises MeasureError, InputError."""
+        found = RESERVATION.finditer(self.client("reservations"))
+        return {each["token"]: each["state"] for each in found if each["owner"] == self.identity}
+
+
+def journal_folder() -> Path:
+    """The folder of the journals: one file for each process that holds places."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".local/state") / "rtgauge" / "labgrid"
+
+
+class Places:
+    """The places that this process holds."""
+
+    def __init__(self) -> None:
+        """Release what dead processes left, and start the guard of this one.
+
+        Raises MeasureError, InputError, OSError.
+        """
+        folder = journal_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        release_abandoned(folder)
+        self._holder = Holder.new()
+        self._holder.client("who")  # a coordinator that is away is known before there is anything to release
+        self._held: dict[str, Service] = {}
+        journal = folder / f"{self._holder.user}.json"
+        # The guard inherits the lock: whoever can take it knows that process and guard are dead.
+        with journal.open("x") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            json.dump(asdict(self._holder), file)
+            file.flush()
+            os.fsync(file.fileno())
+            self._guard = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, str(journal)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(file.fileno(),),
+                start_new_session=True,
+            )
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Release everything, at most RELEASE_S; the guard goes on if that is not enough."""
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._guard.wait(RELEASE_S)
+
+    def get(self, name: str, wait_s: float) -> Service:
+        """The board of a place, or of a place that has tags, with its power on.
+
+        `name`: `PLACE`, or `TAG=VALUE[,TAG=VALUE]`. `wait_s`: how long to wait for a place that others hold.
+        Raises LockedError if it is still held then, MeasureError, InputError.
+        """
+        if name not in self._held:
+            word = self._reserve(name, wait_s) if "=" in name else self._acquire(name, wait_s)
+            self._held[name] = self._ready(name, word)
+        return self._held[name]
+
+    def _acquire(self, place: str, wait_s: float) -> str:
+        end = time.monotonic() + wait_s
+        while True:
+            try:
+                self._holder.client("-p", place, "acquire")
+            except MeasureError as error:
+                if "already acquired" not in str(error):
+                    raise
+                if time.monotonic() >= end:
+                    raise LockedError(f"labgrid place {place} is held: {error}") from None
+                time.sleep(PAUSE_S)
+            else:
+                return place
+
+    def _reserve(self, tags: str, wait_s: float) -> str:
+        """Wait in the coordinator's queue; a coordinator that restarts forgets it, and it is asked anew."""
+        end = time.monotonic() + wait_s
+        while True:
+            made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
+            if made is None:
+                raise MeasureError(f"labgrid: {CLIENT} reserve gives no token")
+            token, reason = made[1], "others hold them, or there is none (labgrid-client places)"
+            try:
+                if self._holder.reservations().get(token) == "waiting" and time.monotonic() < end:
+                    self._holder.client("wait", token, timeout_s=end - time.monotonic())
+                if self._holder.reservations().get(token) == "allocated":
+                    self._holder.client("-p", f"+{token}", "acquire")
+                    return f"+{token}"
+            except MeasureError as error:
+                reason = str(error)
+            with contextlib.suppress(MeasureError):
+                self._holder.client("cancel-reservation", token)
+            if time.monotonic() >= end:
+                raise LockedError(f"no labgrid place with the tags {tags} is free: {reason}")
+            time.sleep(PAUSE_S)
+
+    def _ready(self, name: str, word: str) -> Service:
+        service = _service(name, self._holder.client("-p", word, "show"))
+        if service.has_power and not _answers(service):
+            self._holder.client("-p", word, "power", "cycle")
+            end = time.monotonic() + BOOT_S
+            while not _answers(service):
+                if time.monotonic() >= end:
+                    raise MeasureError(
+                        f"labgrid:{name}: no SSH server on {service.host} answers within {BOOT_S:g} s of "
+                        "power-on: look at its console (labgrid-client console)"
+                    )
+                time.sleep(PAUSE_S)
+        return service
+
+
+def _service(name: str, text: str) -> Service:
+    """The board's SSH server in the output of `labgrid-client show`. Raises InputError if it has none."""
+    resources: dict[str, dict[str, Any]] = {}
+    for found in RESOURCE.finditer(text):
+        resource = ast.literal_eval(found["values"].strip())
+        resources[resource["cls"]] = resource["params"]
+    network = resources.get("NetworkService")
+    if network is None:
+        raise InputError(
+            f"labgrid:{name} has no NetworkService, only {', '.join(sorted(resources)) or 'nothing'}: let "
+            "its exporter export one (address, username, port)"
+        )
+    port, user = network.get("port"), network.get("username")
+    return Service(
+        str(network["address"]),
+        str(user) if user else None,
+        int(port) if port else None,
+        any(kind.endswith("PowerPort") for kind in resources),
+    )
+
+
+def _answers(service: Service) -> bool:
+    try:
+        socket.create_connection((service.host, service.port or 22), CONNECT_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def release_abandoned(folder: Path) -> None:
+    """Release what processes hold that were killed together with their guards.
+
+    Raises MeasureError, InputError.
+    """
+    for journal in folder.glob("*.json"):
+        with contextlib.suppress(FileNotFoundError), journal.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            with contextlib.suppress(ValueError, TypeError):  # killed before it was written: nothing is held
+                Holder(**json.load(file)).release_all()
+            journal.unlink(missing_ok=True)
+
+
+@functools.cache
+def _places() -> Places:
+    return Places()
+
+
+def board(name: str, wait_s: float = 0.0) -> Service:
+    """Where a board is; its place is held until this process ends.
+
+    Raises LockedError, MeasureError, InputError.
+    """
+    return _places().get(name, wait_s)
+
+
+def hold_places(names: Iterable[str], wait_s: float) -> None:
+    """Hold several places. All processes take them in one order, so that none waits for another in a circle.
+
+    Raises as `board` does.
+    """
+    for name in sorted(names):
+        board(name, wait_s)
+
+
+def _guard(journal: Path, ended: IO[bytes]) -> None:
+    """Wait until the process has ended, release what it held, and remove its journal."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    ended.read()
+    holder = Holder(**json.loads(journal.read_bytes()))
+    end = time.monotonic() + GUARD_S
+    while True:
+        try:
+            holder.release_all()
+        except (MeasureError, InputError):
+            if time.monotonic() >= end:
+                return  # the journal stays for the next process
+            time.sleep(PAUSE_S)
+        else:
+            journal.unlink(missing_ok=True)
+            return
+
+
+if __name__ == "__main__":
+    _guard(Path(sys.argv[1]), sys.stdin.buffer)
