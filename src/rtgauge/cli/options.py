@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
 Target = Annotated[
-    str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port] or lab:NAME.")
+    str,
+    typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."),
 ]
 RecordArgument = Annotated[
     Path,

@@ -40,7 +40,7 @@ SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
 """Metavar -> type, for values that are not plain text or numbers; a field is recognised by its validator."""
 LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
-TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME."
+TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
 SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
 SAVE_HELP = "Keep the record, as rtgauge run does."

@@ -177,8 +177,8 @@ def run(
         typer.Option(
             metavar="NAME",
             help=(
-                "Machine to measure: local, ssh://[user@]host[:port] or lab:NAME. Repeatable; run one "
-                "after the other."
+                "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE. "
+                "Repeatable; run one after the other."
             ),
         ),
     ] = None,
