@@ -148,7 +148,7 @@ static int say_locked(const struct guard *guard, int error)
 	if (error != EWOULDBLOCK)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "lock",
-			"the lock of this machine, %.300s, cannot be opened (%s): its folder must be there and take a file",
+			"the lock of this machine, %.300s, cannot be opened (%s): its folder must exist and be writable",
 			guard->lock.path, errname(error));
 	machine_lock_holder(&guard->lock, &holder);
 	error_begin(&j, "locked", 0, "this machine is held by run %s%s%s",

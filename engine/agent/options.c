@@ -24,5 +24,5 @@ int agent_check_run(const char *run)
 int agent_find_journal(const char *given, char **folder)
 {
 	*folder = journal_dir(given);
-	return *folder ? 0 : usage_error("no place for the journal is known; give --journal DIR");
+	return *folder ? 0 : usage_error("no folder for the journal is known; give --journal DIR");
 }

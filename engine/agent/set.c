@@ -177,7 +177,7 @@ static int check_items(int argc, char **argv, bool paths)
 	for (int i = 0; i < argc; i += paths ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
-				"'%.100s' is not a path; it begins with / (or names a setting of a thread, a group, a trace instance or a module) and is UTF-8 without control characters, at most %d bytes",
+				"'%.100s' is not a path: a path begins with / (or names a setting of a thread, a group, a trace instance or a module) and is UTF-8 without control characters, at most %d bytes",
 				argv[i], PATH_MAX - 1);
 		if (!paths && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(
@@ -264,7 +264,7 @@ static int verb_set(int argc, char **argv)
 		return status;
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
 		return error_line(STATUS_CANNOT_MEASURE, "owner-gone",
-				  "nothing was set: process %lld, which was to own the settings, is gone",
+				  "nothing was set: process %lld, the owner of the settings, is gone",
 				  (long long)pid);
 	status = agent_find_journal(journal, &dir);
 	if (status)

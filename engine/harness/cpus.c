@@ -70,7 +70,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 				cpu, cpuset_format(&cpus->reachable, text, sizeof(text)), cpu);
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
-		return usage_error("more than %d CPUs at once are not measured; give --cpu", PROBE_CPUS_MAX);
+		return usage_error("at most %d CPUs can be measured at once; give --cpu", PROBE_CPUS_MAX);
 	return 0;
 }
 

@@ -374,7 +374,7 @@ int harness_finish(struct harness *h, const char *reason)
 		if (h->threads[i]->moved && !atomic_load(&h->threads[i]->given_up_ns))
 			stream_mark(
 				j, "cpu-lost", SEVERITY_INVALID, harness_series_of(h, h->threads[i]),
-				"CPU %d was taken from its measuring thread, which went on on another one",
+				"CPU %d was taken from its measuring thread, which continued on another CPU",
 				h->threads[i]->cpu);
 	}
 	thread_watch_tell(h);

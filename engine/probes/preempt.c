@@ -236,7 +236,7 @@ static int check_numbers(struct harness *h)
 		return usage_error("the low task has one priority less: give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
 		return usage_error(
-			"the low task keeps its CPU: the one that wakes the high task cannot be there; give --placement other-core or same-core");
+			"the low task never leaves its CPU, so the task that wakes the high task cannot run there; give --placement other-core or same-core");
 	return 0;
 }
 

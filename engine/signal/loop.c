@@ -17,7 +17,7 @@
 int loop_check(const char *rest, enum path_role role, const char *name)
 {
 	if (*rest)
-		return error_line(STATUS_USAGE, "path", "--path %s takes nothing behind it, and has '%.60s'",
+		return error_line(STATUS_USAGE, "path", "--path %s takes nothing after it, but has '%.60s'",
 				  name, rest);
 	if (role != PATH_BOTH)
 		return error_line(

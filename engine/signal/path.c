@@ -55,7 +55,7 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (RUNTIME_IS_COKERNEL && !kind->on_cokernel)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s is of Linux, and hands threads to it: on a co-kernel " COKERNEL_PATHS
+			"--path %.100s belongs to Linux and hands threads over to it: on a co-kernel " COKERNEL_PATHS
 			"; choose it, or leave --rt out",
 			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
@@ -73,7 +73,8 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = &path_gpio, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
 	if (role != PATH_BOTH && role != kernel->task)
-		return error_line(STATUS_USAGE, "path", "--space kernel is of the %s: --role %s or both",
+		return error_line(STATUS_USAGE, "path",
+				  "--space kernel is for the %s: give --role %s or both",
 				  path_role_names[kernel->task], path_role_names[kernel->task]);
 	if (kind == &path_gpio)
 		return gpio_open_lines(rest, role, both_ways, kernel, ends);
@@ -85,7 +86,7 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 		return 0;
 	return error_line(
 		STATUS_USAGE, "path",
-		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, of a task that only takes time stamps, none (--role %s)",
+		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, for a task that only takes time stamps, none (--role %s)",
 		text, path_role_names[kernel->task]);
 }
 

@@ -194,7 +194,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         (("--pid", 1, "--", "true"), "give a program that runs"),
         (("--", "/no/such/program"), "cannot be started: No such file"),
         (("--", "true"), "ended at once, with status 0"),
-        (("--pid", 4194303), "no program with the number"),
+        (("--pid", 4194303), "there is no process"),
         (("--program", "no-such-thing"), "no program is named no-such-thing"),
         (("--target", "ssh://nowhere.invalid", "--", "true"), "no host of this name"),
     ],

@@ -18,7 +18,7 @@ GOOD = f"{CPU} 90 10000000 1000000 10000000 0 a"
 @pytest.mark.parametrize(
     ("tasks", "says"),
     [
-        ("", "there is no task"),
+        ("", "no task is given"),
         ("nonsense", "task 1: write"),
         (f"{CPU} 90 10000000 1000000 10000000 0 ", "name is empty"),
         (f"{CPU} 90 10000000 1000000 10000000 0", "task 1: write"),
@@ -48,7 +48,7 @@ def test_a_wrong_set(engine, tasks, says):
         (
             ["--policy=deadline", f"--tasks={CPU} 90 10000000 1000000 20000000 0 a"],
             "task-set",
-            "beyond the period",
+            "longer than the period",
         ),
         (["--pin=off", f"--tasks={GOOD}"], "usage", "--policy deadline"),
         (["--execution=both", f"--tasks={GOOD}"], "usage", "--execution both"),

@@ -482,7 +482,7 @@ def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
     ("code", "words", "said"),
     [
         ("usage", [], "--pid is missing"),
-        ("no-program", ["--pid=4194303"], "no program with the number"),
+        ("no-program", ["--pid=4194303"], "there is no process"),
         ("usage", ["--pid=1", "--trace-instance=../x"], "letters, digits"),
         ("usage", ["--pid=1"], "--trace-instance is missing"),
     ],

@@ -178,7 +178,7 @@ static int check(struct harness *h)
 				  (long long)options.period_ns);
 	if (role_options.space == SPACE_KERNEL && options.timer != TIMER_NANOSLEEP)
 		return usage_error(
-			"--timer is of a task in user space; in the kernel it is a high-resolution timer");
+			"--timer is for a task in user space; in the kernel the timer is a high-resolution timer");
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / state->toggler.half_ns)
 		return usage_error("that many half-periods take more than 70 years");
 	return 0;

@@ -160,10 +160,10 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	if (parts->unmatched * 5 > parts->matched)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
-			"of %lld responses %lld could not be taken apart, because the kernel did not trace each switch to the slave (some kernels leave out those from an idle CPU): the parts are those of the others",
+			"of %lld responses %lld could not be split into parts, because the kernel did not trace each switch to the slave (some kernels omit switches from an idle CPU): the parts cover the other responses",
 			(long long)parts->matched + parts->unmatched, (long long)parts->unmatched);
 	if (trace_dropped(&parts->trace))
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
-			    "the kernel dropped trace events: %lld responses could not be taken apart",
+			    "the kernel dropped trace events: %lld responses could not be split into parts",
 			    (long long)parts->unmatched);
 }

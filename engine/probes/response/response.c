@@ -233,13 +233,13 @@ static void conclude(struct harness *h, struct json *j)
 				? SEVERITY_DOUBTFUL
 				: SEVERITY_NOTE,
 			0,
-			"%lld stimuli were not made: the master itself came too late for them, by up to %lld ns; the slave has not lost them, and was not tested by them",
+			"%lld stimuli were not made, because the master itself was late by up to %lld ns; they say nothing about the slave",
 			(long long)state->master.counts[1].not_made,
 			(long long)state->master.counts[1].late_by_max_ns);
 	if (state->master.counts[1].early || state->master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
-			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or is somebody else's, too",
+			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or something else uses it too",
 			(long long)state->master.counts[1].early, (long long)state->master.counts[1].doubled);
 }
 
@@ -251,10 +251,10 @@ static int check(struct harness *h)
 				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
 				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
-		return usage_error("--trace-instance is of the slave: --role slave or both");
+		return usage_error("--trace-instance is for the slave: give --role slave or both");
 	if (options.trace_instance && role_options.space == SPACE_KERNEL)
 		return usage_error(
-			"--trace-instance is of a slave in user space; in the kernel each step is time-stamped anyway");
+			"--trace-instance is for a slave in user space; in the kernel each step is time-stamped anyway");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
 		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
 				   options.trace_instance);

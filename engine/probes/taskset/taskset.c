@@ -116,9 +116,9 @@ static int check_deadlines(const struct state *state)
 	for (int i = 0; i < state->task_count; i++) {
 		if (harness_options.policy == POLICY_DEADLINE &&
 		    entries[i].deadline_ns > entries[i].period_ns)
-			return error_line(STATUS_USAGE, "task-set",
-					  "task %d: SCHED_DEADLINE takes no deadline beyond the period",
-					  i + 1);
+			return error_line(
+				STATUS_USAGE, "task-set",
+				"task %d: SCHED_DEADLINE accepts no deadline longer than the period", i + 1);
 	}
 	if (!options.pin && harness_options.policy != POLICY_DEADLINE)
 		return usage_error("--pin off is for --policy deadline: other policies have their CPUs");
@@ -269,8 +269,7 @@ static void write_trace(struct task *t, struct json *j)
 	}
 	if (t->trace.dropped)
 		stream_mark(j, "timeline-cut", SEVERITY_NOTE, (int)t->series[LATENCY].id,
-			    "the timeline of this task had %u segments more than could be kept",
-			    t->trace.dropped);
+			    "%u segments of this task's timeline could not be kept", t->trace.dropped);
 }
 
 /* Takes what is in the rings; false: every thread has ended and every ring is empty. */
@@ -304,7 +303,7 @@ static void tell_unfinished(const struct state *state, struct json *j)
 		if (t->unfinished > 0)
 			stream_mark(
 				j, "unfinished", SEVERITY_DOUBTFUL, (int)t->series[LATENCY].id,
-				"%lld activations of task %s were released and not finished at the end, late or not begun: they are in no figure",
+				"%lld activations of task %s were released but not finished by the end: they were late or had not begun, and are in no figure",
 				(long long)t->unfinished, t->entry->name);
 	}
 }

@@ -185,7 +185,7 @@ static int check_stability(const struct state *state)
 		return 0;
 	return error_line(
 		STATUS_USAGE, "unstable",
-		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of together %g kg the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of %g kg in all the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
 		state->model.stiffness, state->model.damping, (long long)state->model.nodes,
 		state->model.mass, most, least, most / TIRE_STEP_S);
 }
@@ -199,7 +199,7 @@ static int check(struct harness *h)
 	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
 		return usage_error("--free-running is for --solver semaphore");
 	if (options.state && options.without != WITHOUT_NONE)
-		return usage_error("--without %s is no simulation: it has no --state to be kept",
+		return usage_error("with --without %s nothing is simulated, so there is no --state to keep",
 				   without_names[options.without]);
 	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",

@@ -59,7 +59,7 @@ static int check(void)
 {
 	if (!wakeup_options.instance || !tracefs_is_name(wakeup_options.instance))
 		return usage_error(
-			"kernel space needs --trace-instance NAME, an instance of tracefs that is there (letters, digits, - and _)");
+			"kernel space needs --trace-instance NAME, an existing instance of tracefs (letters, digits, - and _)");
 	if (wakeup_options.interval_ns < INTERVAL_MIN_NS || wakeup_options.interval_ns > INTERVAL_MAX_NS)
 		return error_line(
 			STATUS_USAGE, "interval",

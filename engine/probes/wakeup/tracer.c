@@ -96,14 +96,14 @@ static int read_layout(void)
 	    !trace_find_field(text, "data", &data) || time.offset != 0 || time.size != 8 ||
 	    commit.offset != 8 || data.offset != 8 + commit.size || data.size > PAGE_MAX - data.offset)
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
-				  "this kernel's trace pages have another form (events/header_page)");
+				  "this kernel's trace pages have an unknown format (events/header_page)");
 	tracer.data_offset = data.offset;
 	tracer.page_size = data.offset + data.size;
 	if (!trace_read(tracer.root, "events/header_event", text))
 		return failed("events/header_event");
 	if (!trace_entries_known(text))
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
-				  "this kernel's trace entries have another form (events/header_event)");
+				  "this kernel's trace entries have an unknown format (events/header_event)");
 	if (!trace_read(tracer.root, "events/ftrace/timerlat/format", text))
 		return failed("events/ftrace/timerlat/format");
 	tracer.id = trace_event_id(text);
@@ -111,8 +111,9 @@ static int read_layout(void)
 	    !trace_find_field(text, "context", &tracer.context) ||
 	    !trace_find_field(text, "timer_latency", &tracer.latency) || tracer.number.size != 4 ||
 	    tracer.context.size != 4 || tracer.latency.size != 8)
-		return error_line(STATUS_CANNOT_MEASURE, "trace",
-				  "this kernel's timerlat event has another form (events/ftrace/timerlat)");
+		return error_line(
+			STATUS_CANNOT_MEASURE, "trace",
+			"this kernel's timerlat event has an unknown format (events/ftrace/timerlat)");
 	return 0;
 }
 

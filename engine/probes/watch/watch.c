@@ -120,7 +120,7 @@ static int find_program(void)
 		return error_line(STATUS_USAGE, "no-program",
 				  "no program is named %.15s, as in /proc/PID/comm", options.program);
 	return error_line(STATUS_USAGE, "no-program",
-			  "%d programs are named %.15s: give the number of one, --pid", found,
+			  "%d programs are named %.15s: give the process ID of one with --pid", found,
 			  options.program);
 }
 
@@ -140,7 +140,7 @@ static int check(struct harness *h)
 	if (wrong)
 		return wrong;
 	if (!process_read((pid_t)options.pid, &state->program))
-		return error_line(STATUS_USAGE, "no-program", "there is no program with the number %lld",
+		return error_line(STATUS_USAGE, "no-program", "there is no process %lld",
 				  (long long)options.pid);
 	return 0;
 }
@@ -576,7 +576,7 @@ static void tell_untold_of(const struct follower *f, enum metric metric, struct 
 	stream_mark(
 		j, many ? "activations-untold" : "switches-missing", SEVERITY_DOUBTFUL,
 		(int)f->series[metric].id,
-		"of %lld of %lld activations of %s the kernel did not trace when they %s: their %s is in no figure%s",
+		"for %lld of %lld activations of %s the kernel did not trace when they %s: their %s is in no figure%s",
 		(long long)untold, (long long)of, f->label, missing[metric], metrics[metric], bound);
 }
 
@@ -627,13 +627,14 @@ static void conclude(struct harness *h, struct json *j)
 	watch_cost_write(&state->cost, j);
 	tell_untold(state, j);
 	if (state->dropped)
-		stream_mark(j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
-			    "the kernel dropped events %lld time(s): activations around are in no figure",
-			    (long long)state->dropped);
+		stream_mark(
+			j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
+			"the kernel dropped events %lld time(s): activations around these times are in no figure",
+			(long long)state->dropped);
 	if (state->left_out)
 		stream_mark(
 			j, "threads-left-out", SEVERITY_NOTE, -1,
-			"%d threads more than can be watched at once are left out: name those of interest",
+			"%d threads are left out, because not all can be watched at once: name the threads of interest",
 			state->left_out);
 }
 

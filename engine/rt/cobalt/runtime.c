@@ -41,7 +41,7 @@ static void left_early(void)
 	if (beginning)
 		error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
-			"Xenomai's library could not begin; its own message is on standard error: was it built for this kernel's Xenomai?");
+			"Xenomai's library could not start; its own message is on standard error: was it built for this kernel's Xenomai?");
 }
 
 static void on_sigdebug(int number, siginfo_t *info, void *context)

@@ -214,7 +214,7 @@ class MarkKind(Enum):
     )
     IMPOSSIBLE_LATENCY = Entry(
         (INVALID,),
-        "A thread woke before its time, or an end lay before its beginning. A clock or a timer is wrong.",
+        "A thread woke before its time, or something ended before it began. A clock or a timer is wrong.",
         "choose another clock source or calibrate the timer, then measure again",
     )
     WATCHDOG = Entry(
@@ -271,7 +271,7 @@ class MarkKind(Enum):
     )
     PARTS_MISSING = Entry(
         (DOUBTFUL,),
-        "Some responses could not be taken apart, because the kernel did not trace each switch to the slave.",
+        "Some responses could not be split into parts: the kernel did not trace each switch to the slave.",
         "keep the slave's CPU from being idle, or measure without --trace-parts",
     )
     NO_INTERRUPT = Entry(

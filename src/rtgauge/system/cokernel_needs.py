@@ -174,7 +174,7 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
             loaded or read.text(DISABLED) == "0",
             "CONFIG_MODULES in the kernel, and modules_disabled 0",
         ),
-        Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI takes threads of root only"),
+        Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI accepts only root's threads"),
         Need(
             "rtai",
             f"RTAI's device {DEV}/{SHARED}, once it is loaded",
