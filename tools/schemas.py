@@ -12,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
-from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.cli.bisect import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
@@ -22,6 +21,7 @@ from rtgauge.schedulability.analysis.analyse import SetResult
 from rtgauge.schedulability.analysis.random_sets import RatioResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 from rtgauge.store.history import StoreHistory
+from rtgauge.verdict.gate_result import GateResult
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (

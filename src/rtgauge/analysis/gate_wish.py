@@ -23,6 +23,9 @@ class GateWish(Model):
     quantile: str = Field(default="p99.9", pattern=r"^p(50|95|99|99\.9|99\.99)$")
     larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
     max_pairs: int
+    require: str | None = Field(
+        default=None, description="a bound: how often it is exceeded decides, instead of a quantile"
+    )
     kernels: tuple[str | None, str | None] = Field(
         default=(None, None), description="what the kernel release of each side has to contain"
     )

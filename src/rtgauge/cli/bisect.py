@@ -241,9 +241,9 @@ def _asked(
 
 def _plan(state: BisectState) -> Plan:
     """What one run measures. Raises InputError, also for a series that the plan does not have."""
-    from rtgauge.analysis.gate_pairs import series_names
     from rtgauge.errors import InputError
     from rtgauge.plan.plan import Overrides, load_plan
+    from rtgauge.verdict.gate_pairs import series_names
 
     overrides = Overrides(
         parameters=dict(state.parameters),
@@ -309,9 +309,9 @@ class _Runs:
 
     def _value(self, commit: str) -> BisectRun:
         """Measured up to three times, since single runs may be in doubt. Raises MeasureError."""
-        from rtgauge.analysis.gate_pairs import CannotGate, run_value
         from rtgauge.errors import MeasureError
         from rtgauge.record.reader import Record
+        from rtgauge.verdict.gate_pairs import CannotGate, run_value
 
         why = None
         for _ in range(3):

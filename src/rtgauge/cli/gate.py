@@ -15,12 +15,12 @@ from rtgauge.cli.options import Json, WaitForLock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtgauge.analysis.gate_result import GateResult
     from rtgauge.analysis.gate_wish import GateWish
     from rtgauge.record.reader import Record
     from rtgauge.runner.context import Progress
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.step_loop import RunOutcome
+    from rtgauge.verdict.gate_result import GateResult
 
 PAGE = "gate.html"
 
@@ -48,9 +48,19 @@ def gate(
     quantile: Annotated[
         str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
     ] = "p99.9",
+    require: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help='Instead of a quantile: how often a bound is exceeded, "latency<=200us".'
+        ),
+    ] = None,
     larger_than: Annotated[
-        str, typer.Option(metavar="PERCENT", help="The change that matters; a smaller one passes.")
-    ] = "10%",
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="The change that matters; a smaller one passes. Default: 10%, with --require 100%.",
+        ),
+    ] = None,
     max_pairs: Annotated[
         int, typer.Option(metavar="N", help="Most pairs, 6 to 198; fewer are measured if they can tell.")
     ] = 12,
@@ -115,6 +125,8 @@ def gate(
           a smaller change
       rtgauge gate --baseline M --candidate MI --series wakeup/latency/cpu
           the series that decides
+      rtgauge gate --baseline M --candidate MI --require "latency<=200us"
+          how often a bound is exceeded decides
       rtgauge gate --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-gate-7f3a
           continue
 
@@ -130,10 +142,9 @@ def gate(
     """
     from datetime import UTC, datetime
 
-    from rtgauge.analysis.gate_result import GateOutcome, GateResult
-    from rtgauge.analysis.known_changes import KnownChanges
     from rtgauge.cli.options import wait_s
     from rtgauge.errors import InputError
+    from rtgauge.explain.analysis.new_culprits import new_culprits
     from rtgauge.exporters.gate_junit import gate_junit
     from rtgauge.plan.plan import Overrides, parse_setting
     from rtgauge.record.alternation import Alternation
@@ -141,6 +152,8 @@ def gate(
     from rtgauge.report import gate_report
     from rtgauge.runner.run import RunOptions, resume_run, start_run
     from rtgauge.study.gate import gate_plan, next_pairs
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult
+    from rtgauge.verdict.known_changes import KnownChanges
 
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     changes = KnownChanges() if known is None else KnownChanges.read(known)
@@ -150,7 +163,7 @@ def gate(
                 "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
             )
         wish = wish_from(
-            series, quantile, larger_than, max_pairs, (baseline_kernel, candidate_kernel), allow_mark
+            series, quantile, larger_than, max_pairs, (baseline_kernel, candidate_kernel), allow_mark, require
         )
         parameters = dict(parse_setting(setting, "--set") for setting in settings or [])
         overrides = Overrides(
@@ -169,6 +182,7 @@ def gate(
         if record.run.state != "complete" or result.outcome is GateOutcome.UNFINISHED:
             record = _measured(partial(resume_run, folder, options, more=next_pairs))
     result = changes.applied(_final(record), datetime.now(UTC).date())
+    result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
     if junit is not None:
         _write(junit, gate_junit(result), "--junit")
@@ -184,10 +198,11 @@ def gate(
 def wish_from(
     series: str | None,
     quantile: str,
-    larger_than: str,
+    larger_than: str | None,
     max_pairs: int,
     kernels: tuple[str | None, str | None],
     allowed: list[str] | None,
+    require: str | None = None,
 ) -> GateWish:
     """What decides, from the command line. Raises InputError."""
     from rtgauge.analysis.gate_wish import QUANTILES, GateWish
@@ -195,14 +210,17 @@ def wish_from(
     from rtgauge.record.marks import KIND_OF_NAME
     from rtgauge.suggest import nearest
     from rtgauge.units import parse_percent
+    from rtgauge.verdict.requirement import parse_requirement
 
+    if require is not None:
+        parse_requirement(require)
     if quantile not in QUANTILES:
         raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
     for name in allowed or []:
         if name not in KIND_OF_NAME:
             raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, KIND_OF_NAME)}")
     try:
-        matters = parse_percent(larger_than)
+        matters = parse_percent(larger_than or ("10%" if require is None else "100%"))
     except ValueError as error:
         raise InputError(f"--larger-than: {error}") from None
     return GateWish(
@@ -210,6 +228,7 @@ def wish_from(
         quantile=quantile,
         larger_than=matters,
         max_pairs=max_pairs,
+        require=require,
         kernels=kernels,
         allowed_marks=allowed or [],
     )
@@ -239,7 +258,7 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
 def _final(record: Record) -> GateResult:
     """The result of a record that measures no more: what is not decided was interrupted, or is impossible."""
-    from rtgauge.analysis.gate_result import GateOutcome, GateResult
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
     result = GateResult.of(record)
     if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":

@@ -71,11 +71,11 @@ def history(
 def _print(history: History, parameters: str, by: str, console: Console) -> None:
     from rich.text import Text
 
-    from rtgauge.analysis.gate_result import percent
     from rtgauge.report.table import Table, numbers, texts
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import NONE, printable
     from rtgauge.units import plural
+    from rtgauge.verdict.gate_result import percent
 
     def us(ns: int | None) -> str:
         return NONE if ns is None else f"{ns / 1000:,.1f}"
@@ -121,8 +121,8 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 
 
 def _change_text(change: SuspectedChange) -> str:
-    from rtgauge.analysis.gate_result import percent
     from rtgauge.store.history import MOST_NAMED
+    from rtgauge.verdict.gate_result import percent
 
     named = [
         f"{name} {before or 'none'} -> {after or 'none'}"

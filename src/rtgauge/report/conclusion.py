@@ -252,15 +252,15 @@ def _without_tool(step: Step) -> str:
     return step.key.id_without("tool")
 
 
-def exposure_text(exposure: Exposure) -> str:
-    """The exposure in one line."""
+def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
+    """The exposure in one line; `what` the violations do."""
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and "
         f"{format_span(exposure.measured_s) if exposure.measured_s else 'an unknown time'}"
     )
     share = format_share(exposure.share_excluded)
-    excluded = f"at {exposure.confidence:.0%} confidence at most {share} break the bound"
+    excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"
     if exposure.per_hour_excluded is not None:
         excluded += f", {_per_hour(exposure.per_hour_excluded)} an hour"
     if exposure.next_s is None or exposure.next_boards is None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.gate_result import percent
 from rtgauge.report.compare.page import Chapter, html
+from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
-from rtgauge.units import format_time, plural
+from rtgauge.units import format_count, format_time, plural
+from rtgauge.verdict.gate_result import percent
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.gate_result import GateResult, SeriesChange
     from rtgauge.record.reader import Record
+    from rtgauge.verdict.gate_result import GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
 
@@ -36,6 +37,24 @@ def notes(result: GateResult) -> list[str]:
                 else f"; {percent(result.larger_than)} needs too many: measure longer runs."
             )
         lines.append(line)
+    if result.events_needed is not None and change is not None:
+        lines.append(
+            f"{plural(result.events_needed, 'event')} of the candidate would show that it is worse. "
+            "An event is a stretch of time in which the bound was exceeded."
+        )
+    lines += [
+        f"New: {new.culprit} made {format_count(new.latencies)} latencies of the candidate large in "
+        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}; of the "
+        "baseline none."
+        for new in result.culprits
+    ]
+    for side in result.exposure:
+        what = (
+            "break the bound"
+            if result.require is not None
+            else f"exceed {format_time(side.bound_ns)}, its largest"
+        )
+        lines.append(f"{side.side}: {exposure_text(side.exposure, what)}.")
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
         lines.append(f"{plural(len(aside), 'pair')} did not count, the first because of {aside[0].why_not}.")
@@ -49,7 +68,7 @@ def series_table(result: GateResult) -> Table:
     """The change of every series; the first decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     return Table(
-        f"Change of {result.quantile}, candidate against baseline",
+        f"Change of {_measure(result)}, candidate against baseline",
         [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")],
         [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown],
         ["The intervals of series that are not judged are not corrected for the number of series."]
@@ -61,14 +80,20 @@ def series_table(result: GateResult) -> Table:
 def pairs_table(result: GateResult) -> Table:
     """Each pair of the primary series."""
     return Table(
-        f"Pairs: {result.quantile} of {result.series}",
-        [*texts(""), *numbers("baseline", "candidate", "change"), *texts("first", "does not count because")],
+        f"Pairs: {result.endpoint} of {result.series}",
+        [
+            *texts(""),
+            *numbers("baseline", "candidate", "change", "baseline's events", "candidate's events"),
+            *texts("first", "does not count because"),
+        ],
         [
             [
                 str(pair.pair),
                 format_time(pair.baseline_ns),
                 format_time(pair.candidate_ns),
-                NONE if pair.change is None else percent(pair.change),
+                "" if pair.change is None else percent(pair.change),
+                "" if pair.baseline_events is None else str(pair.baseline_events),
+                "" if pair.candidate_events is None else str(pair.candidate_events),
                 pair.first,
                 pair.why_not or "",
             ]
@@ -97,15 +122,21 @@ def page(result: GateResult, record: Record) -> str:
         "",
         [result.baseline],
         [series_table(result), pairs_table(result)] if judged else [],
-        [_figure(result)] if any(pair.change is not None for pair in result.pairs) else [],
+        [_figure(result)] if any(pair.why_not is None for pair in result.pairs) else [],
         conclusion=f"{result.outcome.upper()}: {result.conclusion}",
         doubt=" ".join(notes(result)) or None,
     )
     return html([chapter], [record], title="Gate")
 
 
+def _measure(result: GateResult) -> str:
+    return result.quantile if result.require is None else f"the rate of exceeding {result.require}"
+
+
 def _figure(result: GateResult) -> Figure:
-    """The change of each pair, and the one that matters."""
+    """The change of each pair, and the one that matters; or the events of both sides."""
+    if result.require is not None:
+        return _events_figure(result)
     rows = [
         [pair.pair, pair.change * 100, f"{pair.first} first"]
         for pair in result.pairs
@@ -130,6 +161,33 @@ def _figure(result: GateResult) -> Figure:
         description,
         [spec],
         notes=[f"The upper line is the change that matters, {percent(result.larger_than)}."],
+    )
+
+
+def _events_figure(result: GateResult) -> Figure:
+    rows = [
+        [pair.pair, events, side]
+        for pair in result.pairs
+        if pair.why_not is None
+        for side, events in (("baseline", pair.baseline_events), ("candidate", pair.candidate_events))
+        if events is not None
+    ]
+    data = vega.csv({"pair": "number", "events": "number", "side": "string"}, rows)
+    description = f"How often each run exceeded {result.require} under {result.series}, pair by pair"
+    points = vega.layer(
+        data,
+        vega.mark("point", filled=True, size=70),
+        x=vega.shown("pair:Q", title="pair", axis={"tickMinStep": 1, "format": "d"}),
+        y=vega.shown("events:Q", title="events", axis={"tickMinStep": 1, "format": "d"}),
+        color=vega.shown("side:N", legend={"title": None}),
+        tooltip=vega.tips("pair:Q", "events:Q", "side:N"),
+    )
+    return Figure(
+        "pairs",
+        "Each pair",
+        description,
+        [vega.layered([points], height=240, description=description)],
+        notes=["An event is a stretch of time in which the bound was exceeded."],
     )
 
 

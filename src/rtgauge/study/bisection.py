@@ -17,11 +17,11 @@ from pydantic import Field
 
 from rtgauge.analysis.bisection import Place, Round, error_of_each, place
 from rtgauge.analysis.gate import Decision, Outcome, decide
-from rtgauge.analysis.gate_result import percent
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
 from rtgauge.record.alternation import BLOCK
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_time
+from rtgauge.verdict.gate_result import percent
 
 
 class BisectWish(Model):

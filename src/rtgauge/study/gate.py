@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.gate import looks
-from rtgauge.analysis.gate_pairs import series_names
-from rtgauge.analysis.gate_result import GateResult
 from rtgauge.analysis.gate_wish import KEY, GateWish
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import alternating_plan, further_pairs
 from rtgauge.record.alternation import pair_of
 from rtgauge.suggest import nearest
+from rtgauge.verdict.gate_pairs import series_names
+from rtgauge.verdict.gate_result import GateResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

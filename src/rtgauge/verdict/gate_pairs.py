@@ -15,12 +15,15 @@ from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Severity
+from rtgauge.verdict.decision import judged_series
+from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge.verdict.violations import count_violations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rtgauge.analysis.gate_wish import GateWish
-    from rtgauge.record.model import Run, Step, StepKey
+    from rtgauge.record.model import Distribution, Run, Step, StepKey
     from rtgauge.record.reader import Record
 
 NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
@@ -39,7 +42,10 @@ class GatePair:
     first: int
     """The side that was measured first: 0 the baseline, 1 the candidate."""
     values_ns: tuple[int | None, int | None]
+    """The quantile; if a bound decides, the largest value."""
     why_not: str | None = None
+    events: tuple[int, int] = (0, 0)
+    """Stretches of time in which a side exceeded the bound, if one decides."""
 
     @property
     def log_ratio(self) -> float:
@@ -56,6 +62,8 @@ class GateSeries:
 
     name: str
     pairs: list[GatePair] = field(default_factory=list[GatePair])
+    steps: tuple[list[Step], list[Step]] = field(default_factory=lambda: (list["Step"](), list["Step"]()))
+    """What was measured of each side, in the pairs that count."""
 
     @property
     def counted(self) -> list[GatePair]:
@@ -63,11 +71,13 @@ class GateSeries:
         return [pair for pair in self.pairs if pair.why_not is None]
 
     @property
-    def level(self) -> float:
-        """The mean logarithm of both sides in the first pairs: says how high it is, and not which side is."""
+    def level(self) -> tuple[int, float]:
+        """The events and the mean logarithm of both sides in the first pairs: says how high it is, and not
+        which side is.
+        """
         first = self.counted[:BLOCK]
-        logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns]
-        return sum(logs) / len(logs) if logs else -math.inf
+        logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns and ns > 0]
+        return sum(sum(pair.events) for pair in first), sum(logs) / len(logs) if logs else -math.inf
 
 
 def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
@@ -95,7 +105,11 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
         for number in range(1, max(map(pair_of, order), default=0) + 1):
             repeats = [repeat for repeat in order if pair_of(repeat) == number]
             of_pair = tuple(steps.get((each.name, 2 * number - 1 + side)) for side in (0, 1))
-            each.pairs.append(_pair(number, side_of(repeats[0]), of_pair, wish))
+            pair = _pair(record, number, side_of(repeats[0]), of_pair, wish)
+            each.pairs.append(pair)
+            for side, step in enumerate(of_pair):
+                if pair.why_not is None and step is not None:
+                    each.steps[side].append(step)
     return series
 
 
@@ -123,7 +137,7 @@ def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
         raise CannotGate(f"the series {name} was not measured; there are: {', '.join(conditions)}")
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
-    return (None, "not measured") if step is None else _value(step, wish)
+    return (None, "not measured") if step is None else _measured(record, step, wish)[::2]
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:
@@ -173,20 +187,23 @@ def _check_both_have_all(run: Run, alternation: Alternation) -> None:
             raise CannotGate(f"{alternation.names[side]} lacks {', '.join(missing) or 'every step'}: {why}")
 
 
-def _pair(number: int, first: int, steps: tuple[Step | None, ...], wish: GateWish) -> GatePair:
+def _pair(
+    record: Record, number: int, first: int, steps: tuple[Step | None, ...], wish: GateWish
+) -> GatePair:
     values: list[int | None] = []
+    events: list[int] = []
     reasons: list[str] = []
     for step in steps:
-        value_ns, why = (None, "not measured") if step is None else _value(step, wish)
+        value_ns, count, why = (None, 0, "not measured") if step is None else _measured(record, step, wish)
         values.append(value_ns)
+        events.append(count)
         if why is not None:
             reasons.append(why if step is None else f"{step.id}: {why}")
-    return GatePair(number, first, (values[0], values[1]), "; ".join(reasons) or None)
+    return GatePair(number, first, (values[0], values[1]), "; ".join(reasons) or None, (events[0], events[1]))
 
 
-def _value(step: Step, wish: GateWish) -> tuple[int | None, str | None]:
-    """The value of a run (ns), and why it does not count. Raises CannotGate if none would."""
-    field_name = f"{wish.quantile.replace('.', '_')}_ns"
+def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, int, str | None]:
+    """The value of a run (ns), its events, and why it does not count. Raises CannotGate if none would."""
     unlike = [
         mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
     ]
@@ -196,8 +213,34 @@ def _value(step: Step, wish: GateWish) -> tuple[int | None, str | None]:
             "such runs"
         )
     if step.total is None or not step.total.filled.count:
-        return None, "nothing was measured"
-    figures = step.total.filled
+        return None, 0, "nothing was measured"
+    if wish.require is None:
+        value_ns, events = _quantile_ns(step, step.total.filled, wish), 0
+    else:
+        value_ns, events = step.total.filled.max_ns, _events(record, step, parse_requirement(wish.require))
+    doubts = [
+        mark
+        for mark in step.marks
+        if mark.severity is Severity.INVALID
+        or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
+    ]
+    if doubts:
+        return value_ns, events, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}"
+    stopped = any(mark.kind is MarkKind.STOPPED for mark in step.marks)
+    return value_ns, events, "it was stopped early" if stopped else None
+
+
+def _events(record: Record, step: Step, requirement: Requirement) -> int:
+    """In how many stretches of time a run may have exceeded the bound. A burst within one counts once."""
+    series = [each.series for each in judged_series(step, requirement.metric) if each.series is not None]
+    if not series:
+        raise CannotGate(f"{step.id} measured no {requirement.metric}")
+    found = count_violations(record.windows(step), requirement.bound_ns, series=series)
+    return 0 if found.by_window is None else int((found.by_window[0] > 0).sum())
+
+
+def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:
+    field_name = f"{wish.quantile.replace('.', '_')}_ns"
     value_ns: int | None = getattr(figures, field_name)
     short = too_few_beyond(figures.count, Fraction(wish.quantile[1:]) / 100)
     if short is not None:
@@ -209,13 +252,4 @@ def _value(step: Step, wish: GateWish) -> tuple[int | None, str | None]:
         raise CannotGate(f"{step.id}: {wish.quantile} lies above the histogram of {step.tool}")
     if value_ns <= 0:
         raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns: a ratio needs values above 0")
-    doubts = [
-        mark
-        for mark in step.marks
-        if mark.severity is Severity.INVALID
-        or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
-    ]
-    if doubts:
-        return value_ns, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}"
-    stopped = any(mark.kind is MarkKind.STOPPED for mark in step.marks)
-    return value_ns, "it was stopped early" if stopped else None
+    return value_ns

@@ -8,10 +8,12 @@ import shlex
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import gate
-from rtgauge.analysis.gate_pairs import CannotGate, GateSeries, gate_series, primary
+from rtgauge.analysis.confidence import upper_bound
+from rtgauge.analysis.gate_rate import decide_rate, least_alarm
 from rtgauge.analysis.gate_wish import GateWish, wish_of
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
@@ -22,10 +24,18 @@ from rtgauge.errors import (
     InputError,
 )
 from rtgauge.record.alternation import Alternation, alternation_of
+from rtgauge.record.model import Exposure
 from rtgauge.record.strict_model import Model
-from rtgauge.units import plural
+from rtgauge.units import format_duration, plural
+from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge_metric
+from rtgauge.verdict.gate_pairs import CannotGate, GateSeries, gate_series, primary
+from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge.verdict.run_verdict import exposure_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.record.model import Step, Verdict
     from rtgauge.record.reader import Record
 
 SPARE = 3
@@ -56,9 +66,15 @@ class PairFigures(Model):
 
     pair: int
     first: str = Field(description="baseline or candidate: which was measured first")
-    baseline_ns: int | None
+    baseline_ns: int | None = Field(description="the quantile; if a bound decides, the largest value")
     candidate_ns: int | None
-    change: float | None = Field(description="candidate / baseline - 1; None: the pair does not count")
+    change: float | None = Field(
+        description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
+    )
+    baseline_events: int | None = Field(
+        default=None, description="stretches of time in which the bound was exceeded; None: none decides"
+    )
+    candidate_events: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
 
 
@@ -67,12 +83,35 @@ class SeriesChange(Model):
 
     series: str
     pairs: int = Field(description="that count")
-    change: float | None = Field(description="relative, from the geometric mean of the pairs: 0.1 is +10 %")
+    change: float | None = Field(
+        description="relative, from the geometric mean of the pairs: 0.1 is +10 %; if a bound decides, of "
+        "the rate of exceeding it, None: the baseline never did"
+    )
     low: float | None = Field(default=None, description="of its interval at 95 % over all looks together")
     high: float | None = None
     spread: float | None = Field(
         default=None, description="relative standard deviation between the runs of a side"
     )
+
+
+class SideExposure(Model):
+    """How much of a side was measured in the pairs that count, and which rate of exceeding a bound it
+    excludes.
+    """
+
+    side: str
+    bound_ns: int = Field(description="of the requirement; without one the largest value of the side")
+    exposure: Exposure
+
+
+class NewCulprit(Model):
+    """What made latencies of the candidate large in some runs, and of the baseline in none."""
+
+    culprit: str
+    runs: int = Field(description="of the candidate, in which it took the most of a latency")
+    explained_runs: int = Field(description="of the candidate")
+    latencies: int
+    worst_ns: int
 
 
 class GateResult(Model):
@@ -87,6 +126,7 @@ class GateResult(Model):
     quantile: str
     larger_than: float
     max_pairs: int
+    require: str | None = Field(default=None, description="how often this bound is exceeded decides")
     series: str | None = Field(default=None, description="the primary series, which decides")
     primary: SeriesChange | None = None
     found: float | None = Field(
@@ -97,6 +137,15 @@ class GateResult(Model):
     )
     pairs: list[PairFigures] = Field(default_factory=list[PairFigures], description="of the primary series")
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
+    events_needed: int | None = Field(
+        default=None, description="so many events of the candidate show that it is worse, if a bound decides"
+    )
+    exposure: list[SideExposure] = Field(
+        default_factory=list[SideExposure], description="of the primary series, the baseline first"
+    )
+    culprits: list[NewCulprit] = Field(
+        default_factory=list[NewCulprit], description="that the baseline never had, from explanations"
+    )
     left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
     accepted: str | None = Field(
         default=None, description="why a change for the worse was accepted, or muted; the status is then 0"
@@ -120,6 +169,7 @@ class GateResult(Model):
             quantile=wish.quantile,
             larger_than=wish.larger_than,
             max_pairs=wish.max_pairs,
+            require=wish.require,
             left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
         )
         try:
@@ -132,10 +182,12 @@ class GateResult(Model):
             update={
                 "series": chosen.name,
                 "primary": _change(chosen, wish),
-                "pairs": _figures(chosen),
+                "pairs": _figures(chosen, wish),
                 "others": [_change(each, wish) for each in series if each is not chosen],
                 "found": _found(decision),
                 "pairs_needed": _needed(decision, wish),
+                "events_needed": _events_needed(chosen, decision, wish),
+                "exposure": _exposure(record, chosen, wish, alternation),
             }
         )
         return _concluded(with_figures, record, chosen, decision, wish, alternation)
@@ -145,6 +197,11 @@ class GateResult(Model):
         update = {"outcome": outcome, "status": STATUS[outcome], "conclusion": conclusion, **more}
         return self.model_copy(update=update)
 
+    @property
+    def endpoint(self) -> str:
+        """What decides: the quantile, or the bound."""
+        return self.quantile if self.require is None else self.require
+
 
 def percent(change: float) -> str:
     """A relative change with its sign: "+12.3 %"."""
@@ -152,8 +209,14 @@ def percent(change: float) -> str:
 
 
 def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
-    ratios = [pair.log_ratio for pair in series.counted]
-    return gate.decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
+    limits = {"larger_than": wish.larger_than, "max_pairs": wish.max_pairs}
+    if wish.require is not None:
+        return decide_rate([pair.events for pair in series.counted], **limits)
+    return gate.decide([pair.log_ratio for pair in series.counted], **limits)
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _change(series: GateSeries, wish: GateWish) -> SeriesChange:
@@ -161,22 +224,25 @@ def _change(series: GateSeries, wish: GateWish) -> SeriesChange:
     return SeriesChange(
         series=series.name,
         pairs=decision.pairs,
-        change=decision.change if decision.pairs else None,
-        low=decision.low,
-        high=decision.high,
+        change=_finite(decision.change) if decision.pairs else None,
+        low=_finite(decision.low),
+        high=_finite(decision.high),
         spread=decision.spread,
     )
 
 
-def _figures(series: GateSeries) -> list[PairFigures]:
+def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
+    by_bound = wish.require is not None
     return [
         PairFigures(
             pair=pair.number,
             first=("baseline", "candidate")[pair.first],
             baseline_ns=pair.values_ns[0],
             candidate_ns=pair.values_ns[1],
-            change=math.expm1(pair.log_ratio) if pair.why_not is None else None,
+            change=math.expm1(pair.log_ratio) if pair.why_not is None and not by_bound else None,
             why_not=pair.why_not,
+            baseline_events=pair.events[0] if by_bound else None,
+            candidate_events=pair.events[1] if by_bound else None,
         )
         for pair in series.pairs
     ]
@@ -190,6 +256,79 @@ def _found(decision: gate.Decision) -> float | None:
 
 def _needed(decision: gate.Decision, wish: GateWish) -> int | None:
     return None if decision.spread is None else gate.pairs_needed(decision.spread, wish.larger_than)
+
+
+def _events_needed(series: GateSeries, decision: gate.Decision, wish: GateWish) -> int | None:
+    if wish.require is None or decision.pairs < gate.BLOCK:
+        return None
+    events = [pair.events for pair in series.counted[: decision.pairs]]
+    return least_alarm(events, max_pairs=wish.max_pairs)
+
+
+def _exposure(
+    record: Record, series: GateSeries, wish: GateWish, alternation: Alternation
+) -> list[SideExposure]:
+    found: list[SideExposure] = []
+    for name, steps in zip(alternation.names, series.steps, strict=True):
+        requirement = _bound(series, steps, wish)
+        if requirement is None:
+            continue
+        exposure = exposure_of(requirement, _judged(record, steps, requirement), record.run)
+        if exposure is not None:
+            found.append(SideExposure(side=name, bound_ns=requirement.bound_ns, exposure=exposure))
+    return found
+
+
+def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
+    """The gate's bound, or the largest value of the side: that a larger one is rare is as certain as for any
+    other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """
+    if wish.require is not None:
+        return parse_requirement(wish.require)
+    largest_ns = max((step.total.filled.max_ns or 0 for step in steps if step.total is not None), default=0)
+    return Requirement(series.name.split("/")[1], largest_ns) if largest_ns > 0 else None
+
+
+def _judged(record: Record, steps: Sequence[Step], requirement: Requirement) -> list[tuple[Step, Verdict]]:
+    return [(step, judge_metric(requirement, step, record.windows(step))) for step in steps]
+
+
+def _keeps(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> bool:
+    """Whether the candidate certainly keeps the bound: by its share, or without a violation to the end."""
+    if wish.require is None or decision.pairs < gate.BLOCK:
+        return False
+    requirement = parse_requirement(wish.require)
+    evidence = [each.evidence for _, each in _judged(record, series.steps[1], requirement)]
+    counts = np.array([(each.get("violations_possible"), each.get("activations")) for each in evidence])
+    if None in counts:
+        return False
+    broken, every = counts.sum(axis=0).tolist()
+    if not requirement.allowed:
+        return decision.outcome is gate.Outcome.CANNOT_TELL and not broken and every >= LEAST_FOR_EVERY
+    level = 1 - gate.OVERLOOK / len(gate.looks(wish.max_pairs))
+    between = counts[:, 0].var(ddof=1) / max(counts[:, 0].mean(), 1)
+    effect = max(float(between), *(float(each["design_effect"]) for each in evidence))
+    return upper_bound(broken / effect, every / effect, level) <= float(requirement.allowed)
+
+
+def _times(change: float | None) -> str:
+    return "any number of" if change is None or not math.isfinite(change) else f"{1 + change:.2g}"
+
+
+def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str:
+    in_pairs = f"in {plural(decision.pairs, 'pair')}"
+    if wish.require is None:
+        return f"{wish.quantile} of {series.name}: {_interval(decision)} {in_pairs}"
+    requirement = parse_requirement(wish.require)
+    events = [pair.events for pair in series.counted[: decision.pairs]]
+    baseline, candidate = (sum(pair[side] for pair in events) for side in (0, 1))
+    text = (
+        f"{series.name} exceeded {format_duration(requirement.bound_ns)} {candidate} times on "
+        f"{result.candidate} and {baseline} times on {result.baseline} {in_pairs}"
+    )
+    if decision.low is None:
+        return text
+    return f"{text} (95 %: {_times(decision.low)} to {_times(decision.high)} times as often)"
 
 
 def _interval(decision: gate.Decision) -> str:
@@ -209,13 +348,15 @@ def _concluded(
 ) -> GateResult:
     baseline, candidate = alternation.names
     wanted = percent(wish.larger_than)
-    seen = f"{wish.quantile} of {series.name}: {_interval(decision)} in {plural(decision.pairs, 'pair')}"
+    seen = _seen(result, series, decision, wish)
     if decision.outcome is gate.Outcome.WORSE:
         return result.ending(GateOutcome.WORSE, f"{candidate} is worse than {baseline}. {seen}")
     if decision.outcome is gate.Outcome.PASS:
         return result.ending(
             GateOutcome.NO_WORSE, f"{candidate} is no worse than {baseline} by {wanted}. {seen}"
         )
+    if _keeps(record, series, decision, wish):
+        return result.ending(GateOutcome.NO_WORSE, f"{candidate} keeps {wish.require}. {seen}")
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         return result.ending(
             GateOutcome.CANNOT_TELL, f"cannot tell yet. {seen}", next=_larger_gate(record, result)

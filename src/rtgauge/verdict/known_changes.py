@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rtgauge.analysis.gate_result import GateOutcome, percent
 from rtgauge.errors import EXIT_OK
 from rtgauge.input_file import read_toml
 from rtgauge.units import parse_percent
 from rtgauge.validation import explain
+from rtgauge.verdict.gate_result import GateOutcome, percent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.analysis.gate_result import GateResult
+    from rtgauge.verdict.gate_result import GateResult
 
 
 def _percent(written: object) -> float:
@@ -78,11 +78,12 @@ class KnownChanges(BaseModel):
 
     def applied(self, result: GateResult, today: date) -> GateResult:
         """The result with status 0 and the reason if its change for the worse is known."""
-        if result.outcome is not GateOutcome.WORSE or result.primary is None or result.primary.change is None:
+        if result.outcome is not GateOutcome.WORSE or result.primary is None:
             return result
+        change = result.primary.change
         for accepted in self.accept:
             matches = fnmatchcase(result.primary.series, accepted.series)
-            if matches and result.primary.change <= accepted.up_to:
+            if matches and change is not None and change <= accepted.up_to:
                 return _with_reason(result, f"accepted up to {percent(accepted.up_to)}: {accepted.reason}")
         for muted in self.mute:
             if fnmatchcase(result.primary.series, muted.series) and today <= muted.until:

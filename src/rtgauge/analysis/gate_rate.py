@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Decides from pairs of runs whether a candidate exceeds a bound more often than its baseline.
+
+For what is too rare for a quantile. An event is a stretch of time in which the bound was exceeded, however
+often: a burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
+(Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
+1940). Runs that differ by more than chance have fewer independent events: counts are divided by a dispersion,
+that of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2), widened as
+it is itself estimated (Korn and Graubard 1998). The looks and their error are those of `analysis.gate`.
+`bench/gate_simulation.py --rate` measures what is kept.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtgauge.analysis.confidence import lower_bound, upper_bound
+from rtgauge.analysis.gate import ALARM, OVERLOOK, Decision, Outcome, levels, looks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+
+def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
+    """Decide from the events (baseline, candidate) of each pair so far; every run is as long as the others.
+
+    Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: a
+    change of this size is ruled out in what passes. Raises InputError as `gate.looks` does.
+    """
+    planned = looks(max_pairs)
+    alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)
+    passing = (1 + larger_than) / (2 + larger_than)
+    outcome, seen = Outcome.GO_ON, min(len(events), max_pairs)
+    for look, pairs in enumerate(planned):
+        if pairs > seen:
+            break
+        counts = np.asarray(events[:pairs], dtype=np.float64)
+        candidate, both = counts[:, 1].sum(), counts.sum()
+        alarm, overlook = (dispersion(counts, level) for level in (alarms[look], overlooks[look]))
+        if both and upper_bound(candidate / overlook, both / overlook, 1 - overlooks[look]) < passing:
+            outcome, seen = Outcome.PASS, pairs
+            break
+        if both and lower_bound(candidate / alarm, both / alarm, 1 - alarms[look]) > 0.5:
+            outcome, seen = Outcome.WORSE, pairs
+            break
+        if pairs == planned[-1]:
+            outcome = Outcome.CANNOT_TELL
+    counts = np.asarray(events[:seen], dtype=np.float64).reshape(-1, 2)
+    baseline, candidate = counts.sum(axis=0).tolist()
+    if not baseline + candidate:
+        return Decision(outcome, seen, 0.0, None, None, None)
+    low, high = _interval(counts, 0.025 / len(planned))
+    change = candidate / baseline - 1 if baseline else math.inf
+    return Decision(outcome, seen, change, low, high, None)
+
+
+def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
+    """How many events of the candidate show that it is worse at the last look, with the events of the
+    baseline and the dispersion of these pairs.
+    """
+    counts = np.asarray(events, dtype=np.float64)
+    level = levels(max_pairs, ALARM)[-1]
+    effect, baseline = dispersion(counts, level), float(counts[:, 0].sum())
+
+    def alarms(candidate: int) -> bool:
+        both = baseline + candidate
+        return candidate > 0 and lower_bound(candidate / effect, both / effect, 1 - level) > 0.5
+
+    first = 1
+    while not alarms(first):
+        first *= 2
+    return bisect.bisect_left(range(first), True, key=alarms)
+
+
+def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
+    """By what counts of pairs (baseline, candidate) are divided for a bound of this one-sided level; 1 at
+    least.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    pairs = len(counts)
+    if pairs < 2 or not counts.any():
+        return 1.0
+    widened = float(stdtrit(pairs - 1, level) / ndtri(level))
+    differences = counts[:, 1] - counts[:, 0]
+    return max(1.0, float(differences.var(ddof=1)) / (float(counts.sum()) / pairs) * widened**2)
+
+
+def _interval(counts: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Of the change of the rate, each end at this one-sided level."""
+    effect = dispersion(counts, level)
+    candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
+    low, high = lower_bound(candidate, both, 1 - level), upper_bound(candidate, both, 1 - level)
+    return low / (1 - low) - 1, high / (1 - high) - 1 if high < 1 else math.inf

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Culprits that only one side of a record has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rtgauge.record.alternation import side_of
+from rtgauge.record.moments import MOMENTS
+from rtgauge.verdict.gate_result import NewCulprit
+
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+
+CHANCE = 0.05
+"""Of naming one, over all culprits together, if the sides are alike."""
+
+
+def new_culprits(record: Record) -> list[NewCulprit]:
+    """What took the most of a latency in runs of the candidate and in none of the baseline, by more than
+    chance; the one of the most runs first.
+
+    If both sides are alike, a run with a culprit is the candidate's with the candidate's share of the
+    explained runs. Raises RecordError for a damaged record.
+    """
+    steps = [step for step in record.steps if MOMENTS in step.checksums]
+    if not steps:
+        return []
+    # Only for explained steps: most records have none.
+    from rtgauge.explain.analysis.culprits import explained_steps, general
+    from rtgauge.explain.analysis.explanation import Culprit, culprit_name
+
+    found: tuple[dict[Culprit, list[tuple[int, int]]], ...] = (defaultdict(list), defaultdict(list))
+    runs: tuple[set[int], set[int]] = (set(), set())
+    for explained in explained_steps(record, steps):
+        repeat = explained.step.key.repeat
+        side = side_of(repeat)
+        runs[side].add(repeat)
+        for explanation in explained.explanations:
+            culprit = general(explanation.main.culprit)
+            found[side][culprit].append((repeat, explanation.latency_ns))
+    share = len(runs[1]) / max(1, len(runs[0]) + len(runs[1]))
+    culprits = {**found[0], **found[1]}
+    named: list[NewCulprit] = []
+    for culprit, latencies in found[1].items():
+        having = len({repeat for repeat, _ in latencies})
+        if culprit in found[0] or not runs[0] or share**having * len(culprits) > CHANCE:
+            continue
+        named.append(
+            NewCulprit(
+                culprit=culprit_name(culprit),
+                runs=having,
+                explained_runs=len(runs[1]),
+                latencies=len(latencies),
+                worst_ns=max(ns for _, ns in latencies),
+            )
+        )
+    return sorted(named, key=lambda each: -each.runs)
