@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import Field
 
-from rtgauge.cli.options import Json, WaitForLock
+from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped
 from rtgauge.record.strict_model import Model
 from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
 
@@ -57,7 +57,9 @@ class BisectDocument(Model):
     error: float
 
 
+@grouped
 def bisect(
+    *,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="COMMAND", help="Builds and boots the commit that is checked out."),
@@ -70,35 +72,11 @@ def bisect(
     plan: Annotated[
         str, typer.Option(metavar="PLAN", help="What is measured: a preset or a TOML file.")
     ] = "quick",
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The machine that COMMAND boots; default: local.")
-    ] = None,
-    load: Annotated[str | None, typer.Option(metavar="NAME", help="The load to measure under.")] = None,
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
-    ] = None,
-    series: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The series that decides, PROBE/METRIC/LOAD.")
-    ] = None,
-    quantile: Annotated[
-        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
-    ] = "p99.9",
+    measured: Measured,
+    deciding: Deciding,
     larger_than: Annotated[
         str, typer.Option(metavar="PERCENT", help="How much worse the bad end must be.")
     ] = "10%",
-    max_pairs: Annotated[
-        int, typer.Option(metavar="N", help="Most pairs of runs of both ends, 6 to 198.")
-    ] = 12,
-    allow_mark: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
-    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the search and its records.")
     ] = Path("rtgauge-bisect"),
@@ -132,10 +110,8 @@ def bisect(
       4    cannot tell: the ends do not differ, or a commit lies between them
       130  interrupted; --resume continues
     """
-    from rtgauge.cli.gate import wish_from
     from rtgauge.cli.options import wait_s
     from rtgauge.errors import InputError
-    from rtgauge.plan.plan import parse_setting
     from rtgauge.study.git_commits import BisectedCommits, GitRepository
 
     waits_s = wait_s(wait)
@@ -145,12 +121,7 @@ def bisect(
         if out.joinpath(STATE).exists():
             raise InputError(f"{out} has a search already; continue it (--resume {out}), or give another -o")
         folder = out
-        parameters: dict[str, object] = dict(parse_setting(each, "--set") for each in settings or [])
-        if duration is not None:
-            parameters["duration"] = duration
-        decides = wish_from(series, quantile, larger_than, max_pairs, (None, None), allow_mark)
-        measured = (plan, parameters, load, target)
-        state = _asked(GitRepository(repository), (good, bad), command, measured, decides, seed)
+        state = _asked(GitRepository(repository), (good, bad), command, (plan, measured), deciding.wish(larger_than))
     else:
         folder = resume
         state = _read(folder)
@@ -205,11 +176,10 @@ def _asked(
     clone: GitRepository,
     ends: tuple[str, str],
     command: list[str],
-    measured: tuple[str, dict[str, object], str | None, str | None],
+    measured: tuple[str, Measured],
     decides: GateWish,
-    seed: int | None,
 ) -> BisectState:
-    """The search that the command line asks for; `measured`: plan, parameters, loads and target. Raises
+    """The search that the command line asks for; `measured`: the plan, and what is said over it. Raises
     InputError.
     """
     import secrets
@@ -217,7 +187,8 @@ def _asked(
     from rtgauge.analysis.gate import looks
 
     looks(decides.max_pairs)
-    plan, parameters, loads, target = measured
+    plan, said = measured
+    overrides = said.overrides()
     return BisectState(
         wish=BisectWish(
             repository=str(clone.folder),
@@ -227,15 +198,15 @@ def _asked(
             command=command,
             larger_than=decides.larger_than,
             max_pairs=decides.max_pairs,
-            seed=secrets.randbelow(2**32) if seed is None else seed,
+            seed=secrets.randbelow(2**32) if said.seed is None else said.seed,
         ),
         series=decides.series,
         quantile=decides.quantile,
         allowed_marks=decides.allowed_marks,
         plan=plan,
-        parameters=parameters,
-        loads=None if loads is None else [name.strip() for name in loads.split(",")],
-        target=target,
+        parameters=overrides.parameters,
+        loads=overrides.loads,
+        target=said.target,
     )
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Json, WaitForLock
+from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtgauge.analysis.gate_wish import GateWish
     from rtgauge.record.reader import Record
     from rtgauge.runner.context import Progress
     from rtgauge.runner.interrupt import Interrupt
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 PAGE = "gate.html"
 
 
+@grouped
 def gate(
+    *,
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="A preset or a TOML file, as for `rtgauge run`.")
     ] = "quick",
@@ -38,16 +39,7 @@ def gate(
     candidate: Annotated[
         str | None, typer.Option(metavar="B", help="The other side: is it worse than A?")
     ] = None,
-    series: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The series that decides, PROBE/METRIC/LOAD; default: the load with the largest values.",
-        ),
-    ] = None,
-    quantile: Annotated[
-        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
-    ] = "p99.9",
+    deciding: Deciding,
     require: Annotated[
         str | None,
         typer.Option(
@@ -61,9 +53,6 @@ def gate(
             help="The change that matters; a smaller one passes. Default: 10%, with --require 100%.",
         ),
     ] = None,
-    max_pairs: Annotated[
-        int, typer.Option(metavar="N", help="Most pairs, 6 to 198; fewer are measured if they can tell.")
-    ] = 12,
     boot_between: Annotated[
         bool, typer.Option("--boot-between", help="Boot the lab guest before each run.")
     ] = False,
@@ -73,31 +62,11 @@ def gate(
     candidate_kernel: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What the candidate's kernel release must contain.")
     ] = None,
-    allow_mark: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Machine of a side that names none; default: local.")
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
-    ] = None,
-    load: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
-    ] = None,
+    measured: Measured,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series (TOML).")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
+    out: Out = RUNS,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write Markdown for a pull request.")
@@ -146,7 +115,6 @@ def gate(
     from rtgauge.errors import InputError
     from rtgauge.explain.analysis.new_culprits import new_culprits
     from rtgauge.exporters.gate_junit import gate_junit
-    from rtgauge.plan.plan import Overrides, parse_setting
     from rtgauge.record.alternation import Alternation
     from rtgauge.record.reader import Record, find_record
     from rtgauge.report import gate_report
@@ -162,18 +130,9 @@ def gate(
             raise InputError(
                 "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
             )
-        wish = wish_from(
-            series, quantile, larger_than, max_pairs, (baseline_kernel, candidate_kernel), allow_mark, require
-        )
-        parameters = dict(parse_setting(setting, "--set") for setting in settings or [])
-        overrides = Overrides(
-            parameters=parameters if duration is None else {**parameters, "duration": duration},
-            loads=None if load is None else [name.strip() for name in load.split(",")],
-            targets=None if target is None else [target],
-            seed=seed,
-        )
+        wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require)
         sides = Alternation(sides=(baseline, candidate), boot_between=boot_between)
-        chosen = gate_plan(plan, overrides, sides, wish)
+        chosen = gate_plan(plan, measured.overrides(), sides, wish)
         record = _measured(partial(start_run, chosen, options, more=next_pairs))
     else:
         folder = find_record(resume)
@@ -193,45 +152,6 @@ def gate(
     else:
         _print(result, record, details=details)
     raise typer.Exit(result.status)
-
-
-def wish_from(
-    series: str | None,
-    quantile: str,
-    larger_than: str | None,
-    max_pairs: int,
-    kernels: tuple[str | None, str | None],
-    allowed: list[str] | None,
-    require: str | None = None,
-) -> GateWish:
-    """What decides, from the command line. Raises InputError."""
-    from rtgauge.analysis.gate_wish import QUANTILES, GateWish
-    from rtgauge.errors import InputError
-    from rtgauge.record.marks import KIND_OF_NAME
-    from rtgauge.suggest import nearest
-    from rtgauge.units import parse_percent
-    from rtgauge.verdict.requirement import parse_requirement
-
-    if require is not None:
-        parse_requirement(require)
-    if quantile not in QUANTILES:
-        raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
-    for name in allowed or []:
-        if name not in KIND_OF_NAME:
-            raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, KIND_OF_NAME)}")
-    try:
-        matters = parse_percent(larger_than or ("10%" if require is None else "100%"))
-    except ValueError as error:
-        raise InputError(f"--larger-than: {error}") from None
-    return GateWish(
-        series=series,
-        quantile=quantile,
-        larger_than=matters,
-        max_pairs=max_pairs,
-        require=require,
-        kernels=kernels,
-        allowed_marks=allowed or [],
-    )
 
 
 def _measured(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Options that several commands share."""
+"""Options that several commands share, and groups of options: a command's parameter that is a dataclass."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import Field, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
@@ -12,6 +16,8 @@ from rtgauge.errors import InputError
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns
 
 if TYPE_CHECKING:
+    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.plan.plan import Overrides
     from rtgauge.report.frequency_tables import Timing
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
@@ -65,6 +71,151 @@ Marker = Annotated[
         help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.',
     ),
 ]
+
+
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")]
+RUNS = Path("rtgauge-runs")
+"""The default of `--out`."""
+SettingsOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
+]
+
+
+def grouped(function: Callable[..., None]) -> Callable[..., None]:
+    """A command for typer, of a function some of whose parameters are dataclasses: each of their fields is an
+    option, annotated and with a default as a parameter would be.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: cast("type[Any]", kind) for name, kind in hints.items() if is_dataclass(kind)}
+    options: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in groups:
+            options.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        own = get_type_hints(groups[name], include_extras=True)
+        options += [
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=own[each.name]
+            )
+            for each in fields(groups[name])
+        ]
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        made = {
+            name: group(**{each.name: given.pop(each.name) for each in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**given, **made)
+
+    described = cast("Any", command)
+    described.__signature__ = inspect.Signature(options)
+    described.__annotations__ = {option.name: option.annotation for option in options}
+    return command
+
+
+def given_options(group: Any) -> list[str]:
+    """The options of a group that have another value than their default, as they are written."""
+    hints = get_type_hints(type(group), include_extras=True)
+    return [
+        _written(each, hints[each.name])
+        for each in fields(group)
+        if getattr(group, each.name) != each.default
+    ]
+
+
+def _written(field: Field[Any], annotation: Any) -> str:
+    declared = next((each.param_decls for each in get_args(annotation)[1:]), ())
+    return next((name for name in declared if name.startswith("--")), f"--{field.name.replace('_', '-')}")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run of a side, or of a commit, measures."""
+
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Machine to measure if a side names none; default: local.")
+    ] = None
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
+    ] = None
+    load: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu.")
+    ] = None
+    settings: SettingsOption = None
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
+    ] = None
+
+    def overrides(self) -> Overrides:
+        """What these say over the plan. Raises InputError."""
+        from rtgauge.plan.plan import Overrides, parse_setting
+
+        parameters = dict(parse_setting(setting, "--set") for setting in self.settings or [])
+        return Overrides(
+            parameters=parameters if self.duration is None else {**parameters, "duration": self.duration},
+            loads=None if self.load is None else [name.strip() for name in self.load.split(",")],
+            targets=None if self.target is None else [self.target],
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """What decides whether one side is worse than the other."""
+
+    series: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The series that decides, PROBE/METRIC/LOAD; default: the load with the largest values.",
+        ),
+    ] = None
+    quantile: Annotated[
+        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
+    ] = "p99.9"
+    max_pairs: Annotated[
+        int, typer.Option(metavar="N", help="Most pairs, 6 to 198; fewer are measured if they can tell.")
+    ] = 12
+    allow_mark: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
+    ] = None
+
+    def wish(
+        self,
+        larger_than: str | None,
+        kernels: tuple[str | None, str | None] = (None, None),
+        require: str | None = None,
+    ) -> GateWish:
+        """What decides, with the change that matters (`10%`). Raises InputError."""
+        from rtgauge.analysis.gate_wish import QUANTILES, GateWish
+        from rtgauge.record.marks import KIND_OF_NAME
+        from rtgauge.suggest import nearest
+        from rtgauge.units import parse_percent
+        from rtgauge.verdict.requirement import parse_requirement
+
+        if require is not None:
+            parse_requirement(require)
+        if self.quantile not in QUANTILES:
+            raise InputError(f"--quantile {self.quantile} is not one of {', '.join(QUANTILES)}")
+        allowed = self.allow_mark or []
+        for name in allowed:
+            if name not in KIND_OF_NAME:
+                raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, KIND_OF_NAME)}")
+        try:
+            matters = parse_percent(larger_than or ("10%" if require is None else "100%"))
+        except ValueError as error:
+            raise InputError(f"--larger-than: {error}") from None
+        return GateWish(
+            series=self.series,
+            quantile=self.quantile,
+            larger_than=matters,
+            max_pairs=self.max_pairs,
+            require=require,
+            kernels=kernels,
+            allowed_marks=allowed,
+        )
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
