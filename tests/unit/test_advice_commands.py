@@ -27,8 +27,7 @@ def options_of(*words):
     """The options of `rtgauge WORDS`."""
     command = typer.main.get_command(app)
     for word in words:
-        command = command.get_command(None, word)
-    command = getattr(command, "made", command)
+        command = command.get_command(None, word).made
     return {name for parameter in command.params for name in parameter.opts}
 
 

@@ -22,6 +22,7 @@ def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tu
     yield words
     for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
         below = command.get_command(None, name)
+        below = getattr(below, "made", below)
         if not below.hidden:
             yield from commands(below, (*words, name))
 

@@ -121,7 +121,9 @@ def bisect(
         if out.joinpath(STATE).exists():
             raise InputError(f"{out} has a search already; continue it (--resume {out}), or give another -o")
         folder = out
-        state = _asked(GitRepository(repository), (good, bad), command, (plan, measured), deciding.wish(larger_than))
+        state = _asked(
+            GitRepository(repository), (good, bad), command, (plan, measured), deciding.wish(larger_than)
+        )
     else:
         folder = resume
         state = _read(folder)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Details, Json, Require
+from rtgauge.cli.options import RUNS, Details, Json, Out, Require
 
 HELP = """Import measurements of other tools as records.
 
@@ -53,9 +53,7 @@ def files(
             "--as", metavar="FORMAT", help="Their format, if it is not recognised; 'list' prints all."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
+    out: Out = RUNS,
     interval: Annotated[
         str | None,
         typer.Option(
@@ -198,9 +196,7 @@ def edges(
         float | None,
         typer.Option("--sample-rate", metavar="HZ", help="Samples per second, if the file does not say."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
+    out: Out = RUNS,
     require: Require = None,
     details: Details = False,
     json: Json = False,

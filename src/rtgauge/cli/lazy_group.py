@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A group whose commands are imported and made when they are asked for: a command does not pay for the
-others.
+"""A group whose commands are imported and made when they are called: neither a command nor the list of all
+pays for the others.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,50 +15,43 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-class Deferred(TyperCommand):
-    """A command that is made when it is called: a list of commands needs only its line of help."""
-
-    def __init__(self, name: str, line: str, make: Callable[[], Callable[..., None]]) -> None:
-        super().__init__(name, short_help=line)
-        self._make = make
-
-    @cached_property
-    def made(self) -> Any:
-        """The command itself."""
-        return _command(str(self.name), self._make())
-
-    def make_context(self, *given: Any, **more: Any) -> Any:
-        """The made command's."""
-        return self.made.make_context(*given, **more)
-
-
 class LazyGroup(TyperGroup):
     """For `typer.Typer(cls=...)`."""
 
     @abstractmethod
-    def names(self) -> list[str]:
-        """Every command, in the order of the help."""
+    def lines(self) -> Mapping[str, str]:
+        """Every command and its line of help, in the order of the help."""
 
     @abstractmethod
-    def make(self, name: str) -> Any:
-        """Import the command of that name: a function for typer, a typer.Typer, or a Deferred."""
+    def load(self, name: str) -> Any:
+        """Import the command of that name: a function for typer, or a typer.Typer."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
         """The names."""
-        return self.names()
+        return list(self.lines())
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
         """The command; None if there is no such one."""
-        names = self.names()
-        if cmd_name not in names:
-            self.commands.update(
-                {name: self.get_command(ctx, name) for name in names}
-            )  # among which typer looks for one of a like name
-            return None
-        if cmd_name not in self.commands:
-            made = self.make(cmd_name)
-            self.commands[cmd_name] = made if isinstance(made, Deferred) else _command(cmd_name, made)
-        return self.commands[cmd_name]
+        if not self.commands:  # typer also looks there, for one of a like name
+            self.commands = {name: Deferred(name, line, self) for name, line in self.lines().items()}
+        return self.commands.get(cmd_name)
+
+
+class Deferred(TyperCommand):
+    """A command, or a group, that is made when it is called."""
+
+    def __init__(self, name: str, line: str, group: LazyGroup) -> None:
+        super().__init__(name, short_help=line)
+        self._group = group
+
+    @cached_property
+    def made(self) -> Any:
+        """The command itself."""
+        return _command(str(self.name), self._group.load(str(self.name)))
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """The made command's."""
+        return self.made.make_context(*given, **more)
 
 
 def _command(name: str, made: Any) -> Any:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command `rtgauge`.
 
-Each command is a module, imported when it is called; slow imports are made inside the command that needs
-them.
+Each command is a module, imported when it is called.
 """
 
 from __future__ import annotations
@@ -50,47 +49,47 @@ garre2014, tire-search, adam2021, sustained.
 """
 
 COMMANDS = {
-    "run": "run:run",
-    "probe": "probe:app",
-    "system": "system:system",
-    "audit": "system:audit",
-    "explain": "explain:explain",
-    "selftest": "selftest:selftest",
-    "watch": "watch:watch",
-    "deploy": "deploy:app",
-    "restore": "deploy:restore",
-    "show": "show:show",
-    "list": "show:list_records",
-    "marks": "marks:marks",
-    "report": "report:report",
-    "compare": "compare:compare",
-    "gate": "gate:gate",
-    "bisect": "bisect:bisect",
-    "tune": "tune:tune",
-    "advise": "advise:advise",
-    "frequency": "frequency:frequency",
-    "store": "store:app",
-    "history": "history:history",
-    "fleet": "fleet:fleet",
-    "export": "export:export",
-    "import": "import_record:app",
-    "sched": "sched:sched",
-    "lab": "lab:app",
-    "instrument": "instrument:app",
+    "run": ("run:run", "Measure a plan: each probe under each load."),
+    "probe": ("probe:app", "Measure with one probe, without a plan."),
+    "system": ("system:system", "Show the machine's hardware, kernel and settings."),
+    "audit": ("system:audit", "Check the machine's settings for real-time use."),
+    "explain": ("explain:explain", "Say what each of the largest latencies was spent on."),
+    "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
+    "watch": ("watch:watch", "Watch the threads of your own program."),
+    "deploy": ("deploy:app", "Show or change the deployment of the cores."),
+    "restore": ("deploy:restore", "Restore settings that a killed run left changed."),
+    "show": ("show:show", "Print the summary of a record, or check a requirement."),
+    "list": ("show:list_records", "List the records in a folder, the oldest first."),
+    "marks": ("marks:marks", "Explain marks: what each one means, and what to do about it."),
+    "report": ("report:report", "Write the HTML page of a record."),
+    "compare": ("compare:compare", "Compare records, or the loads or deployments of one record."),
+    "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
+    "bisect": ("bisect:bisect", "Find the commit that made something slower."),
+    "tune": ("tune:tune", "List the settings that may help, and what each costs."),
+    "advise": ("advise:advise", "Recommend how to implement a real-time task."),
+    "frequency": ("frequency:frequency", "Compute the highest frequency at which a task can run."),
+    "store": ("store:app", "Keep the figures of many records in one store, and query them."),
+    "history": ("history:history", "Show how a series went over many records."),
+    "fleet": ("fleet:fleet", "Run the same jobs on many boards, several at once."),
+    "export": ("export:export", "Export the statistics of a record for other tools."),
+    "import": ("import_record:app", "Import measurements of other tools as records."),
+    "sched": ("sched:sched", "Check whether a periodic task set meets its deadlines."),
+    "lab": ("lab:app", "Boot real kernels in virtual machines."),
+    "instrument": ("instrument:app", "Look after the instrument, a Raspberry Pi Pico."),
 }
-"""Command -> its module here, and its function, or its group, in that."""
+"""Command -> its module here, and its function, or its group, in that; and its line in the list of all."""
 
 
 class Commands(LazyGroup):
     """All of them."""
 
-    def names(self) -> list[str]:
+    def lines(self) -> dict[str, str]:
         """In the order of the help."""
-        return list(COMMANDS)
+        return {name: line for name, (_, line) in COMMANDS.items()}
 
-    def make(self, name: str) -> Any:
+    def load(self, name: str) -> Any:
         """Import it."""
-        module, attribute = COMMANDS[name].split(":")
+        module, attribute = COMMANDS[name][0].split(":")
         return getattr(import_module(f"rtgauge.cli.{module}"), attribute)
 
 

@@ -58,6 +58,9 @@ WaitForLock = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+JsonAlone = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
+]
 Fraction = Annotated[
     str,
     typer.Option(
@@ -116,7 +119,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
 
 def given_options(group: Any) -> list[str]:
     """The options of a group that have another value than their default, as they are written."""
-    hints = get_type_hints(type(group), include_extras=True)
+    hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
     return [
         _written(each, hints[each.name])
         for each in fields(group)
@@ -125,8 +128,12 @@ def given_options(group: Any) -> list[str]:
 
 
 def _written(field: Field[Any], annotation: Any) -> str:
-    declared = next((each.param_decls for each in get_args(annotation)[1:]), ())
-    return next((name for name in declared if name.startswith("--")), f"--{field.name.replace('_', '-')}")
+    # typer takes the first name of an annotated option for its default, until the command is made
+    declared = [
+        name for each in get_args(annotation)[1:] for name in (each.default, *(each.param_decls or ()))
+    ]
+    names = [name for name in declared if isinstance(name, str) and name.startswith("--")]
+    return names[0] if names else f"--{field.name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,8 @@ class Measured:
     """What one run of a side, or of a commit, measures."""
 
     target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Machine to measure if a side names none; default: local.")
+        str | None,
+        typer.Option(metavar="NAME", help="Machine to measure if a side names none; default: local."),
     ] = None
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")

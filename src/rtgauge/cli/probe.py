@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from rtgauge.cli.lazy_group import Deferred, LazyGroup
+from rtgauge.cli.lazy_group import LazyGroup
 
 HELP = """Measure with one probe, without a plan.
 
@@ -25,24 +25,18 @@ Examples:
 class Probes(LazyGroup):
     """A command a probe."""
 
-    def names(self) -> list[str]:
-        """Names of the probes; `watch` is a command of its own."""
+    def lines(self) -> dict[str, str]:
+        """Probes and their help; `watch` is a command of its own."""
         from rtgauge.probe.registry import PROBES
 
-        return [probe.name for probe in PROBES.values() if probe.command is not None]
+        return {probe.name: probe.help for probe in PROBES.values() if probe.command is not None}
 
-    def make(self, name: str) -> Deferred:
+    def load(self, name: str) -> Callable[..., None]:
         """The command of a probe from its descriptor."""
+        from rtgauge.cli.probe_command import make_command
         from rtgauge.probe.registry import PROBES
 
-        return Deferred(name, PROBES[name].help, lambda: _made(name))
-
-
-def _made(name: str) -> Callable[..., None]:
-    from rtgauge.cli.probe_command import make_command
-    from rtgauge.probe.registry import PROBES
-
-    return make_command(PROBES[name])
+        return make_command(PROBES[name])
 
 
 app = typer.Typer(help=HELP, cls=Probes)

@@ -5,95 +5,226 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
-from rtgauge.cli.options import AllowLeftOut, Details, WaitForLock
+from rtgauge.cli.options import (
+    RUNS,
+    AllowLeftOut,
+    Details,
+    JsonAlone,
+    Out,
+    Require,
+    WaitForLock,
+    given_options,
+    grouped,
+)
 
-DIRECT = ("cpu", "interval", "policy", "priority", "explain")
-"""Parameters of the probes that are options of their own; others are given with --set."""
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rtgauge.plan.plan import Overrides, Plan
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.context import Progress
+    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions
+    from rtgauge.runner.step_loop import More, RunOutcome
+    from rtgauge.study.adaptive import AdaptiveStudy
 
 DEFAULT_PLAN = "quick"
+DIRECT = ("cpu", "interval", "policy", "priority", "explain")
+"""Parameters of the probes that are options of their own; others are given with --set."""
 
 
-def _overrides(
-    *,
-    duration: str | None,
-    load: str | None,
-    deployment: str | None,
-    repeats: int | None,
-    seed: int | None,
-    require: str | None,
-    allow_left_out: bool,
-    cross_check: str | None,
-    settings: list[str],
-    direct: Mapping[str, str | int | None],
-    controller: bool,
-    raised: list[str],
-    targets: list[str] | None,
-    deployments_by: str | None,
-) -> Overrides:
-    from rtgauge.errors import InputError
-    from rtgauge.plan.plan import Overrides, parse_setting
-    from rtgauge.system.deployment.definition import split_deployments
+@dataclass(frozen=True)
+class OverPlan:
+    """What the command line says over the plan."""
 
-    parameters: dict[str, object] = {}
-    parameters.update(parse_setting(setting, "--set") for setting in settings)
-    for name, value in direct.items():
-        if value is not None and name in parameters:
-            raise InputError(f"--{name} and --set {name}= together; give one of them")
-        if value is not None:
-            parameters[name] = value
-    ways: dict[str | None, Literal["settings", "boot"] | None] = {
-        None: None,
-        "settings": "settings",
-        "boot": "boot",
-    }
-    if deployments_by not in ways:
-        raise InputError(f"--deployments-by {deployments_by}: give settings or boot (lab guests only)")
-    if duration is not None:
-        parameters["duration"] = duration
-    return Overrides(
-        parameters=parameters,
-        loads=[name.strip() for name in load.split(",")] if load is not None else None,
-        deployments=split_deployments(deployment) if deployment is not None else None,
-        repeats=repeats,
-        seed=seed,
-        require=require,
-        allow_left_out=allow_left_out,
-        cross_check=cross_check,
-        controller=controller,
-        raised=raised,
-        targets=targets,
-        deployments_by=ways[deployments_by],
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE. "
+                "Repeatable; run one after the other."
+            ),
+        ),
+    ] = None
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
+    ] = None
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
+    ] = None
+    load: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network."),
+    ] = None
+    deployment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=(
+                "CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated "
+                "by , or ;"
+            ),
+        ),
+    ] = None
+    deployments_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help=(
+                "settings: change the running machine (default); boot: reboot the lab guest for each "
+                "deployment."
+            ),
+        ),
+    ] = None
+    require: Require = None
+    allow_left_out: AllowLeftOut = False
+    cross_check: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, "
+                "xenomai-switchtest; rtai-latency, rtai-switches."
+            ),
+        ),
+    ] = None
+    controller: Annotated[
+        bool,
+        typer.Option(
+            "--controller",
+            help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.",
+        ),
+    ] = False
+    raised: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT)."
+        ),
+    ] = None
+    cpu: Annotated[
+        str | None,
+        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones."),
+    ] = None
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
+    ] = None
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")
+    ] = None
+    priority: Annotated[int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")] = (
+        None
     )
+    explain: Annotated[
+        bool | None,
+        typer.Option(
+            "--explain/--no-explain",
+            help="Explain the largest latencies by the kernel's events; default: as the plan says.",
+            show_default=False,
+        ),
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
+    ] = None
+
+    def overrides(self) -> Overrides:
+        """What is said over the plan. Raises InputError."""
+        from rtgauge.errors import InputError
+        from rtgauge.plan.plan import Overrides, parse_setting
+        from rtgauge.system.deployment.definition import split_deployments
+
+        parameters = dict(parse_setting(setting, "--set") for setting in self.settings or [])
+        for name in DIRECT:
+            value = getattr(self, name)
+            if value is not None and name in parameters:
+                raise InputError(f"--{name} and --set {name}= together; give one of them")
+            if value is not None:
+                parameters[name] = value
+        if self.deployments_by not in (None, "settings", "boot"):
+            raise InputError(
+                f"--deployments-by {self.deployments_by}: give settings or boot (lab guests only)"
+            )
+        if self.duration is not None:
+            parameters["duration"] = self.duration
+        return Overrides(
+            parameters=parameters,
+            loads=[name.strip() for name in self.load.split(",")] if self.load is not None else None,
+            deployments=split_deployments(self.deployment) if self.deployment is not None else None,
+            repeats=self.repeats,
+            seed=self.seed,
+            require=self.require,
+            allow_left_out=self.allow_left_out,
+            cross_check=self.cross_check,
+            controller=self.controller,
+            raised=self.raised or [],
+            targets=self.target,
+            deployments_by=self.deployments_by,
+        )
 
 
-def _planned(
-    plan: str,
-    overrides: Overrides,
-    alternate: tuple[str, str] | None,
-    pairs: int | None,
-    *,
-    boot_between: bool,
-) -> Plan:
-    """The plan, by turns on two sides if `alternate` names them. Raises InputError."""
-    from rtgauge.plan.alternation import alternating_plan
-    from rtgauge.plan.plan import load_plan
-    from rtgauge.record.alternation import BLOCK, Alternation
+@dataclass(frozen=True)
+class ByTurns:
+    """Two sides of the plan that are measured by turns."""
 
-    if alternate is None:
-        return load_plan(plan, overrides)
-    alternation = Alternation(sides=alternate, boot_between=boot_between)
-    return alternating_plan(plan, overrides, alternation, pairs or BLOCK)
+    alternate: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help=(
+                "Measure two sides by turns, in random order within each pair. A side is a target, a "
+                'deployment or "KEY=VALUE ...".'
+            ),
+        ),
+    ] = None
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, metavar="N", help="Pairs that --alternate measures; default: 6."),
+    ] = None
+    boot_between: Annotated[
+        bool,
+        typer.Option("--boot-between", help="Boot the lab guest before each run of --alternate."),
+    ] = False
+
+    def plan(self, name: str, overrides: Overrides) -> Plan:
+        """The plan of this name, by turns if there are two sides. Raises InputError."""
+        from rtgauge.errors import InputError
+        from rtgauge.plan.alternation import alternating_plan
+        from rtgauge.plan.plan import load_plan
+        from rtgauge.record.alternation import BLOCK, Alternation
+
+        if self.alternate is None:
+            for option in given_options(self):
+                raise InputError(f"{option} is for --alternate")
+            return load_plan(name, overrides)
+        alternation = Alternation(sides=self.alternate, boot_between=self.boot_between)
+        return alternating_plan(name, overrides, alternation, self.pairs or BLOCK)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a run is shown, meanwhile and at its end."""
+
+    live: Live = False
+    live_at: LiveAt = None
+    details: Details = False
+    json: JsonAlone = False
+
+
+Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
 
 
 def _hold_ns(text: str | None) -> int | None:
@@ -108,30 +239,34 @@ def _hold_ns(text: str | None) -> int | None:
     return hold_ns
 
 
-def _refuse_with_resume(options: dict[str, object]) -> None:
-    """Raises InputError for an option that would change the plan of a resumed record."""
-    from rtgauge.errors import InputError
+def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown) -> int:
+    """Measure, and conclude; gives the exit status."""
+    from rtgauge.cli.conclusion import finish
+    from rtgauge.cli.progress_display import make_display
+    from rtgauge.runner.interrupt import Interrupt
 
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(
-                f"{name} cannot be combined with --resume: the record already has its plan; leave "
-                "it out, or start a new run"
-            )
+    live_at = where_live(live=shown.live, live_at=shown.live_at)
+    if study is not None and study.study.chooses_deployment:
+        from rtgauge.cli.study import measure_study
+
+        return measure_study(
+            study, start, resumed, as_json=shown.json, live_at=live_at, details=shown.details
+        )
+    display = make_display(later_s=study.later_s if study is not None else None)
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+        path, result, _ = start(progress, interrupt, study)
+    return finish(path, result, as_json=shown.json, details=shown.details)
 
 
-def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | None, details: bool) -> int:
+def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
     """Continue the record named, the newest one of a study, or the newest unfinished one.
 
     Gives the exit status.
     """
     from rtgauge.analysis.gate_wish import wish_of
-    from rtgauge.cli.conclusion import finish
-    from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import InputError
     from rtgauge.plan.study_state import newest_record
     from rtgauge.record.reader import Record, find_record
-    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import find_partial, resume_run
     from rtgauge.study import registry
 
@@ -148,153 +283,26 @@ def _resume(plan: str, options: RunOptions, *, as_json: bool, live_at: str | Non
             f"{folder} is of a gate: continue it with: rtgauge gate --resume {shlex.quote(str(folder))}"
         )
     study = registry.study_of_record(record.run)
-    if study is not None and study.study.chooses_deployment:
-        from rtgauge.cli.study import measure_study
-
-        return measure_study(
-            study,
-            lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
-            record,
-            as_json=as_json,
-            live_at=live_at,
-            details=details,
-        )
-    display = make_display(later_s=study.later_s if study is not None else None)
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
-        path, result, _ = resume_run(folder, options, progress, interrupt, study)
-    return finish(path, result, as_json=as_json, details=details)
+    return _measure(
+        study,
+        lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
+        record,
+        shown,
+    )
 
 
+@grouped
 def run(
+    *,
     plan: Annotated[
         str,
         typer.Argument(
             metavar="PLAN", help="A preset or a study (see above), or a TOML file; with --resume, a record."
         ),
     ] = DEFAULT_PLAN,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=(
-                "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE. "
-                "Repeatable; run one after the other."
-            ),
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
-    ] = None,
-    alternate: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help=(
-                "Measure two sides by turns, in random order within each pair. A side is a target, a "
-                'deployment or "KEY=VALUE ...".'
-            ),
-        ),
-    ] = None,
-    pairs: Annotated[
-        int | None,
-        typer.Option(min=1, max=1000, metavar="N", help="Pairs that --alternate measures; default: 6."),
-    ] = None,
-    boot_between: Annotated[
-        bool,
-        typer.Option("--boot-between", help="Boot the lab guest before each run of --alternate."),
-    ] = False,
-    load: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network."),
-    ] = None,
-    deployment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help=(
-                "CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated "
-                "by , or ;"
-            ),
-        ),
-    ] = None,
-    deployments_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help=(
-                "settings: change the running machine (default); boot: reboot the lab guest for each "
-                "deployment."
-            ),
-        ),
-    ] = None,
-    require: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".'
-        ),
-    ] = None,
-    allow_left_out: AllowLeftOut = False,
-    cross_check: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=(
-                "Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, "
-                "xenomai-switchtest; rtai-latency, rtai-switches."
-            ),
-        ),
-    ] = None,
-    controller: Annotated[
-        bool,
-        typer.Option(
-            "--controller",
-            help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.",
-        ),
-    ] = False,
-    raised: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT)."
-        ),
-    ] = None,
-    cpu: Annotated[
-        str | None,
-        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones."),
-    ] = None,
-    interval: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")
-    ] = None,
-    priority: Annotated[
-        int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")
-    ] = None,
-    explain: Annotated[
-        bool | None,
-        typer.Option(
-            "--explain/--no-explain",
-            help="Explain the largest latencies by the kernel's events; default: as the plan says.",
-            show_default=False,
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
-    ] = None,
+    over: OverPlan,
+    turns: ByTurns,
+    out: Out = RUNS,
     wait: WaitForLock = "0",
     hold: Annotated[
         str | None,
@@ -316,12 +324,7 @@ def run(
             ),
         ),
     ] = False,
-    live: Live = False,
-    live_at: LiveAt = None,
-    details: Details = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
-    ] = False,
+    shown: Shown,
 ) -> None:
     """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
 
@@ -380,98 +383,43 @@ def run(
       4    marginal, or cannot tell; also if a load or a step was left out
       130  interrupted
     """
-    from rtgauge.cli.conclusion import finish
     from rtgauge.cli.options import wait_s
-    from rtgauge.cli.progress_display import make_display
     from rtgauge.errors import InputError
-    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.run_verdict import check_answerable
 
-    if require is not None:
-        parse_requirement(require)
-    live_address = where_live(live=live, live_at=live_at)
+    if over.require is not None:
+        parse_requirement(over.require)
     options = RunOptions(
         out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait)
     )
-    direct: dict[str, str | int | None] = dict(
-        zip(DIRECT, (cpu, interval, policy, priority, explain), strict=True)
-    )
-    overrides = _overrides(
-        duration=duration,
-        load=load,
-        deployment=deployment,
-        repeats=repeats,
-        seed=seed,
-        require=require,
-        allow_left_out=allow_left_out,
-        cross_check=cross_check,
-        settings=settings or [],
-        direct=direct,
-        controller=controller,
-        raised=raised or [],
-        targets=target,
-        deployments_by=deployments_by,
-    )
+    overrides = over.overrides()
     if resume:
-        given: dict[str, object] = {
-            "--duration": duration,
-            "--repeats": repeats,
-            "--load": load,
-            "--deployment": deployment,
-            "--require": require,
-            "--cross-check": cross_check,
-            "--target": target,
-            "--deployments-by": deployments_by,
-        }
-        _refuse_with_resume(
-            {
-                **given,
-                **{f"--{name}": value for name, value in direct.items()},
-                "--set": settings,
-                "--seed": seed,
-                "--controller": controller or None,
-                "--allow-left-out": allow_left_out or None,
-                "--alternate": alternate,
-                "--pairs": pairs,
-                "--boot-between": boot_between or None,
-                "--raise": raised,
-            }
-        )
-        raise typer.Exit(_resume(plan, options, as_json=json, live_at=live_address, details=details))
-    if alternate is None and (pairs is not None or boot_between):
-        raise InputError(f"{'--pairs' if pairs is not None else '--boot-between'} is for --alternate")
-    if alternate is not None and plan in registry.studies():
-        raise InputError(f"--alternate is for a plan; {plan} is a study, which chooses its steps itself")
+        for option in (*given_options(over), *given_options(turns)):
+            raise InputError(
+                f"{option} cannot be combined with --resume: the record already has its plan; leave "
+                "it out, or start a new run"
+            )
+        raise typer.Exit(_resume(plan, options, shown))
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
-    chosen = (
-        _planned(plan, overrides, alternate, pairs, boot_between=boot_between)
-        if study is None
-        else study.plan()
-    )
+    if study is not None and (given := given_options(turns)):
+        raise InputError(f"{given[0]} is for a plan; {plan} is a study, which chooses its steps itself")
+    chosen = turns.plan(plan, overrides) if study is None else study.plan()
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
-    if explain and all(step.space == "kernel" for step in chosen.steps):
+    if over.explain and all(step.space == "kernel" for step in chosen.steps):
         typer.echo(
             "--explain does nothing here: it covers tasks in user space, and all steps of this plan are in "
             "kernel space",
             err=True,
         )
-    if study is not None and study.study.chooses_deployment:
-        from rtgauge.cli.study import measure_study
-
-        measured = measure_study(
+    raise typer.Exit(
+        _measure(
             study,
             lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more),
             None,
-            as_json=json,
-            live_at=live_address,
-            details=details,
+            shown,
         )
-        raise typer.Exit(measured)
-    display = make_display(later_s=study.later_s if study is not None else None)
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live_address) as progress:
-        path, result, _ = start_run(chosen, options, progress, interrupt, study)
-    raise typer.Exit(finish(path, result, as_json=json, details=details))
+    )

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import WaitForLock
+from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, grouped
 
 if TYPE_CHECKING:
+    from rtgauge.plan.plan import Plan
     from rtgauge.record.model import Run
 
 SECONDS_A_STALL = 0.1
@@ -31,7 +35,10 @@ MOST_A_STEP = 80
 """A step keeps the events of 200 latencies, some of which are the machine's own."""
 
 
-def selftest(
+@dataclass(frozen=True)
+class Stalls:
+    """Which stalls are made, and where."""
+
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +48,7 @@ def selftest(
                 "preempt-off, stopped; default: all but stopped."
             ),
         ),
-    ] = None,
+    ] = None
     count: Annotated[
         int,
         typer.Option(
@@ -50,31 +57,67 @@ def selftest(
             metavar="N",
             help="Approximate number of stalls; throttling happens once a second and is not counted.",
         ),
-    ] = 300,
+    ] = 300
     length: Annotated[
         str,
         typer.Option(
             metavar="TIME",
             help="Approximate length of a stall, 100us to 20ms; choose more than the machine's own delays.",
         ),
-    ] = "1ms",
+    ] = "1ms"
     cpu: Annotated[
         int | None,
         typer.Option(
             min=0, max=65_535, metavar="N", help="CPU to stall and to measure; by default the last one."
         ),
-    ] = None,
-    target: Annotated[
-        str, typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME.")
-    ] = "local",
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
-    wait: WaitForLock = "0",
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
-    ] = False,
-) -> None:
+    ] = None
+    target: Target = "local"
+
+    def guest(self) -> str | None:
+        """The guest that is stopped from outside; None: none is."""
+        from rtgauge.explain.analysis.selftest import OUTSIDE
+        from rtgauge.target.address import parse_address
+
+        address = parse_address(self.target)
+        return None if address is None or (self.kinds or "").strip() != OUTSIDE else address.guest
+
+    def plan(self) -> Plan:
+        """The steps that make and measure them. Raises InputError."""
+        from rtgauge.errors import InputError
+        from rtgauge.explain.analysis.selftest import OUTSIDE
+        from rtgauge.load.stall import KINDS, LONGEST_US
+        from rtgauge.plan.plan import Overrides, make_plan
+        from rtgauge.suggest import nearest
+        from rtgauge.units import parse_duration_ns
+
+        chosen = list(KINDS) if self.kinds is None else [kind.strip() for kind in self.kinds.split(",")]
+        possible = [*KINDS, OUTSIDE]
+        for kind in chosen:
+            if kind not in possible:
+                raise InputError(
+                    f"--kinds {kind}: the kinds are {', '.join(possible)}{nearest(kind, possible)}"
+                )
+        if OUTSIDE in chosen and self.guest() is None:
+            raise InputError(
+                f"--kinds {OUTSIDE} cannot be combined with other kinds and needs a guest of the "
+                f"lab: --target lab:NAME"
+            )
+        if self.cpu is None and self.target != "local" and OUTSIDE not in chosen:
+            raise InputError("give --cpu, the CPU of the other machine to stall")
+        length_ns = parse_duration_ns(self.length)
+        if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
+            raise InputError(f"--length {self.length}: 100us to {LONGEST_US // 1000}ms")
+        cpu = max(os.sched_getaffinity(0)) if self.cpu is None else self.cpu
+        steps = _steps(chosen, self.count, cpu, length_ns)
+        return make_plan(
+            {"name": "selftest", "order": "as-written", "step": steps},
+            "selftest",
+            Overrides(targets=[self.target]),
+        )
+
+
+@grouped
+def selftest(*, stalls: Stalls, out: Out = RUNS, wait: WaitForLock = "0", json: JsonAlone = False) -> None:
     """Stall a CPU in known ways, measure, and compare the explanations with the stalls.
 
     hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU
@@ -102,59 +145,28 @@ def selftest(
       3    could not measure
       130  interrupted
     """
-    import os
-    from contextlib import nullcontext
-
     from rtgauge.cli.conclusion import settle, status
     from rtgauge.cli.console import Console
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress_display import make_display
-    from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, InputError, MeasureError
-    from rtgauge.explain.analysis.selftest import OUTSIDE, self_test
+    from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, MeasureError
+    from rtgauge.explain.analysis.selftest import self_test
     from rtgauge.explain.page.document import selftest_document
     from rtgauge.explain.page.presenter import print_self_test
     from rtgauge.lab.stops import stopped_now_and_then
-    from rtgauge.load.stall import KINDS, LONGEST_US
-    from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
-    from rtgauge.suggest import nearest
-    from rtgauge.target.address import parse_address
-    from rtgauge.units import parse_duration_ns
 
-    chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
-    possible = [*KINDS, OUTSIDE]
-    for kind in chosen:
-        if kind not in possible:
-            raise InputError(f"--kinds {kind}: the kinds are {', '.join(possible)}{nearest(kind, possible)}")
-    address = parse_address(target)
-    guest = None if address is None else address.guest
-    if OUTSIDE in chosen and (guest is None or len(chosen) > 1):
-        raise InputError(
-            f"--kinds {OUTSIDE} cannot be combined with other kinds and needs a guest of the "
-            f"lab: --target lab:NAME"
-        )
-    if cpu is None and target != "local" and OUTSIDE not in chosen:
-        raise InputError("give --cpu, the CPU of the other machine to stall")
-    length_ns = parse_duration_ns(length)
-    if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
-        raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")
-    where = max(os.sched_getaffinity(0)) if cpu is None else cpu
+    plan, guest = stalls.plan(), stalls.guest()
+    options = RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     display = make_display()
-    plan = make_plan(
-        {"name": "selftest", "order": "as-written", "step": _steps(chosen, count, where, length_ns)},
-        "selftest",
-        Overrides(targets=[target]),
-    )
     with (
         Interrupt(display.stopping) as interrupt,
         display,
-        stopped_now_and_then(guest, STOPPED_S) if guest and OUTSIDE in chosen else nullcontext() as stops,
+        nullcontext() if guest is None else stopped_now_and_then(guest, STOPPED_S) as stops,
     ):
-        path, run, _ = start_run(
-            plan, RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait)), display, interrupt
-        )
-    if guest and stops is not None:
+        path, run, _ = start_run(plan, options, display, interrupt)
+    if guest is not None and stops is not None:
         _write_stops(path, run, guest, stops)
     record, problem = settle(path, run)
     result = self_test(record)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rtgauge.cli.lazy_group import Deferred
+from rtgauge.cli.probe_command import measure_probe, with_options
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.probe.watch import PROBE, named
+from rtgauge.target.address import parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
     from contextlib import AbstractContextManager
 
 SETTLE_S = 2.0
@@ -39,7 +42,6 @@ def _has_real_time(pid: int) -> bool:
 
 def _started(command: list[str], target: str) -> AbstractContextManager[int]:
     """The program on its target, once that is ours: started when this is entered, ended when it is left."""
-    from rtgauge.target.address import parse_address
     from rtgauge.target.ssh_program import program_on
 
     return _started_here(command) if parse_address(target) is None else program_on(target, command, SETTLE_S)
@@ -51,8 +53,6 @@ def _started_here(command: list[str]) -> Generator[int]:
 
     What it prints goes to standard error. Raises InputError, MeasureError.
     """
-    from rtgauge.errors import InputError, MeasureError
-
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())
     except OSError as error:
@@ -87,34 +87,19 @@ EXPLAIN = Annotated[
 ]
 
 
-def _make() -> Callable[..., None]:
-    """The function of the command: its probe's, which may start the program first."""
-    from rtgauge.cli.probe_command import measure_probe, with_options
-    from rtgauge.errors import InputError
-    from rtgauge.probe.watch import PROBE, named
-    from rtgauge.target.address import parse_address
-
-    def watch(command: list[str] | None, **given: Any) -> None:
-        if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
-            raise InputError(
-                "give a program that runs, by --pid PID or --program NAME, or a command to start: "
-                "rtgauge watch -- CMD"
-            )
-        if not command:
-            raise typer.Exit(measure_probe(PROBE, given))
-        target = given["target"]
-        if (
-            parse_address(target) is None
-            and shutil.which(command[0]) is None
-            and not Path(command[0]).exists()
-        ):
-            raise InputError(f"{command[0]} cannot be started: No such file or directory")
-        given["program"] = named(command)
-        raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target)))
-
-    return with_options(
-        watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)}
-    )
+def _watch(command: list[str] | None, **given: Any) -> None:
+    if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
+        raise InputError(
+            "give a program that runs, by --pid PID or --program NAME, or a command to start: "
+            "rtgauge watch -- CMD"
+        )
+    if not command:
+        raise typer.Exit(measure_probe(PROBE, given))
+    target = given["target"]
+    if parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
+        raise InputError(f"{command[0]} cannot be started: No such file or directory")
+    given["program"] = named(command)
+    raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target)))
 
 
-watch = Deferred("watch", "Watch the threads of your own program.", _make)
+watch = with_options(_watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)})
