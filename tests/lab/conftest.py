@@ -81,10 +81,10 @@ class Lab:
         self.icount = False
         self.others: list[str] = []
 
-    def boot_beside(self, name: str) -> None:
+    def boot_beside(self, name: str, *, icount: bool = False) -> None:
         """Boot one more guest, until `stop`."""
         self.others.append(name)
-        self._boot(name, "")
+        self._boot(name, "", icount=icount)
 
     def _boot(self, name: str, append: str, smp: str | None = None, *, icount: bool = False) -> None:
         good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))

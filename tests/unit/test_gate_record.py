@@ -11,11 +11,10 @@ import junitparser
 import numpy as np
 import pytest
 
-from rtgauge.analysis.gate_result import GateOutcome, GateResult
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.analysis.known_changes import KnownChanges
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
+from rtgauge.explain.analysis.new_culprits import new_culprits
 from rtgauge.exporters.gate_junit import gate_junit
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.alternation import Alternation, pair_of
@@ -24,6 +23,9 @@ from rtgauge.record.model import LeftOut
 from rtgauge.record.reader import Record
 from rtgauge.report.gate_report import markdown, page
 from rtgauge.study.gate import gate_plan, next_pairs
+from rtgauge.verdict.gate_result import GateOutcome, GateResult
+from rtgauge.verdict.known_changes import KnownChanges
+from tests.support.explained import add_moments, real_formats, real_moment
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -71,6 +73,75 @@ def test_a_decision_with_its_figures(
     assert result.found is not None
     assert result.pairs_needed == 6
     assert not next_pairs(measured(tmp_path / "again", change))
+
+
+BOUND = "latency<=1ms"
+
+
+def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
+    record = measured(tmp_path, 300.0, require=BOUND)
+    result = GateResult.of(record)
+    assert (result.outcome, result.primary and result.primary.change) == (GateOutcome.WORSE, None)
+    assert "exceeded 1ms 12 times on MI and 0 times on M in 6 pairs" in result.conclusion
+    assert [(pair.baseline_events, pair.candidate_events) for pair in result.pairs] == [(0, 2)] * 6
+    baseline, candidate = result.exposure
+    assert (baseline.side, candidate.side) == ("M", "MI")
+    assert (baseline.bound_ns, baseline.exposure.runs, baseline.exposure.violations) == (1_000_000, 6, 0)
+    assert candidate.exposure.share_excluded > 0.1
+    assert "latency&lt;=1ms" in page(result, record)
+
+
+def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
+    share = measured(tmp_path / "a", require=f"{BOUND} hardness=99%")
+    assert GateResult.of(share).conclusion.startswith("MI keeps latency<=1ms hardness=99%")
+    every = measured(tmp_path / "b", require=BOUND)
+    assert GateResult.of(every).outcome is GateOutcome.UNFINISHED
+    every.run.plan["gate"]["max_pairs"] = 6
+    assert GateResult.of(every).outcome is GateOutcome.NO_WORSE
+    often = measured(tmp_path / "c", require="latency<=6us", max_pairs=6)
+    assert GateResult.of(often).outcome is GateOutcome.CANNOT_TELL
+    other = measured(tmp_path / "d", pairs=1, require="response<=1ms")
+    assert "measured no response" in refused(other)
+
+
+def test_the_exposure_of_a_quantile_is_of_the_largest_value(tmp_path: Path) -> None:
+    record = measured(tmp_path)
+    _, candidate = GateResult.of(record).exposure
+    largest = max(
+        step.total.filled.max_ns
+        for step in record.steps
+        if step.key.repeat % 2 == 0
+        and step.key.load == "idle"
+        and step.total is not None
+        and step.total.filled.max_ns
+    )
+    assert (candidate.bound_ns, candidate.exposure.violations) == (largest, 0)
+    n = candidate.exposure.activations
+    assert candidate.exposure.share_excluded == pytest.approx(3 / n, rel=0.01)
+    assert f"at most 1 in {n // 3:,}"[:14] in markdown(GateResult.of(record))
+
+
+def explained(record: Record, *repeats: int) -> Record:
+    """With the same culprit in these runs; the others were explained, and nothing was large."""
+    for step in record.steps:
+        if step.key.load == "idle":
+            moments = [{"type": "moment", **real_moment()}] if step.key.repeat in repeats else []
+            add_moments(record.path, step.id, real_formats(), moments)
+    return Record.open(record.path)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "named"),
+    [((2, 4, 6, 8, 10, 12), True), ((2, 4, 6), False), ((1, 2, 4, 6, 8, 10, 12), False), ((1, 3, 5), False)],
+)
+def test_a_culprit_that_the_baseline_never_had_is_a_finding(
+    tmp_path: Path, repeats: tuple[int, ...], *, named: bool
+) -> None:
+    record = measured(tmp_path)
+    found = new_culprits(explained(record, *repeats))
+    assert [(new.runs, new.explained_runs, new.latencies) for new in found] == ([(6, 6, 6)] if named else [])
+    text = markdown(GateResult.of(record).model_copy(update={"culprits": found}))
+    assert ("made 6 latencies of the candidate large in 6 of 6 runs" in text) == named
 
 
 def test_what_six_pairs_cannot_tell_takes_six_more_and_then_the_command_for_more(tmp_path: Path) -> None:
