@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.cli.options import AllowLeftOut, Require
+
+if TYPE_CHECKING:
+    from rtgauge.exporters.ci_reports import KernelSource
 
 
 def export(
@@ -42,6 +46,16 @@ def export(
     windows: Annotated[
         bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")
     ] = False,
+    kernel_tree: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Clone whose HEAD the kernel was built from: adds the checkout and builds (kcidb only).",
+        ),
+    ] = None,
+    origin: Annotated[
+        str, typer.Option(metavar="NAME", help="Who submits it to KCIDB: lower-case letters, digits and _.")
+    ] = "rtgauge",
 ) -> None:
     """Export the statistics of a record for other tools.
 
@@ -61,6 +75,8 @@ def export(
       rtgauge export RECORD --format parquet --windows -o windows.parquet
       rtgauge export RECORD --format trace.dat --step 01-wakeup-idle -o trace.dat
 
+      rtgauge export RECORD --format kcidb --kernel-tree ~/linux --origin mylab
+
     Exit status: 0; with --require or --allow-left-out that of rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
@@ -79,7 +95,8 @@ def export(
         if step not in names:
             raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
         source = replace(source, steps=[known for known in source.steps if known.id == step])
-    text = write(source, form, out, windows=windows)
+    kernel = None if kernel_tree is None else _kernel_source(kernel_tree, origin)
+    text = write(source, form, out, windows=windows, source=kernel)
     if text is not None:
         typer.echo(text, nl=False)
     if require is not None or allow_left_out:
@@ -89,3 +106,21 @@ def export(
             else [verdict for verdict in source.run.verdicts if verdict.step == step]
         )
         raise typer.Exit(exit_status(verdicts, source.steps))
+
+
+def _kernel_source(tree: Path, origin: str) -> KernelSource:
+    from rtgauge.errors import InputError
+    from rtgauge.exporters.ci_reports import KernelSource
+    from rtgauge.study.git_commits import GitError, GitRepository
+
+    if re.fullmatch(r"[a-z0-9_]+", origin) is None:
+        raise InputError(f"--origin {origin}: KCIDB takes lower-case letters, digits and _")
+    if not tree.is_dir():
+        raise InputError(f"--kernel-tree {tree} is no folder")
+    repository = GitRepository(tree)
+    try:
+        url = repository.git("remote", "get-url", "origin")
+    except GitError:
+        url = ""
+    commit = repository.commit("HEAD", "--kernel-tree")
+    return KernelSource(origin, commit, repository.git("describe", "--always", "--tags"), url)

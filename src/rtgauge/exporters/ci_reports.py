@@ -7,10 +7,13 @@ Each step is a test, and so are the requirement and what was left out. All pass 
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.errors import InputError
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import (
     failure_of,
@@ -127,27 +130,78 @@ def tap(record: Record) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+@dataclass(frozen=True)
+class KernelSource:
+    """The commit that the measured kernel was built from, and who submits the report (`origin`).
+
+    `url`: where the repository was cloned from, empty if nowhere.
+    """
+
+    origin: str
+    commit: str
+    describe: str
+    url: str
+
+
 ORIGIN = "rtgauge"
 VERSION = {"major": 5, "minor": 3}
 FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 
-def _build(record: Record, step: Step) -> str:
-    release = record.system(next(iter(step.key.targets.values()), "local")).kernel.release
-    return f"{ORIGIN}:{one_line(release or UNKNOWN)}"
+def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str, Any]:
+    """Raises InputError if the kernel's release names another commit than the source's."""
+    facts = record.system(next(iter(step.key.targets.values()), "local"))
+    release = one_line(facts.kernel.release or UNKNOWN)
+    if source is None:
+        return {"id": f"{ORIGIN}:{release}"}
+    named = re.search(r"-g([0-9a-f]{7,40})(?![0-9a-f])", release)
+    if named is not None and not source.commit.startswith(named[1]):
+        raise InputError(
+            f"step {step.id} ran on kernel {release}, which is not of commit {source.commit[:12]}: name the "
+            "tree that it was built from"
+        )
+    machine = one_line(facts.kernel.architecture or UNKNOWN).lower()
+    return {
+        "id": f"{source.origin}:{source.commit[:12]}-{machine}",
+        "checkout_id": f"{source.origin}:{source.commit}",
+        "origin": source.origin,
+        "architecture": machine,
+        "status": "PASS",
+        "comment": release,
+    }
 
 
-def kcidb(record: Record) -> bytes:
+def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
     """The report for KCIDB, kernel CI's database: also a test for each figure of each step, in seconds.
 
-    The origin is `rtgauge`, the build the kernel's release: who submits it puts their own there.
+    With `source` it is a whole submission: the checkout, a build for each architecture, and the tests.
+    Without it, the origin is `rtgauge` and the build the kernel's release: who submits it replaces both.
+
+    Raises InputError if a kernel's release names another commit than `source`.
     """
+    origin = ORIGIN if source is None else source.origin
+    builds = {step.id: _build(record, step, source) for step in record.steps}
+    report: dict[str, Any] = {"version": VERSION}
+    if source is not None:
+        checkout = {
+            "id": f"{origin}:{source.commit}",
+            "origin": origin,
+            "git_commit_hash": source.commit,
+            "git_commit_name": source.describe,
+            # KCIDB takes no other kind of address
+            **({"git_repository_url": source.url} if source.url.startswith("https://") else {}),
+            "valid": True,
+        }
+        report |= {
+            "checkouts": [checkout],
+            "builds": list({build["id"]: build for build in builds.values()}.values()),
+        }
     tests: list[dict[str, Any]] = []
     for step in record.steps:
         path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
         about = {
-            "build_id": _build(record, step),
-            "origin": ORIGIN,
+            "build_id": builds[step.id]["id"],
+            "origin": origin,
             "start_time": step.started,
             "comment": step_name(step),
         }
@@ -165,7 +219,7 @@ def kcidb(record: Record) -> bytes:
         tests.append(
             {
                 **about,
-                "id": f"{ORIGIN}:{record.run.id}/{step.id}",
+                "id": f"{origin}:{record.run.id}/{step.id}",
                 "path": path,
                 "status": status,
                 "misc": misc,
@@ -182,7 +236,7 @@ def kcidb(record: Record) -> bytes:
                 tests.append(
                     {
                         **about,
-                        "id": f"{ORIGIN}:{record.run.id}/{step.id}/{series.series}/{name}",
+                        "id": f"{origin}:{record.run.id}/{step.id}/{series.series}/{name}",
                         "path": f"{path}.{clean_name(series.metric)}.{name}",
                         "status": "DONE",
                         "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
@@ -192,13 +246,13 @@ def kcidb(record: Record) -> bytes:
     for number, check in enumerate(run_checks(record) if record.steps else []):
         tests.append(
             {
-                "build_id": _build(record, record.steps[0]),
-                "origin": ORIGIN,
-                "id": f"{ORIGIN}:{record.run.id}/run/{number}",
+                "build_id": builds[record.steps[0].id]["id"],
+                "origin": origin,
+                "id": f"{origin}:{record.run.id}/run/{number}",
                 "path": "rtgauge.run",
                 "status": check.result.upper(),
                 "comment": check.name,
                 "misc": {"reason": check.failure or check.skipped or ""},
             }
         )
-    return (json.dumps({"version": VERSION, "tests": tests}, indent=1) + "\n").encode()
+    return (json.dumps({**report, "tests": tests}, indent=1) + "\n").encode()

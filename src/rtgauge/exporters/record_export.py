@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.ci_reports import junit, kcidb, tap
+from rtgauge.exporters.ci_reports import KernelSource, junit, kcidb, tap
 from rtgauge.exporters.cyclictest_lines import cyclictest, lava
 from rtgauge.exporters.document_tables import latex, markdown
 from rtgauge.exporters.hdr_log import hdr_log
@@ -180,14 +180,19 @@ def document(record: Record) -> RunDocument:
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
-def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False) -> str | None:
+def export(
+    record: Record, fmt: str, out: Path | None, *, windows: bool = False, source: KernelSource | None = None
+) -> str | None:
     """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet and trace.dat).
 
-    `windows` (Parquet only): export the windows instead of the statistics. Raises InputError, MeasureError or
+    `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): what the
+    kernel was built from. Raises InputError, MeasureError or
     RecordError.
     """
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")
+    if source is not None and fmt != "kcidb":
+        raise InputError(f"{fmt} does not name the kernel's source: use --format kcidb")
     if out is None and fmt in BINARY:
         raise InputError(f"{fmt} is binary: give a file with -o FILE")
     if fmt == "parquet":
@@ -200,6 +205,8 @@ def export(record: Record, fmt: str, out: Path | None, *, windows: bool = False)
         data = buffer.getvalue()
     elif fmt == "csv":
         data = escaped(table(record).write_csv()).encode()
+    elif fmt == "kcidb":
+        data = kcidb(record, source)
     elif fmt in TEXTS or fmt in TRACES:
         data = (TEXTS | TRACES)[fmt](record)
     else:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
 from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 from tap.parser import Parser as TapParser
+from typer.testing import CliRunner
 
+from rtgauge.cli.main import app
 from rtgauge.errors import InputError
+from rtgauge.exporters.ci_reports import KernelSource, kcidb
 from rtgauge.exporters.record_export import FORMATS, TEXTS, export
 from rtgauge.exporters.step_figures import QUANTILES
 from rtgauge.importers.imported_record import import_file
@@ -206,6 +210,54 @@ def test_kcidb_fits_the_schema(record, hostile):
         }
         assert list(largest.values()) == pytest.approx([step.total.max_ns / 1e9 for step in source.steps])
         assert {test["status"] for test in report["tests"]} >= {"DONE", "FAIL"}
+
+
+def test_kcidb_names_the_commit_and_the_build(record, tmp_path):
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    git("tag", "v6.18")
+    git("remote", "add", "origin", "https://example.org/linux.git")
+    words = [
+        "export",
+        str(record.path),
+        "--format",
+        "kcidb",
+        "--kernel-tree",
+        str(tmp_path),
+        "--origin",
+        "lab_1",
+    ]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    schema.V5_3.validate(report)
+    commit = git("rev-parse", "HEAD")
+    (checkout,) = report["checkouts"]
+    assert checkout["git_commit_hash"] == commit
+    assert checkout["git_commit_name"] == "v6.18"
+    assert checkout["git_repository_url"] == "https://example.org/linux.git"
+    assert {build["checkout_id"] for build in report["builds"]} == {checkout["id"]} == {f"lab_1:{commit}"}
+    assert {test["build_id"] for test in report["tests"]} == {build["id"] for build in report["builds"]}
+
+
+def test_kcidb_refuses_the_tree_of_another_kernel(record):
+    facts = record.system("local")
+    named = facts.model_copy(
+        update={"kernel": facts.kernel.model_copy(update={"release": "6.18.0-rt-g0123456789ab"})}
+    )
+    built = replace(record, systems=dict.fromkeys(record.systems, named))
+    with pytest.raises(InputError, match=r"6\.18\.0-rt-g0123456789ab, which is not of commit aaaaaaaaaaaa"):
+        kcidb(built, KernelSource("lab_1", "a" * 40, "v6.18", ""))
+    assert json.loads(kcidb(built, KernelSource("lab_1", "0123456789ab" + "a" * 28, "v6.18", "")))["builds"]
 
 
 def only(record: Record, number: int) -> Record:

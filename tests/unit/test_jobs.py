@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The examples of jobs for others' CI: they fit the published schemas, and call what rtgauge has."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rtgauge.exporters.cyclictest_lines import lava
+from rtgauge.record.reader import Record
+from tests.support.records import Shape, write_record
+from tests.unit.test_documented_commands import parse
+
+JOBS = Path(__file__).resolve().parents[2] / "packaging" / "jobs"
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"), [("github.yml", "vendor.github-workflows"), ("gitlab.yml", "vendor.gitlab-ci")]
+)
+def test_fits_the_schema(name: str, schema: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, JOBS / name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)
+def test_calls_run_and_export(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"rtgauge ((?:run|export) .*?)(?: \|\| true)?'?$", path.read_text(), re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["run", "export"]
+    for command in commands:
+        parse(shlex.split(command))
+
+
+def test_the_pattern_of_lava_reads_our_results(tmp_path: Path) -> None:
+    job = yaml.safe_load((JOBS / "lava.yaml").read_text())
+    (test,) = [action["test"] for action in job["actions"] if "test" in action]
+    pattern = re.compile(test["definitions"][0]["repository"]["parse"]["pattern"])
+    lines = lava(Record.open(write_record(tmp_path, Shape(seconds=2)))).decode().splitlines()
+    found = [pattern.fullmatch(line) for line in lines]
+    assert len(found) > 10
+    assert all(
+        match is not None and match["result"] == line.split()[1]
+        for match, line in zip(found, lines, strict=True)
+    )
