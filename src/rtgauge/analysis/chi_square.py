@@ -9,20 +9,17 @@ sec. IV.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from rtgauge.record.histogram import lower_ns
 from rtgauge.record.strict_model import Model
 from rtgauge.record.windows import add_bins
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    IntArray = npt.NDArray[np.int64]
-    Histogram = tuple[IntArray, IntArray]
+IntArray = npt.NDArray[np.int64]
+Histogram = tuple[IntArray, IntArray]
 
 BIN_NS = 1_000
 """The papers' bins."""

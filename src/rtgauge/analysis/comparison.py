@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,6 @@ from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from rtgauge.analysis.sides import Side
 
 

@@ -11,22 +11,18 @@ heavy tail.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.newton import minimise, root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200

@@ -7,21 +7,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
 from rtgauge.analysis.record_names import system_names
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.probe.simple_probe import Microbenchmark, cost_of
-from rtgauge.record.model import Model, Severity, worst_severity
-from rtgauge.record.reader import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import Model, Severity, Step, worst_severity
+from rtgauge.record.reader import Record, reading
 
 
 class Cost(Model):

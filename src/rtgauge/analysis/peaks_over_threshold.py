@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 LEAST_PEAKS, MOST_PEAKS = 50, 500
 SHARE = 500

@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
     from rtgauge.record.model import Distribution
     from rtgauge.record.windows import Integers, Windows
 
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 LEAST_WINDOWS = 20
 """With fewer windows their spread says little."""

@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from rtgauge.record.model import COKERNELS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import COKERNELS, Step
+from rtgauge.record.reader import Record
 
 
 def _made(record: Record) -> tuple[str, str] | None:

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.importers.measurement import OVERFLOW_CYCLES
+from rtgauge.record.model import Outlier, Result, Step
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.record.model import Outlier, Result, Step
 
 FAR = 3
 """How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at

@@ -10,22 +10,17 @@ by fewer stimuli; that it was the master is said.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, range_coverage, upper_bound
 from rtgauge.analysis.order_statistics import ranked
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import Model, Severity, Step
+from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
 
 LONG_NS = 1_000_000
 """From this on Adam et al. speak of a long delay (sec. 7.1)."""

@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import InputError
 from rtgauge.exporters.step_figures import failure_of, missed_of, missed_text, run_checks, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import lower_ns
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.record.reader import Record
     from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExplainCost, ExplainReport, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000

@@ -9,16 +9,15 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from io import BufferedWriter
-
     from _typeshed import ReadableBuffer
 
 

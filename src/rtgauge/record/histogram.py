@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # (first value, width), ns; a segment ends where the next begins.
 SEGMENTS = (

@@ -10,8 +10,10 @@ import gzip
 import json
 import shutil
 import zlib
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from rtgauge.errors import RecordError
@@ -20,9 +22,6 @@ from rtgauge.record.files import new_file, whole_file
 from rtgauge.record.record_folder import Identity, Source, damaged, identity_of, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
-
     from rtgauge.record.stream import SymbolsLine, TraceFormatsLine
 
 MOMENTS = "moments.ndjson.gz"

@@ -8,11 +8,9 @@ protocol), no values.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Any, BinaryIO, cast
 
 MAGIC = b"PAR1"
 MOST_FOOTER = 64 << 20

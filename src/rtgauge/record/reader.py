@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,6 @@ from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import polars as pl
 
     from rtgauge.record.moments import MomentFile

@@ -16,18 +16,16 @@ import resource
 import shutil
 import stat
 import weakref
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import READING, open_regular, read_at_most, regular
 from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from io import BufferedReader, BufferedWriter
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, and the times of the last changes (ns): the same if a file is still the same."""

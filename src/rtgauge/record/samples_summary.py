@@ -16,21 +16,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import WarmUp
+from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
+from rtgauge.record.record_folder import Source
 from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
 from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
 from rtgauge.record.windows import merge_moments
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from rtgauge.record.model import Distribution, SeriesSummary
-    from rtgauge.record.record_folder import Source
 
 FINE_BITS = (17, 21)
 KEPT = 1 << 23

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
@@ -14,10 +15,7 @@ from rtgauge.record.stream import Summary, Window
 from rtgauge.record.windows import add_bins, merge_moments
 from rtgauge.units import NS_PER_S
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 Phase = Literal["warm-up", "measure"]
 OUTLIERS = 20

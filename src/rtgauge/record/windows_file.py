@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,8 @@ from rtgauge.input_file import open_regular
 from rtgauge.record.files import for_polars
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
-from rtgauge.record.record_folder import damaged
+from rtgauge.record.record_folder import RecordFile, damaged
 from rtgauge.record.windows import HISTOGRAMS, INTEGERS, UNKNOWN, Bins, Integers, Windows
-
-if TYPE_CHECKING:
-    from rtgauge.record.record_folder import RecordFile
 
 SCHEMA = {
     "series": pl.UInt32,

@@ -7,21 +7,20 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
+from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import BLOCKS, PART, PARTIAL, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
 from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from rtgauge.record.facts import Facts
     from rtgauge.record.windows import Windows
 
 FOLDERS = ("steps", "targets")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from rtgauge.report.table import Cell, Column, Table, texts
+from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.report.terminal_table import print_pairs, rich_table
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.report.table import Tone
     from rtgauge.system.audit import AuditDocument, Finding
 
 ORDER = {"serious": 0, "moderate": 1, "minor": 2}

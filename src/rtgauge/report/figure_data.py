@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
-from rtgauge.record.windows import UNKNOWN, add_bins, merge
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import UNKNOWN, Windows, add_bins, merge
 from rtgauge.report.record_view import (
     LATENCY,
     Condition,
@@ -21,13 +24,6 @@ from rtgauge.report.record_view import (
     quantities,
     quantity_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
-    from rtgauge.record.windows import Windows
 
 ALL = "all"
 """Every CPU together, in place of a CPU's number."""

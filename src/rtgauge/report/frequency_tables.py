@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
 from rtgauge.analysis.frequency import Table as FrequencyTable
@@ -15,9 +15,6 @@ from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FASTER = "†"
 """Marks a frequency that is higher than the one at which it was measured."""

@@ -3,30 +3,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.microbenchmarks import microbenchmarks
+from rtgauge.analysis.microbenchmarks import (
+    Happened,
+    LockAnswer,
+    Microbenchmarks,
+    NoiseAnswer,
+    System,
+    microbenchmarks,
+)
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.simple_probe import cost_of
 from rtgauge.record.marks import is_doubt
+from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
 
-    from rtgauge.analysis.microbenchmarks import (
-        Happened,
-        LockAnswer,
-        Microbenchmarks,
-        NoiseAnswer,
-        System,
-    )
-    from rtgauge.record.model import Step
     from rtgauge.report.record_view import RecordView
 
 ANSWERS = {

@@ -6,29 +6,29 @@ of the probe, or of the file that a step keeps; a presenter is imported when a r
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import BaseModel
+
 from rtgauge.analysis.spikes import step_words
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
-
-GROUP = "rtgauge.presenters"
-"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
-    from pydantic import BaseModel
     from rich.console import Console
 
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
+
+GROUP = "rtgauge.presenters"
+"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,19 +5,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metrics
-from rtgauge.record.model import COKERNELS, Severity, Step, StepKey, worst_severity
+from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, StepKey, worst_severity
+from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rtgauge.record.model import SeriesSummary
-    from rtgauge.record.reader import Record
 
 UNKNOWN = "unknown"
 """The load and the deployment of an imported step whose file does not say them."""

@@ -8,31 +8,28 @@ Response latency beside cyclictest is their table 4; the parts of a response are
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
-from rtgauge.record.model import COKERNELS
+from rtgauge.record.model import COKERNELS, Result, SeriesSummary, Step
+from rtgauge.record.reader import Record
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.outer_view import (
     instrument_grids,
     instrument_line,
     views_grid,
 )
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
-
-    from rtgauge.record.model import Result, SeriesSummary, Step
-    from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.record_view import RecordView
 
 PARTS = {
     "interrupt-latency": "interrupt latency",

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from rtgauge.record.model import Mark
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -22,9 +23,6 @@ from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.store import postgresql
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 BUSY_S = 120.0
 """How long a writer waits for the others."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import RECORDS
@@ -18,10 +19,6 @@ from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection, Engine
-
     from rtgauge.store.digest import Digest, Machine, Row
 
 DEFAULT = RECORDS / "store.sqlite"

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import Field
 
 from rtgauge.analysis.order_statistics import quantile, ranked
-from rtgauge.record.model import Model, VerdictWord
+from rtgauge.record.facts import Facts
+from rtgauge.record.model import Model, Step, VerdictWord
+from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.requirement import Requirement
 
 if TYPE_CHECKING:
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.verdict.flowchart_file import Thresholds
-    from rtgauge.verdict.requirement import Requirement
 
 
 class Margin(StrEnum):

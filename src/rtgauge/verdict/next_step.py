@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,14 @@ from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import Severity
+from rtgauge.record.model import Mark, Run, Step
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
 RUN_OPTIONS = frozenset(

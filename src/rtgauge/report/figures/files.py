@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
 from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, config, drawable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 FORMATS = ("png", "svg", "pdf")
 FORMS = (*FORMATS, "html")

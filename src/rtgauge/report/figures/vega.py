@@ -6,13 +6,11 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from rtgauge.escape import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 VEGALITE = "6.4"
 """The Vega-Lite that these figures are written for; vl-convert carries several."""
