@@ -133,13 +133,13 @@ def gate(
         wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require)
         sides = Alternation(sides=(baseline, candidate), boot_between=boot_between)
         chosen = gate_plan(plan, measured.overrides(), sides, wish)
-        record = _measured(partial(start_run, chosen, options, more=next_pairs))
+        record = measured_record(partial(start_run, chosen, options, more=next_pairs))
     else:
         folder = find_record(resume)
         record = Record.open(folder)
         result = GateResult.of(record)
         if record.run.state != "complete" or result.outcome is GateOutcome.UNFINISHED:
-            record = _measured(partial(resume_run, folder, options, more=next_pairs))
+            record = measured_record(partial(resume_run, folder, options, more=next_pairs))
     result = changes.applied(_final(record), datetime.now(UTC).date())
     result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
@@ -154,8 +154,8 @@ def gate(
     raise typer.Exit(result.status)
 
 
-def _measured(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
-    """The record, with its page."""
+def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
+    """Measure; gives the record, which has its page. Raises what `measure` does."""
     from rtgauge.cli.conclusion import settle
     from rtgauge.cli.progress_display import make_display
     from rtgauge.runner.interrupt import Interrupt
