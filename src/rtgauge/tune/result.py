@@ -78,10 +78,10 @@ class TuneResult(Model):
     record: str
     requirement: str
     before: Verdict | None = Field(description="the machine as it was, in every such run")
-    after: Verdict | None = Field(description="with what is kept, in every such run")
+    after: Verdict | None = Field(description="with the kept settings, in every such run")
     culprits: list[str]
     kept: list[KeptSetting]
-    deployment: str = Field(description="what is kept, for --deployment; as-is: nothing")
+    deployment: str = Field(description="the kept settings, for --deployment; as-is: none")
     tests: list[TestFigures]
     confirmed: Found | None = Field(description="under loads that the search did not use")
     confirm_loads: list[str]

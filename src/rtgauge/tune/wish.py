@@ -75,7 +75,7 @@ def wish_of(run: Run) -> TuneWish:
     try:
         return TuneWish.model_validate(written)
     except ValidationError:
-        raise RecordError(f"the record {run.id} is damaged: its plan does not say what is tuned") from None
+        raise RecordError(f"the record {run.id} is damaged: its plan does not say what it tunes") from None
 
 
 def tune_plan(
