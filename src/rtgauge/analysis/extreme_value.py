@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
+from rtgauge.analysis.chi_square import critical_value
 from rtgauge.analysis.newton import minimise, root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
@@ -177,8 +178,6 @@ def level_interval(
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of
     log-likelihood stays below the chi-square quantile.
     """
-    from rtgauge.analysis.chi_square import critical_value
-
     x = np.asarray(maxima, dtype=np.float64)
     estimate, spread = fitted.level(p), fitted.scale
     scaled, best = (x - estimate) / spread, -fitted.log_likelihood - len(x) * math.log(spread)

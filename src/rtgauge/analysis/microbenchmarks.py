@@ -69,14 +69,19 @@ class Taken(Model):
     max_ns: int | None
 
 
-class NoiseAnswer(Model):
-    """The time taken from one CPU. Times in ns."""
+class Place(Model):
+    """One repeat on one system, under one policy and load."""
 
     record: str
     name: str
     policy: str
     load: str
     repeat: int
+
+
+class NoiseAnswer(Place):
+    """The time taken from one CPU. Times in ns."""
+
     cpu: int
     observed_ns: int
     taken_ns: int
@@ -88,14 +93,9 @@ class NoiseAnswer(Model):
         return taken_ns / self.observed_ns if self.observed_ns else None
 
 
-class Happened(Model):
+class Happened(Place):
     """How often the operation did what it should: a yield switched, a task slept (warm-up included)."""
 
-    record: str
-    name: str
-    policy: str
-    load: str
-    repeat: int
     operation: str
     tries: int
     met: int

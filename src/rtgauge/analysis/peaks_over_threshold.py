@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.chi_square import critical_value
+
 FloatArray = npt.NDArray[np.float64]
 
 LEAST_PEAKS, MOST_PEAKS = 50, 500
@@ -50,8 +52,6 @@ class Pareto:
         """The profile-likelihood interval of that value: what the parameters give whose loss of likelihood is
         within the chi-square quantile.
         """
-        from rtgauge.analysis.chi_square import critical_value
-
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)
         levels = levels[loss >= -critical_value(1, 1 - confidence) / 2]

@@ -199,8 +199,7 @@ class RecordWriter:
 
     def write_run(self, run: Run) -> None:
         """Write run.json atomically. Raises InputError or MeasureError."""
-        with clear_errors(self.path / RUN, self._results):
-            self._folder.write(RUN, _bytes(run))
+        self.write_log(RUN, _bytes(run))
         self.run = run
 
     def _target(self, name: str) -> str:

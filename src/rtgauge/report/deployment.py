@@ -146,14 +146,10 @@ KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 class DeploymentTable:
     """A step's deployment: in one sentence, in words, setting by setting, and the tasks that did not move."""
 
-    name: str
-    words: str
+    report: DeploymentReport
     summary: str
     settings: Table
-    not_moved: list[str]
-    not_moved_more: int
     left: bool
-    not_put_back: list[str]
     notes: list[str]
 
 
@@ -211,16 +207,6 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         )
     if report.not_found:
         notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")
-    return DeploymentTable(
-        name=report.name,
-        words=report.words.replace(",", ", "),
-        summary=", ".join(parts),
-        settings=Table(
-            "Settings of the deployment", COLUMNS, [_setting(setting) for setting in report.settings]
-        ),
-        not_moved=list(report.not_moved),
-        not_moved_more=max(0, report.not_moved_count - len(report.not_moved)),
-        left=left,
-        not_put_back=list(report.not_put_back),
-        notes=notes,
-    )
+    rows = [_setting(setting) for setting in report.settings]
+    settings = Table("Settings of the deployment", COLUMNS, rows)
+    return DeploymentTable(report, ", ".join(parts), settings, left, notes)

@@ -12,7 +12,7 @@ from rtgauge.record.facts import Calibration
 from rtgauge.record.model import COKERNELS, Step, StepKey
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, quantity, value, whole, words
-from rtgauge.units import plural
+from rtgauge.units import format_cpu_list, plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
@@ -135,8 +135,6 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
     """Which CPUs were measured, and which were not and why."""
-    from rtgauge.units import format_cpu_list
-
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     left = {
         (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))

@@ -20,6 +20,7 @@ from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
@@ -318,8 +319,6 @@ class MicrobenchmarkPresenter(Presenter):
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """The same as fits into the terminal."""
-        from rtgauge.report.terminal_table import print_tables
-
         print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
         console.print()
 

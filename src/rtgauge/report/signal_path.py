@@ -21,11 +21,13 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.outer_view import (
     instrument_grids,
     instrument_line,
+    views_figure,
     views_grid,
 )
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, us, whole
 
 if TYPE_CHECKING:
@@ -245,8 +247,6 @@ class SignalPath(Presenter):
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Both views, where an instrument measured."""
-        from rtgauge.report.outer_view import views_figure
-
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
@@ -267,8 +267,6 @@ class SignalPath(Presenter):
         """Both views, where an instrument measured."""
         grid = views_grid(view, steps)
         if grid is not None:
-            from rtgauge.report.terminal_table import print_tables
-
             print_tables([grid], console)
             console.print()
 
