@@ -11,7 +11,7 @@ import typer
 from rtgauge.cli.options import Json
 
 if TYPE_CHECKING:
-    from rtgauge.instrument.self_test import Loopback
+    from rtgauge.instrument.session import Loopback
 
 HELP = """The instrument that measures from outside: a Raspberry Pi Pico.
 
@@ -105,8 +105,7 @@ def selftest(
       rtgauge instrument selftest serial:E6605838831F2B27 --wire
     """
     from rtgauge.errors import MeasureError
-    from rtgauge.instrument.self_test import self_test
-    from rtgauge.instrument.session import Session
+    from rtgauge.instrument.session import Session, self_test
 
     with Session.open(address) as session:
         loopback = self_test(session, inside=not wire)

@@ -236,7 +236,7 @@ def _run(context: StepContext, folder: Path) -> Measurement:
     from rtgauge.importers.rt_tests import parse_json
     from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
     from rtgauge.importers.rtla import parse_rtla
-    from rtgauge.importers.switchtest import parse_switchtest
+    from rtgauge.importers.xenomai import parse_switchtest
 
     key, cpus = context.key, _cpus(context)
     target = context.target
