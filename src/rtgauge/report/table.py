@@ -23,16 +23,17 @@ PART = "  "
 
 
 class Cell(str):
-    """A cell with more than its text. `marks`: what marks its line."""
+    """A cell with more than its text. `marks`: what marks its line; `href`: where it leads on a page."""
 
-    __slots__ = ("marks", "tone")
+    __slots__ = ("href", "marks", "tone")
+    href: str
     tone: Tone
     marks: Sequence[Mark]
 
-    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = ()) -> Self:
+    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "") -> Self:
         """`text`, not escaped."""
         cell = super().__new__(cls, text)
-        cell.tone, cell.marks = tone, marks
+        cell.tone, cell.marks, cell.href = tone, marks, href
         return cell
 
 

@@ -49,6 +49,8 @@ class Chapter:
     """What is shown, in one sentence."""
     doubt: str | None = None
     """What makes it doubtful."""
+    notes: Sequence[str] = ()
+    """What it rests on, a line each."""
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:

@@ -144,6 +144,13 @@ def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> 
     )
 
 
+def counted_axis(what: str, count: int, title: str) -> Part:
+    """An axis for things that are counted from 1, with room at both ends."""
+    step = max(1, -(-count // 20))
+    axis = {"title": title, "values": [*range(step, count + 1, step)], "format": "d"}
+    return shown(what, axis=axis, scale={"domain": [0.5, count + 0.5], "nice": False, "zero": False})
+
+
 def share_axis(rarest: float, title: str) -> Part:
     """The logarithmic axis of an exceedance curve: shares as percent, from the rarest on."""
     labels = "format(datum.value * 100, '~g') + ' %'"
