@@ -69,10 +69,7 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """The value that a chi-square variable exceeds with probability `alpha`.
-
-    Raises ValueError for no degree of freedom.
-    """
+    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError for none."""
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
     from scipy.special import (

@@ -171,9 +171,7 @@ def level_interval(
     maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
 ) -> tuple[float | None, float | None]:
     """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001,
-    sec.
-
-    3.3.4); None: unbounded on that side.
+    sec. 3.3.4); None: unbounded on that side.
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of
     log-likelihood stays below the chi-square quantile.
@@ -205,9 +203,7 @@ def level_interval(
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """The square root of the loss as a share of the allowed one, less 1: it is nearly straight, so that
-        its root is found in few steps.
-        """
+        """The square root of the loss as a share of the allowed one, less 1: nearly straight."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:

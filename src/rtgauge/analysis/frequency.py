@@ -36,9 +36,7 @@ HARDNESS = (Fraction(95, 100), Fraction(1))
 
 @dataclass(frozen=True)
 class Options:
-    """`fraction` of a period that a lateness may take; `confidence` of each one-sided bound; `tails`: with
-    extreme-value estimates.
-    """
+    """`fraction` of a period that a lateness may take; `confidence` of one-sided bounds; `tails`: with."""
 
     fraction: Fraction = HALF
     confidence: float = CONFIDENCE

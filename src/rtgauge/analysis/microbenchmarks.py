@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Garre et al.
-
-2014 for any records: the cost of a switch, a preemption and a hand-over (tab. 1, 2), starvation at locks
-(sec. 3.2).
+"""The tables of Garre et al. (2014) for any records: the cost of a switch, a preemption and a hand-over (tab.
+1, 2), starvation at locks (sec. 3.2).
 """
 
 from __future__ import annotations
@@ -253,10 +251,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; empty if they have none of these probes.
-
-    Raises RecordError for a damaged step.
-    """
+    """The microbenchmarks of these records, maybe none. Raises RecordError for a damaged step."""
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))

@@ -120,10 +120,7 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """The distribution fitted to the largest of a histogram: values (ns, rising) and their counts.
-
-    None if they are too few or too alike.
-    """
+    """The distribution fitted to the largest values (ns, rising) and counts; None: too few or too alike."""
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))

@@ -38,10 +38,7 @@ UNIPROCESSOR = "Single"
 
 @dataclass(frozen=True, eq=False)
 class SideRun:
-    """One run of a side: a repeat, or of a side of several records one record with its repeats.
-
-    Missed activations are filled in.
-    """
+    """A run of a side: a repeat, or a whole record. Missed activations are filled in."""
 
     number: int
     """The pair if its record measured both sides by turns."""
@@ -349,10 +346,7 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """A condition for each of a record, or of the records of one label, idle first.
-
-    Raises InputError for a record without any.
-    """
+    """The conditions of each record, or of those of one label, idle first. Raises InputError for none."""
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
         groups = by_name.setdefault(record.label or name, {})

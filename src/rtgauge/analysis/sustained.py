@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al.
-
-2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated.
+"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which
+no cycle is lost, repeated.
 
 A period at which the master of `response` itself was late is not sustained either, since it tested the slave
 by fewer stimuli; that it was the master is said.
@@ -120,10 +119,7 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """The stimuli that a late master did not make; 0 for other probes.
-
-    Older records count them as missed.
-    """
+    """The stimuli that a late master did not make; 0 for other probes. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 

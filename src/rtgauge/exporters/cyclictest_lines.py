@@ -28,10 +28,7 @@ LIMIT_US = 10_000
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """The steps that measured what cyclictest measures, with the series of their threads.
-
-    Raises InputError if there is none.
-    """
+    """The steps with latencies, and the series of their threads. Raises InputError without any."""
     steps = [
         (step, step.main_series)
         for step in record.steps
@@ -55,10 +52,7 @@ def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
 
 
 def cyclictest(record: Record) -> bytes:
-    """The histogram of the record's one step with latencies.
-
-    Raises InputError if it has none or several.
-    """
+    """The histogram of the record's one step with latencies. Raises InputError if it has none or several."""
     steps = _wakeups(record)
     if len(steps) > 1:
         raise InputError(

@@ -54,10 +54,7 @@ class MomentFile:
             return cls(source, identity_of(file), document)
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """The lines `moment` of the stream, one after the other: they need not fit into memory together.
-
-        Raises RecordError.
-        """
+        """The lines `moment` of the stream, one by one: all need not fit in memory. Raises RecordError."""
         with _opened(self.source) as file:
             for number, document in enumerate(_lines(file)):
                 if number > MOST_MOMENTS:

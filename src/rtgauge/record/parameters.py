@@ -118,9 +118,7 @@ class Parameters(BaseModel):
         extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
     )
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Groups of keys, as people write them, of which one is given: one that is given later replaces the
-    others.
-    """
+    """Groups of keys of which one is given: a later one replaces the others."""
 
     @property
     def values(self) -> dict[str, Any]:

@@ -200,20 +200,14 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Every window of a step, one second each, as they came; of a long one they need not fit into memory.
-
-        Raises RecordError.
-        """
+        """Every window of a step as it came, a second each, not all in memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """The frozen trace of the step's largest latencies; None if it was not explained.
-
-        Raises RecordError.
-        """
+        """The trace of the step's largest latencies; None: not explained. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None

@@ -271,11 +271,7 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """(descriptor of the folder that `name`, a path below `folder`, is directly in; the last part of the
-    name).
-
-    Raises OSError; ELOOP for a link on the way.
-    """
+    """(descriptor of the folder with `name`, its last part). Raises OSError; ELOOP for a link on the way."""
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
         raise ValueError(f"'{name}' is not the name of something below a folder")
@@ -290,9 +286,6 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
 
 
 def open_beneath(folder: int, name: str, flags: int) -> int:
-    """The descriptor of `name`, a path below the open folder.
-
-    Raises OSError; ELOOP where a part of it is a link.
-    """
+    """The descriptor of `name`, a path below the open folder. Raises OSError; ELOOP for a link in it."""
     with parent_of(folder, name) as (parent, last):
         return _open_part(last, flags, parent)

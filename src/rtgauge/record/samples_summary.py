@@ -263,10 +263,7 @@ class GridCourse:
         return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
 
     def window_of(self, release: int) -> int:
-        """The window of a release number, -1 for the warm-up.
-
-        Raises RecordError if no measurement can be that long.
-        """
+        """The window of a release, -1 for the warm-up. Raises RecordError if none can be that long."""
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:

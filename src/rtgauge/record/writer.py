@@ -165,11 +165,7 @@ class RecordWriter:
         return writer
 
     def _check_folders(self) -> None:
-        """The folders of a record that is continued are folders, of one owner, and only he (or a group of
-        his) may write in them.
-
-        Raises InputError.
-        """
+        """Check that all folders are the owner's, and only he or his group writes. Raises InputError."""
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
         found = {str(self.path): about}
@@ -209,10 +205,7 @@ class RecordWriter:
         return folder
 
     def write_system(self, name: str, facts: Facts) -> None:
-        """Write the facts of the target `name` to targets/NAME/system.json.
-
-        Raises InputError or MeasureError.
-        """
+        """Write the facts of a target to targets/NAME/system.json. Raises InputError or MeasureError."""
         with clear_errors(self.path / "targets", self._results):
             self._folder.write(
                 f"{self._target(name)}/system.json",

@@ -92,9 +92,7 @@ def _print_short(document: AuditDocument, console: Console) -> None:
 def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
-    """The conclusion and the machine; then in short what differs, with `details` each difference with its
-    reasons and its mend, with `everything` all rules.
-    """
+    """The conclusion and the machine; then what differs in short, with `details` in full, or `everything`."""
     chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
     guest = {
         True: "a virtual machine",
@@ -125,10 +123,7 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """The mends of what differs as a shell script, the worst first; what is no command is a comment.
-
-    Nothing in it is made by the audit itself.
-    """
+    """The mends as a shell script, the worst first; what is no command is a comment. It runs nothing."""
     differing = _differing(document)
     lines = [
         "#!/bin/sh",

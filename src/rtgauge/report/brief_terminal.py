@@ -181,10 +181,7 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """The marks that are doubts, a line each; notes, and the routine ones, by their names.
-
-    Of a record without a step in full: they say why.
-    """
+    """The doubts, a line each, and the other marks by name; without a step all in full, as they say why."""
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]

@@ -113,10 +113,7 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together.
-
-    Empty where nothing was measured in ns.
-    """
+    """CPU -> what it measured under a condition, and `ALL` -> all together; empty if nothing was in ns."""
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -136,10 +133,7 @@ class Outline:
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins.
-
-    Gaps count 0; runs of equal counts are one step.
-    """
+    """The outline over bins of `width_us`, beyond 10 ms over the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -400,10 +394,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """What is of this quantity.
-
-        The required bound is one on latency, where that was measured beside others.
-        """
+        """What is of this quantity; the bound is one on latency if several quantities were measured."""
         kept = {
             label: condition
             for label, condition in self.conditions.items()

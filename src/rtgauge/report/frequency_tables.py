@@ -192,10 +192,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
-    """The answer in one sentence: of each quantity the condition that allows least.
-
-    None where there is no table.
-    """
+    """The answer in a sentence: of each quantity the condition that allows least; None without a table."""
     clauses: list[str] = []
     for table in tables:
 
@@ -227,10 +224,7 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
 
 
 def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | None:
-    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter.
-
-    None without a common line.
-    """
+    """Periodic tasks by jitter and by absolute lateness, which jitter hides; None without a common line."""
     lateness = {(line.record, line.label): line for line in latency.lines}
     rows: list[list[str]] = []
     for line in jitter.lines:
@@ -316,10 +310,7 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and those of the command line; a name that is there twice keeps its last time.
-
-    Raises InputError.
-    """
+    """The paper's marker and those given; of one name the last. Raises InputError."""
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
         raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")

@@ -110,10 +110,7 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Which system has the lowest worst case of how many operations; of a single one its largest.
-
-    None where no cost was measured.
-    """
+    """Which system has the lowest worst case of how many operations, or its largest; None without costs."""
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):
         for cost in system.costs:

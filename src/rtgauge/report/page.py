@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page of a record: one HTML file that works from disk, without a network. templates/page.html.j2 has the
-names of its sections.
-"""
+"""The page of a record: one HTML file that needs no network, drawn by templates/page.html.j2."""
 
 from __future__ import annotations
 

@@ -94,9 +94,6 @@ def templates() -> jinja2.Environment:
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page to `out`; it is complete or not there.
-
-    Raises InputError where `out` cannot be written, MeasureError for a full disk.
-    """
+    """Write a page, whole or not at all. Raises InputError, or MeasureError if the disk is full."""
     with clear_errors(out, option="-o", kind="file"):
         write_whole(out, text.encode(errors="replace"))

@@ -49,10 +49,7 @@ class Chapter:
 
 
 class Presenter:
-    """Shows nothing: a probe overrides what it has.
-
-    `steps` are those of its probes, in the order of the conditions.
-    """
+    """Shows nothing: a probe overrides what it has. `steps`: of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
         """What came of these steps, as part of a sentence; None if the largest values say it."""
@@ -67,10 +64,7 @@ class Presenter:
         return []
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
-        """Its chapter of the page; `drawn`: the names of the figures that the page has.
-
-        Raises RecordError for a damaged record.
-        """
+        """Its chapter; `drawn`: names of the page's figures. Raises RecordError for a damaged record."""
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
@@ -151,11 +145,7 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """What recording the kernel's events cost: of several steps the largest cost that is seen, with the name
-    of its step.
-
-    Empty where it was not measured.
-    """
+    """What recording the kernel's events cost: of several steps the largest; empty if not measured."""
     costs = [
         (step, step.explain.cost)
         for step in steps

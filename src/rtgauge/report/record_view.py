@@ -72,10 +72,7 @@ def series_name(summary: SeriesSummary) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """Steps that differ in nothing but the repeat.
-
-    `label` names what tells them from the record's other conditions.
-    """
+    """Steps that differ only in the repeat; `label` tells them from the record's other conditions."""
 
     label: str
     steps: tuple[Step, ...]
@@ -117,10 +114,7 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Differences:
-    """What differs between a record's conditions.
-
-    Found once: of a study of hundreds of conditions it would take a second for each list of labels.
-    """
+    """What differs between a record's conditions, found once: of hundreds it takes a second."""
 
     deployments: bool
     probes: bool

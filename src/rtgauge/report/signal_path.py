@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al.
-
-(2021) for any records.
+"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al. (2021) for any
+records.
 
 Response latency beside cyclictest is their table 4; the parts of a response are in their fig. 2 and sec. 4.1.
 """

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a record: the summary after a run, and the list of records.
-
-Nothing heavy is imported here.
-"""
+"""A record in the terminal: its summary, and the list of records. Nothing heavy is imported here."""
 
 from __future__ import annotations
 

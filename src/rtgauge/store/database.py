@@ -181,10 +181,7 @@ def _check_tables(connection: Connection, path: Place) -> bool:
 
 
 def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
-    """The database of the store `path`, checked; `make`: with new tables if there is none.
-
-    Raises InputError, DamagedError or MeasureError.
-    """
+    """The checked database of a store; `make`: new tables. Raises InputError, DamagedError, MeasureError."""
     if isinstance(path, Server):
         return _open_server(path, make=make, write=write)
     _check_place(path, make=make)

@@ -65,10 +65,7 @@ def key_of(*parts: object) -> str:
 
 
 def checksum_of(folder: RecordFolder) -> str:
-    """SHA-256 of the files of a record that the store is made of; step.json has the checksums of the others.
-
-    Raises OSError.
-    """
+    """SHA-256 of the files that the store is made of; step.json covers the others. Raises OSError."""
     names = [RUN, LABELS]
     names += [f"steps/{name}/step.json" for name in folder.names("steps")]
     names += [f"targets/{name}/system.json" for name in folder.names("targets")]

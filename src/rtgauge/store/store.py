@@ -98,10 +98,7 @@ class Store:
         return None
 
     def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
-        """Add a record, whole or not at all; what the store had of it is replaced.
-
-        `again`: also if nothing changed.
-        """
+        """Add a record whole or not at all, replacing what there was. `again`: even if nothing changed."""
         name, sha256 = digest.row["name"], digest.row["sha256"]
         with clear_problems(self.path), self.engine.begin() as connection:
             known = self._known(connection, name, folder, sha256)

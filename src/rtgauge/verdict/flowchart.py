@@ -238,10 +238,7 @@ def advise(
     chart: Chart,
     thresholds: Thresholds | None = None,
 ) -> Advice:
-    """Walk the chart with what the records hold; with no records, up to its first way.
-
-    Raises RecordError for a damaged record.
-    """
+    """Walk the chart with what the records hold. Raises RecordError for a damaged record."""
     limits = thresholds or flowchart.thresholds
     by_way, aside = _sorted_out(requirement, records, flowchart, limits)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"

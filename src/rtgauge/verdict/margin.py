@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far from its requirement a step is: clearly in the black, marginal, in trouble, off the map (Brown &
-Martin 2010, sec.
-
-5.2).
-"""
+"""How far a step is from its requirement: in the black to off the map (Brown & Martin 2010, sec. 5.2)."""
 
 from __future__ import annotations
 
@@ -37,10 +33,7 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""What decides where several steps are evidence for one way: the last of these.
-
-A measured failure is not undone by what is not known.
-"""
+"""What decides if several steps are evidence for a way: the last. A measured failure stays one."""
 
 
 class Evidence(Model):

@@ -140,9 +140,7 @@ def next_for_mark(mark: Mark) -> str:
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""So many times the 99th percentile, and so many times every other one, is an event of its own, which no
-other kernel need mend.
-"""
+"""A value so many times the 99th percentile, and every other one, is an event of its own."""
 
 
 def _is_one_event(step: Step) -> bool:
@@ -223,9 +221,7 @@ class NextStep:
         return f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
 
     def for_failure(self) -> str:
-        """The first thing that is not as real-time programs have it: priority, a culprit with most of the
-        time, known disturbances, other culprits, C-states, the kernel, a CPU of its own.
-        """
+        """The first thing that is missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:

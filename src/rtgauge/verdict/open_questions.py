@@ -72,10 +72,7 @@ def _rare(
 def questions(
     requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
 ) -> list[OpenQuestion]:
-    """What `used` leaves open.
-
-    `on_the_way`: the answer rests on a failure, so what could mend that failure is listed too.
-    """
+    """What `used` leaves open. `on_the_way`: the answer is a failure, so that what may mend it counts too."""
     return list(_open(requirement, records, used, on_the_way=on_the_way)) if used else []
 
 

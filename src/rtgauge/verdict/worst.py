@@ -37,11 +37,7 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the
-    worst.
-
-    None for none.
-    """
+    """The verdict that decides: fails, cannot tell, marginal, holds, and of equals the worst; or None."""
     return max(verdicts, key=_badness, default=None)
 
 

@@ -166,10 +166,7 @@ def render(
     out: Path,
     verdicts: Mapping[str, Verdict] | None = None,
 ) -> None:
-    """Write the page to `out`; it is complete or not there.
-
-    Raises InputError where `out` cannot be written.
-    """
+    """Write the page to `out`, whole or not at all. Raises InputError if it cannot be written."""
     write_page(html(chapters, records, verdicts), out)
 
 
