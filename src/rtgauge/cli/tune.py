@@ -61,6 +61,13 @@ def tune(
         Path | None,
         typer.Option(metavar="RECORD", help="Continue this tuning, or show the result of a finished one."),
     ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write files that keep the settings after a boot, with their undo: sysctl.d, systemd, tuned.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
     ] = False,
@@ -87,6 +94,8 @@ def tune(
           for real-time tasks on CPU 1
       rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a
           continue, or show the result again
+      rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a --files keep
+          files that keep the settings after a boot
 
     \b
     Exit status:
@@ -120,7 +129,7 @@ def tune(
             seed,
         )
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
-    _finish(record, json=json)
+    _finish(record, files, json=json)
 
 
 def cpus_option(text: str | None) -> str | None:
@@ -207,17 +216,29 @@ def _print_offer(offer: Offer, *, details: bool) -> None:
     print_tables(offer_tables(offer, details=details), Console())
 
 
-def _finish(record: Record, *, json: bool) -> None:
+def _finish(record: Record, files: Path | None, *, json: bool) -> None:
     from rtgauge.tune.page import page
     from rtgauge.tune.result import TuneResult
 
     result = TuneResult.of(record)
     record.folder.write(PAGE, page(result, record).encode(errors="replace"))
+    if files is not None:
+        _keep(result, record, files)
     if json:
         typer.echo(result.model_dump_json(indent=1))
     else:
         _print(result, record)
     raise typer.Exit(result.status)
+
+
+def _keep(result: TuneResult, record: Record, folder: Path) -> None:
+    from rtgauge.record.files import clear_errors, write_whole
+    from rtgauge.tune.keep_files import keep_files
+
+    with clear_errors(folder, option="--files"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in keep_files(result, record).items():
+            write_whole(folder / name, text.encode())
 
 
 def _print(result: TuneResult, record: Record) -> None:
