@@ -65,7 +65,7 @@ def tune(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write files that keep the settings after a boot, with their undo: sysctl.d, systemd, tuned.",
+            help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -129,8 +129,8 @@ def _readme(result: TuneResult, rest: Sequence[SettingMade]) -> str:
     if rest:
         lines += [
             "",
-            f"{len(rest)} settings cannot be kept by a file, such as the affinity of threads, or control "
-            "groups. This puts them in force until the next boot:",
+            f"{len(rest)} settings cannot be kept by a file: the affinity of threads, control groups.",
+            "This puts them in force until the next boot:",
             f'  rtgauge deploy apply "{result.deployment}"',
         ]
     return "\n".join([*lines, ""])

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.gate_result import percent
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.search import Found
+from rtgauge.verdict.gate_result import percent
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

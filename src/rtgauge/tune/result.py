@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rtgauge.analysis.gate_result import percent
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -26,6 +25,7 @@ from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
 from rtgauge.units import format_span, plural
 from rtgauge.verdict.decision import judge
+from rtgauge.verdict.gate_result import percent
 from rtgauge.verdict.worst import worst
 
 if TYPE_CHECKING:
