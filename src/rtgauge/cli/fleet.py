@@ -37,7 +37,7 @@ def fleet(
       4    a job cannot tell
       130  interrupted; the same command continues
     """
-    from rtgauge.errors import InputError
+    from rtgauge.errors import EXIT_INTERRUPTED, InputError
     from rtgauge.escape import one_line
     from rtgauge.fleet.fleet import ASIDE, Fleet
     from rtgauge.fleet.plan import FleetPlan
@@ -53,9 +53,14 @@ def fleet(
             (folder / board.name / ASIDE).unlink(missing_ok=True)
     running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)))
     with clear_errors(folder, option="--out"):
-        status = running.run()
+        try:
+            status = running.run()
+        except KeyboardInterrupt:
+            status = EXIT_INTERRUPTED
     done = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
     typer.echo(f"{done} on {plural(len(read.boards), 'board')}; records in {folder}")
     for name, reason in running.aside.items():
         typer.echo(one_line(f"put aside: {name}: {reason}; when it is repaired: --again"))
+    if status == EXIT_INTERRUPTED:
+        typer.echo("the same command continues")
     raise typer.Exit(status)
