@@ -159,6 +159,10 @@ def parse_deployment(text: str) -> Deployment:
             raise InputError(f"deployment: {key} is given twice; separate several deployments by semicolons")
         settings[key] = value
     checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
+    trials = [(rule, tried_rules()[rule].trial) for rule in checked.get("settings", "").split(",") if rule]
+    for rule, trial in trials:
+        if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
+            raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
     return Deployment(Deployment("", **checked).words, **checked)
 
 
