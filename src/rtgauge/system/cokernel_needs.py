@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
-from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
+from rtgauge.system.rtai import FOLDERS, NEEDED, PIPELINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
