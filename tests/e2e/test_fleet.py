@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> None:
     plan = tmp_path / "one.toml"
     plan.write_text(
-        f'store = "{tmp_path}/store.sqlite"\n[[boards]]\nname = "here"\ntarget = "local"\n'
+        f'store = "{tmp_path}/store.sqlite"\nsite = "{tmp_path}/site"\n[[boards]]\nname = "here"\ntarget = "local"\n'
         '[[jobs]]\nname = "long"\nload = "idle"\nduration = "5s"\n'
     )
     running = subprocess.Popen(
@@ -43,6 +43,7 @@ def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert "0 of 1 job done" in said
     assert said.endswith("the same command continues\n")
     done = good(rtgauge("fleet", plan))
+    assert "wakeup/latency/idle" in (tmp_path / "site/index.html").read_text()
     assert "[1/1] here long: measured; nothing was required" in done.stdout
     assert len(good(rtgauge("store", "list", "--store", tmp_path / "store.sqlite")).stdout.splitlines()) > 1
     assert len(list((tmp_path / "one/here/long").glob("*Z-*"))) == 1

@@ -65,7 +65,7 @@ def history(
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     if site is not None:
-        page = _write_site(site, opened, asked, series or "*", quantile, by)
+        page = store_site(site, opened, asked, series or "*", quantile, by)
         typer.echo(f"page    {page}")
         return
     if series is None:
@@ -92,7 +92,8 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
     print_tables([history_report.table(history, by)], console)
 
 
-def _write_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
+def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
+    """Write the pages of a store; gives the first one. Raises InputError, MeasureError."""
     names = dict.fromkeys(row.series for row in queries.series(store, asked, pattern).values())
     pages: list[SeriesPage] = []
     for name in names:
