@@ -16,7 +16,7 @@ from rtgauge.analysis.bisection import ERROR
 from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped, wait_s
-from rtgauge.cli.progress_display import make_display
+from rtgauge.cli.progress import make_display
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, Plan, load_plan
 from rtgauge.record.files import clear_errors, write_whole

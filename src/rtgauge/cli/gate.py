@@ -16,7 +16,7 @@ from rich.text import Text
 from rtgauge.cli.conclusion import settle
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped, wait_s
-from rtgauge.cli.progress_display import make_display
+from rtgauge.cli.progress import make_display
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.new_culprits import new_culprits
 from rtgauge.exporters.gate_junit import gate_junit

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
 from rtgauge.cli.options import RUNS, Details, Json, Out, Require, duration_option
-from rtgauge.cli.progress_bar import file_progress
+from rtgauge.cli.progress import file_progress
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
 from rtgauge.importers.import_edges import EdgeOptions, import_edges

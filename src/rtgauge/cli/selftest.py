@@ -16,7 +16,7 @@ import typer
 from rtgauge.cli.conclusion import settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, grouped, wait_s
-from rtgauge.cli.progress_display import make_display
+from rtgauge.cli.progress import make_display
 from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG, self_test
 from rtgauge.explain.page.document import selftest_document

@@ -17,8 +17,7 @@ from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments
 from rtgauge.cli.conclusion import document, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
-from rtgauge.cli.progress_display import make_display
-from rtgauge.cli.progress_lines import Display
+from rtgauge.cli.progress import Display, make_display
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument, Step, StepKey
 from rtgauge.record.reader import Record

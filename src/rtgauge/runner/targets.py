@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
-from rtgauge.lab.boot_error import BootError
+from rtgauge.lab.running_guests import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
