@@ -6,6 +6,7 @@ process left behind.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 from pathlib import Path
@@ -128,6 +129,34 @@ def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path
     assert hashes(whole / "steps" / "01-wakeup-idle-r1") == before
     assert [step["end_reason"] for step in found["steps"]] == ["duration", "duration"]
     assert found["run"]["state"] == "complete"
+
+
+def test_sides_by_turns_go_on_in_the_order_that_was_drawn(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sides = ("--alternate", "policy=fifo", "policy=rr", "--pairs", 3, "--seed", 4)
+    process = start(
+        "run", *sides, "--load", "idle", "--duration", "1s", *SHORT, "--out", out, log=tmp_path / "log"
+    )
+    try:
+        wait_until(
+            lambda: process.poll() is not None or any(out.glob("*/steps/02-*/step.json")), "the second step"
+        )
+        (partial,) = out.iterdir()
+        drawn = json.loads((partial / "run.json").read_text())["planned"]
+        kept = hashes(next(partial.glob("steps/01-*")))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert process.returncode == 130, (tmp_path / "log").read_text()
+    good(invoke("run", "--resume", partial, "--wait", "10min"))
+    (whole,) = out.iterdir()
+    assert json.loads((whole / "run.json").read_text())["planned"] == drawn
+    steps = [json.loads(path.read_text()) for path in sorted(whole.glob("steps/*/step.json"))]
+    assert [step["key"] for step in steps] == drawn
+    policies = {step["key"]["repeat"]: step["key"]["parameters"]["policy"] for step in steps}
+    assert policies == {1: "fifo", 2: "rr", 3: "fifo", 4: "rr", 5: "fifo", 6: "rr"}
+    assert hashes(next(whole.glob("steps/01-*"))) == kept
 
 
 def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
