@@ -873,7 +873,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
         RTGAUGE,
         "watch",
         "--wait",
-        "5min",
+        "20min",
         "--duration",
         f"{SECONDS}s",
         "--explain-above",

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from rtgauge.analysis.quantile_difference import welch_freedom
 
-Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def wasserstein(

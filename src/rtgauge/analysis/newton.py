@@ -9,13 +9,17 @@ import it; its minimisers take as long (SLSQP) to 15 times as long (trust-constr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float64]
+    Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 STEP = 1e-5
 MOST_STEPS = 100

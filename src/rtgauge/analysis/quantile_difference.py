@@ -13,15 +13,20 @@ by the squares of their distances (Zou and Donner, Construction of confidence li
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, WindowCounts
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile
 
-Limits = tuple[float, float]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rtgauge.analysis.quantile_interval import WindowCounts
+
+    Limits = tuple[float, float]
 
 QUANTILES = {
     "p50": Fraction(1, 2),

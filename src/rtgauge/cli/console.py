@@ -6,12 +6,15 @@ in the text do not.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import rich.console
 from rich.segment import Segment
 
 from rtgauge.escape import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Console(rich.console.Console):

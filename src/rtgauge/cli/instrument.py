@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rtgauge.cli.options import Json
-from rtgauge.errors import InputError, MeasureError
-from rtgauge.instrument import flash, link
-from rtgauge.instrument.session import Loopback, Session, self_test
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.self_test import Loopback
 
 HELP = """The instrument that measures from outside: a Raspberry Pi Pico.
 
@@ -39,6 +38,8 @@ Address = Annotated[
 
 
 def _print_json(document: object) -> None:
+    from json import dumps
+
     typer.echo(dumps(document, indent=1))
 
 
@@ -51,6 +52,10 @@ def list_instruments(json: Json = False) -> None:
       rtgauge instrument list
       rtgauge instrument list --json
     """
+    from rtgauge.errors import MeasureError
+    from rtgauge.instrument import flash, link
+    from rtgauge.instrument.session import Session
+
     listed: list[dict[str, Any]] = []
     for port in link.list_instruments():
         known: dict[str, Any] = {
@@ -99,6 +104,10 @@ def selftest(
       rtgauge instrument selftest
       rtgauge instrument selftest serial:E6605838831F2B27 --wire
     """
+    from rtgauge.errors import MeasureError
+    from rtgauge.instrument.self_test import self_test
+    from rtgauge.instrument.session import Session
+
     with Session.open(address) as session:
         loopback = self_test(session, inside=not wire)
         identity = session.identity
@@ -182,6 +191,10 @@ def flash_firmware(
       rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
       rtgauge instrument flash new.uf2 --instrument serial:/dev/ttyACM0
     """
+    from rtgauge.errors import InputError
+    from rtgauge.instrument import flash
+    from rtgauge.instrument.session import Session
+
     flash.check_uf2(file)
     if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
         raise InputError(f"{drive} is not a board's drive: it has no INFO_UF2.TXT")

@@ -10,6 +10,7 @@ metrics).
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import (
@@ -20,8 +21,10 @@ from rtgauge.exporters.step_figures import (
     shown_series,
     verdict_of,
 )
-from rtgauge.record.model import SeriesSummary, Step
-from rtgauge.record.reader import Record
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import SeriesSummary, Step
+    from rtgauge.record.reader import Record
 
 FAMILIES = {
     "rtgauge_quantile_seconds": "Quantile p of a measured time.",

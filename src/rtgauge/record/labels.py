@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from rtgauge.record.model import SCHEMA_VERSION, Model
 from rtgauge.record.reader import read_model
-from rtgauge.record.record_folder import RecordFolder
+
+if TYPE_CHECKING:
+    from rtgauge.record.record_folder import RecordFolder
 
 LABELS = "labels.json"
 MOST_LABELS, LONGEST = 64, 200

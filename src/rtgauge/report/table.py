@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from rtgauge.record.model import Mark
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
@@ -23,17 +24,16 @@ PART = "  "
 
 
 class Cell(str):
-    """A cell with more than its text. `marks`: what marks its line; `href`: where it leads on a page."""
+    """A cell with more than its text. `marks`: what marks its line."""
 
-    __slots__ = ("href", "marks", "tone")
-    href: str
+    __slots__ = ("marks", "tone")
     tone: Tone
     marks: Sequence[Mark]
 
-    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "") -> Self:
+    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = ()) -> Self:
         """`text`, not escaped."""
         cell = super().__new__(cls, text)
-        cell.tone, cell.marks, cell.href = tone, marks, href
+        cell.tone, cell.marks = tone, marks
         return cell
 
 

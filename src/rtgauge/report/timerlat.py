@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from rtgauge.record.model import Step
+from typing import TYPE_CHECKING
+
 from rtgauge.report.presenter import Presenter
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Step
 
 
 class Timerlat(Presenter):

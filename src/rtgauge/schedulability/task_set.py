@@ -224,7 +224,6 @@ def _priorities(entries: list[TaskEntry]) -> list[int]:
 
 
 def _task(entry: TaskEntry, priority: int) -> Task:
-    written: dict[str, Any] = entry.model_dump()
+    written = entry.model_dump()
     written |= {"priority": priority, "jitter_ns": entry.jitter_ns or 0}
-    written["deadline_ns"] = entry.deadline_ns or entry.period_ns
-    return Task(**written)
+    return Task(**written | {"deadline_ns": entry.deadline_ns or entry.period_ns})

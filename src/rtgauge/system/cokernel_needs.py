@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
-from rtgauge.system.rtai import FOLDERS, NEEDED, PIPELINE
+from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +75,10 @@ def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
 def needs(files: Mapping[str, Any]) -> list[Need]:
     """The needs of Cobalt's and of RTAI's engine, from the engine's `read` of `PATHS`."""
     read = Files(files)
-    lock = (f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
+    locks = [
+        Need(name, f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
+        for name in ("cobalt", "rtai")
+    ]
     return [
         Need(
             "cobalt",
@@ -101,7 +104,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             _may_use_cobalt(read),
             "root, or boot with xenomai.allowed_group=GID of a group of this user",
         ),
-        Need("cobalt", *lock),
+        locks[0],
         *(
             Need(
                 "cobalt",
@@ -127,7 +130,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             "--space kernel",
         ),
         *_rtai_needs(read, files),
-        Need("rtai", *lock),
+        locks[1],
     ]
 
 
@@ -138,8 +141,10 @@ def _ids(read: Files, name: str) -> list[str]:
 
 
 def _may_use_cobalt(read: Files) -> bool:
-    groups = {*_ids(read, "Groups"), *_ids(read, "Gid")}
-    return _ids(read, "Uid")[1:2] == ["0"] or read.text(ALLOWED_GROUP) in groups
+    group = read.text(ALLOWED_GROUP)
+    return _ids(read, "Uid")[1:2] == ["0"] or (
+        group is not None and group in {*_ids(read, "Groups"), *_ids(read, "Gid")}
+    )
 
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:

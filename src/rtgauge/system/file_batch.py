@@ -62,10 +62,14 @@ class Files:
         if not isinstance(text, str):
             # device tree strings end in NUL and may come as bytes
             try:
-                text = base64.b64decode(str(file["base64"]), validate=True).decode()
-            except (KeyError, ValueError):
+                text = (
+                    base64.b64decode(str(file["base64"]), validate=True).decode()
+                    if "base64" in file
+                    else None
+                )
+            except ValueError:
                 return None
-        return text.strip("\0 \t\r\n")
+        return text.strip("\0 \t\r\n") if text is not None else None
 
     def number(self, path: str) -> int | None:
         """A file that is one number; None if it is missing or something else."""

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS)
 
@@ -37,7 +40,11 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails, cannot tell, marginal, holds, and of equals the worst; or None."""
+    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the
+    worst.
+
+    None for none.
+    """
     return max(verdicts, key=_badness, default=None)
 
 
