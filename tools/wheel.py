@@ -51,6 +51,9 @@ def tag(wheel: Path, dist: Path) -> None:
                 if not built.is_file():
                     sys.exit(f"no engine for {architecture}: make cross")
                 shutil.copy(built, programs / f"rtgauge-engine-{architecture}")
+        # The bytes must not depend on the umask of who cloned and builds.
+        for path in content.rglob("*"):
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         (about,) = content.glob("*.dist-info/WHEEL")
         kept = [line for line in about.read_text().splitlines() if line and not line.startswith("Tag:")]
         about.write_text("\n".join([*kept, *(f"Tag: py3-none-{name}" for name in PLATFORMS)]) + "\n")

@@ -18,12 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 ENGINES = {f"rtgauge/bin/rtgauge-engine-{machine}" for machine in ("aarch64", "armhf", "x86_64")}
 
 
-def built(clone: Path) -> Path:
+def built(clone: Path, umask: int = 0o022) -> Path:
     """The folder `dist` of a clone of this checkout's commit, built there with this checkout's tools."""
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], umask=umask, check=True)
     (clone / ".venv").symlink_to(ROOT / ".venv")
     old = [word for made in (".ready", ".release") for word in ("-o", f".venv/{made}")]
-    done = subprocess.run(["make", *old, "wheel"], cwd=clone, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", *old, "wheel"], cwd=clone, umask=umask, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return clone / "dist"
 
@@ -50,7 +52,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def test_two_builds_give_the_same_bytes(dist: Path, tmp_path: Path) -> None:
-    again = built(tmp_path / "in-another-folder")
+    again = built(tmp_path / "in-another-folder", umask=0o002)
     hashes = [
         {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
         for folder in (dist, again)
