@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 from scipy.signal import lfilter
 
-from rtgauge.analysis.change_points import LENGTHS, change_points, statistics
+from rtgauge.analysis.change_points import LENGTHS, change_points, largest, ranks, statistics
 
 LEVEL = 0.0015
 """Below one in 500, so that what the simulation does not know of the critical value does not exceed it."""
@@ -39,14 +39,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     generator = np.random.default_rng(arguments.seed)
-    print("| length | critical value |")
-    print("|---|---|")
+    print("| length | critical value | of ranks | of all parts |")
+    print("|---|---|---|---|")
     for length in LENGTHS:
-        parts = [
-            statistics(drawn("drift", PART, length, generator)).max(axis=1)
-            for _ in range(arguments.series // PART)
-        ]
-        print(f"| {length} | {np.quantile(np.concatenate(parts), 1 - LEVEL):.1f} |", flush=True)
+        found: list[list[np.ndarray]] = [[], [], []]
+        for _ in range(arguments.series // PART):
+            same = drawn("drift", PART, length, generator)
+            found[0].append(statistics(same).max(axis=1))
+            found[1].append(statistics(ranks(same)).max(axis=1))
+            found[2].append(largest(same)[0])
+        cells = [f"{np.quantile(np.concatenate(each), 1 - LEVEL):.2f}" for each in found]
+        print(f"| {length} | {' | '.join(cells)} |", flush=True)
     print(
         "\n| boots, 100 of them | marked of 500 without a change | a change of 2.5 spreads found | within 3 |"
     )

@@ -58,6 +58,8 @@ ALLOWED = {
     # Files that the command line names.
     "report/page_frame.py": {"open", "read_text", "write_whole"},
     "report/figures/files.py": {"mkdir", "write_whole"},
+    # And whether a record has a page to be linked.
+    "report/site.py": {"mkdir", "write_whole", "realpath", "is_file"},
     "exporters/samples_export.py": {"is_dir", "exists", "whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "tire/state_file.py": {"whole_file"},

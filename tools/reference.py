@@ -38,6 +38,7 @@ def marks_page() -> str:
 
 def _helps(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
     """(words, help) of a command and of the commands in its group."""
+    command = getattr(command, "made", command)
     context = command.context_class(
         command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
     )

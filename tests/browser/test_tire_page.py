@@ -12,7 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from rtgauge.record.reader import Record
 from rtgauge.report.page import render
-from rtgauge.tire.page.chapter import results_of
+from rtgauge.tire.page.presenter import results_of
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.tire_records import write_study
 from tests.unit.tire.synthetic import Machine

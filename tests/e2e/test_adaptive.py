@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.cli.progress_lines import Display
+from rtgauge.cli.progress import Display
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.interrupt import Interrupt

@@ -11,8 +11,7 @@ import pytest
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.edges import DistanceFollower, ResponseFollower
 from rtgauge.instrument.messages import Configuration, Edges, Events, Mode, RunState, State, Timing
-from rtgauge.instrument.self_test import self_test
-from rtgauge.instrument.session import Session
+from rtgauge.instrument.session import Session, self_test
 from tests.firmware.bridge import emulated_instrument
 
 ANSWER_TIMEOUT_S = 60.0  # an emulated instrument on a busy machine

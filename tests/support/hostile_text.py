@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.trace.formats import event_format, page_layout
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.importer import Hints
+from rtgauge.importers.measurement import Hints
 from rtgauge.importers.registry import IMPORTERS, importer_of
 from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
-from rtgauge.importers.switchtest import parse_switchtest
+from rtgauge.importers.xenomai import parse_switchtest
 from rtgauge.instrument.edge_file import Distances, EdgeFile
 from rtgauge.load.processes import parse_stat
 from rtgauge.schedulability.task_set import read_task_set

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.latency_table import parse_screen
-from rtgauge.importers.switchtest import parse_switchtest
+from rtgauge.importers.xenomai import parse_switchtest
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES

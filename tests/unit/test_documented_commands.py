@@ -18,13 +18,16 @@ PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.rglob("*.md")
 PAGES["README.md"] = DOCS.parent / "README.md"
 COMMANDS = [(name, command) for name, page in PAGES.items() for command in rtgauge_commands(page)]
 
+GROUP: Any = typer.main.get_command(app)
+
 
 def parse(words: list[str]) -> None:
     """Parse a command line down to the command that it calls, without calling it."""
-    command: Any = typer.main.get_command(app)
+    command: Any = GROUP
     parent = None
     name = "rtgauge"
     while True:
+        command = getattr(command, "made", command)
         parent = command.make_context(name, list(words), parent=parent)
         if not hasattr(command, "resolve_command"):
             return

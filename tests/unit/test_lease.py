@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.plan.plan import Overrides, make_plan
 from rtgauge.runner.run import RunOptions, lease_of
-from rtgauge.target.lease import LEASE_NS
+from rtgauge.target.guard import LEASE_NS
 
 S, MIN = 10**9, 60 * 10**9
 

@@ -10,9 +10,8 @@ import io
 import pytest
 from rich.console import Console
 
-from rtgauge.cli import progress_lines
-from rtgauge.cli.progress_bar import LiveDisplay
-from rtgauge.cli.progress_lines import Display
+from rtgauge.cli import progress
+from rtgauge.cli.progress import Display, LiveDisplay
 from rtgauge.runner.step_loop import expected_s
 from tests.unit.records import step
 
@@ -22,7 +21,7 @@ SECOND = 10**9
 @pytest.fixture(name="clock")
 def a_clock(monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
 

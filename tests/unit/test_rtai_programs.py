@@ -22,7 +22,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge.runner.measurers.other_tool import why_not
-from rtgauge.system.rtai_modules import measuring_module, modules_of, program_folder, rtai_argv
+from rtgauge.system.rtai import measuring_module, modules_of, program_folder, rtai_argv
 from tests.unit.system.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"

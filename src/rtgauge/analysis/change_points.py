@@ -4,8 +4,9 @@
 The statistic is the largest squared difference between what lies before a place and what lies after it, each
 divided by the spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time
 series, Journal of the American Statistical Association 105, 2010, eq. 4). So neither a variance nor a length
-of dependence has to be estimated. The critical values are simulated for values that depend on each other
-(AR(1), 0.5), at one false mark in 500 series: `bench/change_points.py`.
+of dependence has to be estimated. It is computed of the values, which show a large change among few boots,
+and of their ranks, in which a few slow boots hide no change. The critical values are simulated for values
+that depend on each other (AR(1), 0.5), at one false mark in 500 series: `bench/change_points.py`.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ LEAST = 5
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
 CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
 """Of series of LENGTHS; between them by the logarithms."""
-OF_PARTS = 1.55
+CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
+OF_PARTS = 1.7
 """By so much the largest statistic of all parts has to exceed its critical value."""
 
 
-def critical_value(length: int) -> float:
+def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> float:
     """The statistic that one in 500 series of this length without a change exceeds; infinite if it is too
-    short to show any.
+    short to show any. `critical`: of LENGTHS.
     """
     if length < LENGTHS[0]:
         return math.inf
-    return math.exp(float(np.interp(math.log(length), np.log(LENGTHS), np.log(CRITICAL_VALUES))))
+    return math.exp(float(np.interp(math.log(length), np.log(LENGTHS), np.log(critical))))
 
 
 def statistics(values: Doubles) -> Doubles:
@@ -54,6 +56,15 @@ def statistics(values: Doubles) -> Doubles:
         return np.nan_to_num(difference / np.maximum(spread, 0), nan=0.0, posinf=math.inf)
 
 
+def ranks(values: Doubles) -> Doubles:
+    """The rank of each value in its series; equal ones share the mean of theirs."""
+    found = np.empty_like(values)
+    for row, series in zip(found, values, strict=True):
+        ordered = np.sort(series)
+        row[:] = np.searchsorted(ordered, series, "left") + np.searchsorted(ordered, series, "right")
+    return found / 2
+
+
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
     """Of each series the largest statistic of its parts, in critical values of their lengths, and its place.
 
@@ -65,9 +76,11 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
     ratios: list[Doubles] = []
     places: list[npt.NDArray[np.int64]] = []
     for first, end in _parts(length):
-        found = statistics(values[:, first:end])
-        ratios.append(found.max(axis=1) / critical_value(end - first))
-        places.append(found.argmax(axis=1) + first + LEAST)
+        part = values[:, first:end]
+        for shown, critical in ((part, CRITICAL_VALUES), (ranks(part), CRITICAL_OF_RANKS)):
+            found = statistics(shown)
+            ratios.append(found.max(axis=1) / critical_value(end - first, critical))
+            places.append(found.argmax(axis=1) + first + LEAST)
     best = np.argmax(ratios, axis=0)
     each = np.arange(len(values))
     return np.asarray(ratios)[best, each], np.asarray(places)[best, each]

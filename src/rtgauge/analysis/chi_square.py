@@ -9,20 +9,17 @@ sec. IV.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from rtgauge.record.histogram import lower_ns
 from rtgauge.record.strict_model import Model
 from rtgauge.record.windows import add_bins
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    IntArray = npt.NDArray[np.int64]
-    Histogram = tuple[IntArray, IntArray]
+IntArray = npt.NDArray[np.int64]
+Histogram = tuple[IntArray, IntArray]
 
 BIN_NS = 1_000
 """The papers' bins."""
@@ -72,10 +69,7 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """The value that a chi-square variable exceeds with probability `alpha`.
-
-    Raises ValueError for no degree of freedom.
-    """
+    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError for none."""
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
     from scipy.special import (

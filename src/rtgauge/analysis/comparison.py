@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,6 @@ from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from rtgauge.analysis.sides import Side
 
 
@@ -220,10 +219,7 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """The quantiles of each side minus its baseline's, with intervals where the samples allow any.
-
-    `progress(done, total)`: of the pairs.
-    """
+    """The quantiles of each side less its baseline's, with intervals if possible. `progress(done, total)`."""
     rows: list[QuantileDifference] = []
     intervals: list[tuple[int, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -282,10 +278,7 @@ def compare(
     options: Options,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Compare the sides; each of `pairs` is (side, its baseline).
-
-    `progress(part, done, total)` is called as the intervals and the tails go on.
-    """
+    """Compare the sides; `pairs`: (side, its baseline). `progress(part, done, total)` is called meanwhile."""
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:

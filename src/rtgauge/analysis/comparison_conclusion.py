@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rtgauge.record.alternation import BLOCK, alternation_of
+from rtgauge.record.reader import Record
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rtgauge.analysis.comparison_document import QuantileDifference
     from rtgauge.analysis.sides import Side
-    from rtgauge.record.reader import Record
 
 MOST_NAMED = 4
 """Of more sides that agree only their number is given."""

@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from pydantic import Field, RootModel
+from pydantic import BaseModel, Field, RootModel
 
 from rtgauge.analysis import chi_square
 from rtgauge.analysis.chi_square import Test
 from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pydantic import BaseModel
 
 SCHEMA_VERSION = 1
 

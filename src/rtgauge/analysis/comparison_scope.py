@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.reader import Record
 
 SEGMENT = "segment"
 """The label of a segment of a response, which is no response by itself."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 DEFAULT_CONFIDENCE = 0.95
 

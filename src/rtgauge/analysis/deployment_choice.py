@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The choice of a deployment by Delgado & Choi (2020, sec.
-
-IV): the one whose idle latencies differ least from Single's.
-"""
+"""The deployment whose idle latencies differ least from Single's (Delgado & Choi 2020, sec. IV)."""
 
 from __future__ import annotations
 
@@ -71,10 +68,7 @@ def choose(comparison: Comparison) -> Choice:
 
 
 def choose_deployment(record: Record) -> ComparedDeployments:
-    """Compare the deployments of a record, idle, and choose one.
-
-    Raises MeasureError if none can be chosen.
-    """
+    """Compare the idle deployments of a record and choose one. Raises MeasureError if none can be chosen."""
     idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
     if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:
         raise MeasureError(

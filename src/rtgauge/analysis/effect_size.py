@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.quantile_difference import welch_freedom
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def wasserstein(

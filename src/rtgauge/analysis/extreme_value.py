@@ -11,22 +11,19 @@ heavy tail.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
+from rtgauge.analysis.chi_square import critical_value
 from rtgauge.analysis.newton import minimise, root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200
@@ -174,15 +171,11 @@ def level_interval(
     maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
 ) -> tuple[float | None, float | None]:
     """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001,
-    sec.
-
-    3.3.4); None: unbounded on that side.
+    sec. 3.3.4); None: unbounded on that side.
 
     For each supposed level the other two parameters are fitted; the interval is where twice the loss of
     log-likelihood stays below the chi-square quantile.
     """
-    from rtgauge.analysis.chi_square import critical_value
-
     x = np.asarray(maxima, dtype=np.float64)
     estimate, spread = fitted.level(p), fitted.scale
     scaled, best = (x - estimate) / spread, -fitted.log_likelihood - len(x) * math.log(spread)
@@ -210,9 +203,7 @@ def level_interval(
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """The square root of the loss as a share of the allowed one, less 1: it is nearly straight, so that
-        its root is found in few steps.
-        """
+        """The square root of the loss as a share of the allowed one, less 1: nearly straight."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:

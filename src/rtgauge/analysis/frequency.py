@@ -8,30 +8,24 @@ lateness L allows the frequency fraction / L.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
-from rtgauge.analysis.comparison_scope import timing_scopes
+from rtgauge.analysis.comparison_scope import Scope, timing_scopes
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
-from rtgauge.analysis.sides import sides_of
+from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.analysis.sustained import Curve, without_searches
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
+from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.analysis.comparison_scope import Scope
-    from rtgauge.analysis.sides import Side
-    from rtgauge.record.reader import Record
 
 HALF = Fraction(1, 2)
 """The paper's fraction of a period."""
@@ -42,9 +36,7 @@ HARDNESS = (Fraction(95, 100), Fraction(1))
 
 @dataclass(frozen=True)
 class Options:
-    """`fraction` of a period that a lateness may take; `confidence` of each one-sided bound; `tails`: with
-    extreme-value estimates.
-    """
+    """`fraction` of a period that a lateness may take; `confidence` of one-sided bounds; `tails`: with."""
 
     fraction: Fraction = HALF
     confidence: float = CONFIDENCE

@@ -1,27 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Garre et al.
-
-2014 for any records: the cost of a switch, a preemption and a hand-over (tab. 1, 2), starvation at locks
-(sec. 3.2).
+"""The tables of Garre et al. (2014) for any records: the cost of a switch, a preemption and a hand-over (tab.
+1, 2), starvation at locks (sec. 3.2).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
 from rtgauge.analysis.record_names import system_names
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.probe.simple_probe import Microbenchmark, cost_of
-from rtgauge.record.model import Model, Severity, worst_severity
-from rtgauge.record.reader import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import Model, Severity, Step, worst_severity
+from rtgauge.record.reader import Record, reading
 
 
 class Cost(Model):
@@ -74,14 +67,19 @@ class Taken(Model):
     max_ns: int | None
 
 
-class NoiseAnswer(Model):
-    """The time taken from one CPU. Times in ns."""
+class Place(Model):
+    """One repeat on one system, under one policy and load."""
 
     record: str
     name: str
     policy: str
     load: str
     repeat: int
+
+
+class NoiseAnswer(Place):
+    """The time taken from one CPU. Times in ns."""
+
     cpu: int
     observed_ns: int
     taken_ns: int
@@ -93,14 +91,9 @@ class NoiseAnswer(Model):
         return taken_ns / self.observed_ns if self.observed_ns else None
 
 
-class Happened(Model):
+class Happened(Place):
     """How often the operation did what it should: a yield switched, a task slept (warm-up included)."""
 
-    record: str
-    name: str
-    policy: str
-    load: str
-    repeat: int
     operation: str
     tries: int
     met: int
@@ -258,10 +251,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; empty if they have none of these probes.
-
-    Raises RecordError for a damaged step.
-    """
+    """The microbenchmarks of these records, maybe none. Raises RecordError for a damaged step."""
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))

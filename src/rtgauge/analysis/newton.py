@@ -9,17 +9,13 @@ import it; its minimisers take as long (SLSQP) to 15 times as long (trust-constr
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
-    Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
+FloatArray = npt.NDArray[np.float64]
+Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 STEP = 1e-5
 MOST_STEPS = 100

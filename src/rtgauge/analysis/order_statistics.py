@@ -10,22 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.summary import nearest_rank
-from rtgauge.record.windows import add_bins
+from rtgauge.record.windows import Merged, add_bins
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
-    from rtgauge.record.windows import Merged
-
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from rtgauge.analysis.chi_square import critical_value
 
-    FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 LEAST_PEAKS, MOST_PEAKS = 50, 500
 SHARE = 500
@@ -53,8 +52,6 @@ class Pareto:
         """The profile-likelihood interval of that value: what the parameters give whose loss of likelihood is
         within the chi-square quantile.
         """
-        from rtgauge.analysis.chi_square import critical_value
-
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)
         levels = levels[loss >= -critical_value(1, 1 - confidence) / 2]
@@ -123,10 +120,7 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """The distribution fitted to the largest of a histogram: values (ns, rising) and their counts.
-
-    None if they are too few or too alike.
-    """
+    """The distribution fitted to the largest values (ns, rising) and counts; None: too few or too alike."""
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))

@@ -13,20 +13,15 @@ by the squares of their distances (Zou and Donner, Construction of confidence li
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, WindowCounts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rtgauge.analysis.quantile_interval import WindowCounts
-
-    Limits = tuple[float, float]
+Limits = tuple[float, float]
 
 QUANTILES = {
     "p50": Fraction(1, 2),

@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy.typing as npt
-
     from rtgauge.record.model import Distribution
     from rtgauge.record.windows import Integers, Windows
 
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 LEAST_WINDOWS = 20
 """With fewer windows their spread says little."""
@@ -87,11 +85,7 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
 
 
 def cosine_terms(windows: int) -> int:
-    """How many cosine transforms are averaged, which are the degrees of freedom: 0.4 n^(2/3), the
-    recommendation of Lazarus et al.
-
-    (2018).
-    """
+    """How many cosine transforms are averaged (degrees of freedom): 0.4 n^(2/3), by Lazarus et al. (2018)."""
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
@@ -116,9 +110,7 @@ class RunQuantile:
         self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
 
     def bounds(self, errors: float) -> tuple[int, int]:
-        """The bounds (ns) so many standard errors of the share away; -ENDLESS_NS and ENDLESS_NS where the run
-        has no sample there.
-        """
+        """The bounds (ns) so many standard errors away; ±ENDLESS_NS if the run has no sample there."""
         low, high = (
             math.floor(self._rank - errors * self._error),
             math.ceil(self._rank + errors * self._error),

@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from rtgauge.record.model import COKERNELS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import COKERNELS, Step
+from rtgauge.record.reader import Record
 
 
 def _made(record: Record) -> tuple[str, str] | None:
@@ -51,10 +46,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
 
 
 def system_name(record: Record, step: Step) -> str:
-    """Host and kernel, as Garre et al.
-
-    (2014) name their systems by their kernels, and the co-kernel where one was measured.
-    """
+    """Host and kernel, as Garre et al. (2014) name systems, and the co-kernel if one was measured."""
     target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
     cokernel = COKERNELS.get(step.key.rt)

@@ -4,34 +4,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
 from rtgauge.analysis.quantile_interval import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
-from rtgauge.record.alternation import alternation_of, pair_of, side_of
+from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
-from rtgauge.record.model import worst_severity
+from rtgauge.record.model import Distribution, Severity, Step, worst_severity
 from rtgauge.record.parameters import LIMITS
+from rtgauge.record.reader import Record
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.windows import UNKNOWN, Integers, Merged, Windows, add_bins, merge
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import numpy.typing as npt
-
-    from rtgauge.record.alternation import Alternation
-    from rtgauge.record.model import Distribution, Severity, Step
-    from rtgauge.record.reader import Record
 
 EMULATED = "emulated"
 USER_SPACE = "user space"
@@ -45,10 +38,7 @@ UNIPROCESSOR = "Single"
 
 @dataclass(frozen=True, eq=False)
 class SideRun:
-    """One run of a side: a repeat, or of a side of several records one record with its repeats.
-
-    Missed activations are filled in.
-    """
+    """A run of a side: a repeat, or a whole record. Missed activations are filled in."""
 
     number: int
     """The pair if its record measured both sides by turns."""
@@ -356,10 +346,7 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """A condition for each of a record, or of the records of one label, idle first.
-
-    Raises InputError for a record without any.
-    """
+    """The conditions of each record, or of those of one label, idle first. Raises InputError for none."""
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
         groups = by_name.setdefault(record.label or name, {})

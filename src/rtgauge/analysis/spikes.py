@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.importers.measurement import OVERFLOW_CYCLES
+from rtgauge.record.model import Outlier, Result, Step
 from rtgauge.units import plural
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.record.model import Outlier, Result, Step
-
 FAR = 3
-"""How many times the p99 of its step a latency is that is looked at: all CPUs have some small latencies at
-the same time, as they are released together.
-"""
+"""How many times the p99 a latency is that is looked at: small ones meet, as CPUs are released together."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +62,7 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events"; None if there is nothing to join: one CPU, or no two at one
-    time.
-
-    `who`: what has the numbers.
-    """
+    """ "19 outliers on 16 CPUs are 2 events"; None: one CPU, or never two at a time. `who`: has them."""
     spikes = [spike for event in events for spike in event.spikes]
     places = {spike.cpu for spike in spikes}
     shared = sum(len(event.cpus) > 1 for event in events)
@@ -105,10 +95,7 @@ def step_words(step: Step) -> str | None:
 
 
 def _listed(result: Result) -> list[Spike]:
-    """The overflow cycles of one thread.
-
-    A cycle's time is known to the cycle only: threads do not start together.
-    """
+    """The overflow cycles of a thread, whose times are known to the cycle only: starts differ."""
     thread, interval, text = (
         result.labels.get("thread"),
         result.values.get("interval_ns"),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al.
-
-2021, sec. 7.1 to 7.3): the shortest period at which no cycle is lost, repeated.
+"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which
+no cycle is lost, repeated.
 
 A period at which the master of `response` itself was late is not sustained either, since it tested the slave
 by fewer stimuli; that it was the master is said.
@@ -10,22 +9,17 @@ by fewer stimuli; that it was the master is said.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, range_coverage, upper_bound
 from rtgauge.analysis.order_statistics import ranked
 from rtgauge.probe.registry import probe_of
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import Model, Severity, Step
+from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
 
 LONG_NS = 1_000_000
 """From this on Adam et al. speak of a long delay (sec. 7.1)."""
@@ -125,10 +119,7 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """The stimuli that a late master did not make; 0 for other probes.
-
-    Older records count them as missed.
-    """
+    """The stimuli that a late master did not make; 0 for other probes. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 

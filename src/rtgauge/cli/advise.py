@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
+from rtgauge.cli.record_argument import open_record
+from rtgauge.errors import InputError
+from rtgauge.report.advice import print_advice
+from rtgauge.verdict.flowchart import advise as follow_flowchart
+from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
+from rtgauge.verdict.requirement import parse_requirement
 
 
 def advise(
@@ -66,12 +73,6 @@ def advise(
       2  wrong input
       4  measurements are missing
     """
-    from rtgauge.cli.record_argument import open_record
-    from rtgauge.errors import InputError
-    from rtgauge.verdict.flowchart import advise as follow_flowchart
-    from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
-    from rtgauge.verdict.requirement import parse_requirement
-
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)
     thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)
@@ -84,8 +85,5 @@ def advise(
     if json:
         typer.echo(advice.model_dump_json(indent=1))
     else:
-        from rtgauge.cli.console import Console
-        from rtgauge.report.advice import print_advice
-
         print_advice(advice, Console())
     raise typer.Exit(advice.status)

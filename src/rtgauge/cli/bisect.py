@@ -3,22 +3,31 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped
+from rtgauge.analysis.bisection import ERROR
+from rtgauge.analysis.gate import looks
+from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped, wait_s
+from rtgauge.cli.progress import make_display
+from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.plan.plan import Overrides, Plan, load_plan
+from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
+from rtgauge.report.text import printable
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
-
-if TYPE_CHECKING:
-    from rtgauge.analysis.gate_wish import GateWish
-    from rtgauge.plan.plan import Plan
-    from rtgauge.study.git_commits import GitRepository
+from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
+from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
 
 STATE = "bisect.json"
 LOG = "build.log"
@@ -110,10 +119,6 @@ def bisect(
       4    cannot tell: the ends do not differ, or a commit lies between them
       130  interrupted; --resume continues
     """
-    from rtgauge.cli.options import wait_s
-    from rtgauge.errors import InputError
-    from rtgauge.study.git_commits import BisectedCommits, GitRepository
-
     waits_s = wait_s(wait)
     if resume is None:
         if good is None or bad is None or not command:
@@ -149,8 +154,6 @@ def bisect(
 def _print(
     result: BisectResult, state: BisectState, clone: GitRepository, folder: Path, *, json: bool
 ) -> None:
-    from rtgauge.analysis.bisection import ERROR
-
     found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
     if json:
         document = BisectDocument(
@@ -184,10 +187,6 @@ def _asked(
     """The search that the command line asks for; `measured`: the plan, and what is said over it. Raises
     InputError.
     """
-    import secrets
-
-    from rtgauge.analysis.gate import looks
-
     looks(decides.max_pairs)
     plan, said = measured
     overrides = said.overrides()
@@ -214,10 +213,6 @@ def _asked(
 
 def _plan(state: BisectState) -> Plan:
     """What one run measures. Raises InputError, also for a series that the plan does not have."""
-    from rtgauge.errors import InputError
-    from rtgauge.plan.plan import Overrides, load_plan
-    from rtgauge.verdict.gate_pairs import series_names
-
     overrides = Overrides(
         parameters=dict(state.parameters),
         loads=state.loads,
@@ -245,8 +240,6 @@ class _Runs:
 
     def run(self, commit: str, why: str) -> BisectRun:
         """Raises MeasureError, and KeyboardInterrupt."""
-        from rtgauge.errors import RecordError
-
         self._made += 1
         if self._made <= len(self._state.runs):
             kept = self._state.runs[self._made - 1]
@@ -259,8 +252,6 @@ class _Runs:
         return found
 
     def _measured(self, commit: str, why: str) -> BisectRun:
-        from rtgauge.study.git_commits import GitError
-
         _say(f"{commit[:12]} {self._clone.subject(commit)} ({why})")
         try:
             self._clone.check_out(commit)
@@ -282,10 +273,6 @@ class _Runs:
 
     def _value(self, commit: str) -> BisectRun:
         """Measured up to three times, since single runs may be in doubt. Raises MeasureError."""
-        from rtgauge.errors import MeasureError
-        from rtgauge.record.reader import Record
-        from rtgauge.verdict.gate_pairs import CannotGate, run_value
-
         why = None
         for _ in range(3):
             path = self._record()
@@ -300,8 +287,6 @@ class _Runs:
         )
 
     def _wish(self) -> GateWish:
-        from rtgauge.analysis.gate_wish import GateWish
-
         state = self._state
         return GateWish(
             series=state.series,
@@ -312,10 +297,6 @@ class _Runs:
         )
 
     def _record(self) -> Path:
-        from rtgauge.cli.progress_display import make_display
-        from rtgauge.runner.interrupt import Interrupt
-        from rtgauge.runner.run import RunOptions, start_run
-
         options = RunOptions(out=self._folder, command=["rtgauge", *sys.argv[1:]], wait_s=self._waits_s)
         display = make_display()
         with Interrupt(display.stopping) as interrupt, display as progress:
@@ -326,18 +307,12 @@ class _Runs:
 
 
 def _keep(folder: Path, state: BisectState) -> None:
-    from rtgauge.record.files import clear_errors, write_whole
-
     with clear_errors(folder / STATE, option="--out", kind="file"):
         write_whole(folder / STATE, state.model_dump_json(indent=1).encode())
 
 
 def _read(folder: Path) -> BisectState:
     """The search in a folder. Raises InputError, RecordError."""
-    from pydantic import ValidationError
-
-    from rtgauge.errors import InputError, RecordError
-
     try:
         return BisectState.model_validate_json((folder / STATE).read_bytes())
     except OSError:
@@ -347,8 +322,6 @@ def _read(folder: Path) -> BisectState:
 
 
 def _out(line: str, *, err: bool = False) -> None:
-    from rtgauge.report.text import printable
-
     typer.echo(printable(line), err=err)
 
 

@@ -3,32 +3,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.progress import Progress
+from rich.text import Text
 
-from rtgauge.cli.options import Fraction, Json, Marker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rtgauge.analysis.comparison_document import Comparison
-    from rtgauge.analysis.comparison_scope import Scope
-    from rtgauge.analysis.microbenchmarks import Microbenchmarks
-    from rtgauge.analysis.sides import Side
-    from rtgauge.record.model import Verdict
-    from rtgauge.record.reader import Record
-    from rtgauge.report.compare.page import Chapter
-    from rtgauge.report.frequency_tables import Timing
+from rtgauge.analysis.chi_square import Scale
+from rtgauge.analysis.comparison import Options
+from rtgauge.analysis.comparison import compare as compare_sides
+from rtgauge.analysis.comparison_document import Comparison, compared_document
+from rtgauge.analysis.comparison_scope import EVERYTHING, Scope, scopes_of
+from rtgauge.analysis.frequency import gather
+from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
+from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.sides import Side, pairs, sides_of
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import Fraction, Json, Marker, duration_option, timing
+from rtgauge.cli.record_argument import open_records
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, InputError
+from rtgauge.explain.analysis.culprits import blame_of
+from rtgauge.record.model import Verdict
+from rtgauge.record.reader import Record
+from rtgauge.report.compare.page import (
+    Chapter,
+    chapter_of,
+    comparison_grids,
+    operation_chapters,
+    timing_chapter,
+    write,
+)
+from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
+from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.terminal import STYLE
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
+from rtgauge.verdict.worst import exit_status
 
 
 def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], None]]:
     """(progress callback or None, function that removes the bar); only a terminal gets a bar."""
-    from rich.progress import Progress
-
-    from rtgauge.cli.console import Console
-
     console = Console(stderr=True)
     if not console.is_terminal:
         return None, lambda: None
@@ -42,13 +62,6 @@ def _progress() -> tuple[Callable[[str, int, int], None] | None, Callable[[], No
 
 def _print_operations(benchmarks: Microbenchmarks) -> None:
     """The tables of operations, which have no common scale: the cost of each on each system."""
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-    from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import printable
-
     console = Console()
     if (sentence := conclusion(benchmarks)) is not None:
         console.print(Text(printable(sentence), style="bold"))
@@ -65,9 +78,6 @@ def _operation_chapters(
     force: bool,
 ) -> list[Chapter]:
     """The tables of the operations and the figures of each."""
-    from rtgauge.analysis.sides import pairs, sides_of
-    from rtgauge.report.compare.page import operation_chapters
-
     sides = [(scope, sides_of(records, scope, force=force)) for scope in scopes]
     return operation_chapters(
         benchmarks,
@@ -77,9 +87,6 @@ def _operation_chapters(
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
     """The chapter of frequencies, if the records have steps that can be judged against a period."""
-    from rtgauge.analysis.frequency import gather
-    from rtgauge.report.compare.page import timing_chapter
-
     chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
     return [chapter] if chapter.grids else []
 
@@ -196,22 +203,6 @@ def compare(
       rtgauge compare TASKS --metric latency
           release latency of each task of a task set, idle and loaded
     """
-    from rtgauge.analysis.chi_square import Scale
-    from rtgauge.analysis.comparison import Options
-    from rtgauge.analysis.comparison import compare as compare_sides
-    from rtgauge.analysis.comparison_document import compared_document
-    from rtgauge.analysis.comparison_scope import EVERYTHING, scopes_of
-    from rtgauge.analysis.microbenchmarks import has_several_operations, microbenchmarks
-    from rtgauge.analysis.record_names import record_names
-    from rtgauge.analysis.sides import pairs, sides_of
-    from rtgauge.cli.options import duration_option, timing
-    from rtgauge.cli.record_argument import open_records
-    from rtgauge.errors import InputError
-    from rtgauge.explain.analysis.culprits import blame_of
-    from rtgauge.report.record_view import RecordView
-    from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge.verdict.run_verdict import judge_run
-
     within_ns = duration_option("--within", within)
     if not 0 < alpha < 1:
         raise InputError(f"--alpha {alpha:g} is not between 0 and 1; try 0.05")
@@ -271,8 +262,6 @@ def compare(
             _print_operations(benchmarks)
         _print(compared, details=details, after=benchmarks is not None)
     if out is not None or figures is not None:
-        from rtgauge.report.compare.page import chapter_of, write
-
         operations = [part for part in parts if part.operation is not None]
         chapters = [
             *(
@@ -291,12 +280,6 @@ def compare(
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
     """What each record's verdict is; beside a JSON document on standard error."""
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-    from rtgauge.report.terminal import STYLE
-    from rtgauge.report.text import printable
-
     console = Console(stderr=as_json)
     for name, verdict in verdicts.items():
         console.print(
@@ -312,9 +295,6 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
 
     `comparisons`: none of them may show a side that is worse.
     """
-    from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS
-    from rtgauge.verdict.worst import exit_status
-
     required = exit_status(list(verdicts.values()), [])
     if comparisons is None or required == EXIT_FAILS:
         return required
@@ -338,14 +318,6 @@ def _print(
     after: bool,
 ) -> None:
     """Each comparison with its title; `after`: something else was printed before."""
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-    from rtgauge.report.compare.page import comparison_grids
-    from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import printable
-
     console = Console()
     for i, (part, result, sides, _) in enumerate(compared):
         if i or after:

@@ -10,19 +10,22 @@ import typer
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
+from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
+from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
+from rtgauge.runner.context import STOPPED_EARLY
 from rtgauge.units import NS_PER_S, format_span
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
     """Write the page; gives the error, so that the summary is printed all the same."""
-    from rtgauge.report.page import html
-
     try:
         writer.write_page(PAGE, html(record))
     except (InputError, MeasureError) as error:
@@ -55,10 +58,6 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         if require is None:
             raise InputError("--allow-left-out: this record has no requirement; give one with --require")
     if require is not None:
-        from rtgauge.explain.analysis.culprits import blame_of
-        from rtgauge.verdict.requirement import parse_requirement
-        from rtgauge.verdict.run_verdict import judge_run
-
         requirement = parse_requirement(require)
         record.run.requirement = str(requirement)
         record.run.verdicts = judge_run(requirement, record, RecordView(record).labels, blame_of)
@@ -68,8 +67,6 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
 def check_requirement(require: str | None) -> None:
     """Raises InputError for an invalid requirement, before anything is done."""
     if require is not None:
-        from rtgauge.verdict.requirement import parse_requirement
-
         parse_requirement(require)
 
 
@@ -77,7 +74,6 @@ def with_requirement(run: Run, require: str | None) -> Run:
     """The run with a requirement for `finish` to judge, if there is one."""
     if require is None:
         return run
-    from rtgauge.verdict.requirement import parse_requirement
 
     return run.model_copy(update={"requirement": str(parse_requirement(require))})
 
@@ -89,8 +85,6 @@ def document(record: Record) -> RunDocument:
 
 def _cut_off(record: Record) -> list[str]:
     """What becomes of the steps that did not come to their end."""
-    from rtgauge.runner.context import STOPPED_EARLY
-
     return [
         f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it is then "
         f"measured again from its beginning instead."

@@ -6,15 +6,12 @@ in the text do not.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import rich.console
 from rich.segment import Segment
 
 from rtgauge.escape import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Console(rich.console.Console):

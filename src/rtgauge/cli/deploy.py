@@ -4,19 +4,27 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from shlex import quote
+from typing import Annotated, Any
 
 import typer
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Target
+from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from rtgauge.system.deployment.current import Held
-    from rtgauge.system.deployment.definition import Deployment
-    from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.report.deployment import print_applied, print_deployments, print_put_back, print_settings
+from rtgauge.system.cpus import knows_nohz_full
+from rtgauge.system.deployment.apply import Refused, read_files
+from rtgauge.system.deployment.apply import apply as apply_deployment
+from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
+from rtgauge.system.deployment.current import Held, read_held, run_id
+from rtgauge.system.deployment.definition import AS_IS, NAMED, Deployment, parse_deployment, why_not
+from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.deployment.stages import preview
+from rtgauge.system.facts import facts_by
+from rtgauge.target.factory import open_target, reader, release_target
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,18 +69,12 @@ def _machine(
     """(machine state, applied deployment or None). `read`: the engine's verb on that machine; `deployment`:
     what is to be previewed.
     """
-    from rtgauge.system.deployment.apply import read_files
-    from rtgauge.system.deployment.current import read_held
-    from rtgauge.system.deployment.machine_state import Machine
-
     rules = [] if deployment is None else deployment.rules
     return Machine(read_files(read, threads=deployment is not None, rules=rules)), read_held(read)
 
 
 def _on(target: str) -> str:
     """The --target option for a suggested command."""
-    from shlex import quote
-
     return "" if target == "local" else f" --target {quote(target)}"
 
 
@@ -93,12 +95,6 @@ def show(
       rtgauge deploy show
       rtgauge deploy show MI
     """
-    from rtgauge.cli.console import Console
-    from rtgauge.report.deployment import print_deployments, print_settings
-    from rtgauge.system.deployment.definition import NAMED, parse_deployment, why_not
-    from rtgauge.system.deployment.stages import preview
-    from rtgauge.target.factory import reader
-
     deployment = parse_deployment(name) if name is not None else None
     with reader(target) as (_, read):
         machine, held = _machine(read, deployment)
@@ -121,15 +117,6 @@ def apply(name: Name, target: Target = "local") -> None:
       rtgauge deploy apply c-states=off,isolate=1
       rtgauge deploy apply MI --target ssh://root@board
     """
-    from rtgauge.cli.console import Console
-    from rtgauge.errors import InputError, MeasureError
-    from rtgauge.report.deployment import print_applied
-    from rtgauge.system.deployment.apply import Refused
-    from rtgauge.system.deployment.apply import apply as apply_deployment
-    from rtgauge.system.deployment.current import run_id
-    from rtgauge.system.deployment.definition import AS_IS, parse_deployment, why_not
-    from rtgauge.target.factory import open_target
-
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
         raise InputError(
@@ -158,12 +145,6 @@ def apply(name: Name, target: Target = "local") -> None:
 
 def _put_back(target: str, *options: str) -> None:
     """Restore stale settings and those that the options select; print the outcome of each."""
-    from rtgauge.cli.console import Console
-    from rtgauge.errors import EXIT_CANNOT_MEASURE
-    from rtgauge.report.deployment import print_put_back
-    from rtgauge.system.deployment.current import read_held
-    from rtgauge.target.factory import open_target
-
     with open_target(target, "restore", "rtgauge restore") as opened:
         # locking the machine has already restored what dead runs left
         answers = [
@@ -216,8 +197,6 @@ def restore(
     Exit status 3: something could not be restored, or the run could not be ended.
     """
     if release:
-        from rtgauge.target.factory import release_target
-
         run = release_target(target)
         typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
     _put_back(target, *(("--stale", "--held") if applied else ()))
@@ -234,12 +213,6 @@ def cmdline(name: Name, target: Target = "local") -> None:
       rtgauge deploy cmdline MI
       rtgauge deploy cmdline c-states=off,isolate=2-3
     """
-    from rtgauge.system.cpus import knows_nohz_full
-    from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
-    from rtgauge.system.deployment.definition import parse_deployment, why_not
-    from rtgauge.system.facts import facts_by
-    from rtgauge.target.factory import reader
-
     deployment = parse_deployment(name)
     with reader(target) as (architecture, read):
         machine, _ = _machine(read)

@@ -8,6 +8,16 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.history import store_site
+from rtgauge.errors import EXIT_INTERRUPTED, InputError
+from rtgauge.escape import one_line
+from rtgauge.fleet.fleet import ASIDE, Fleet
+from rtgauge.fleet.plan import FleetPlan
+from rtgauge.record.files import clear_errors
+from rtgauge.store.queries import Asked
+from rtgauge.store.store import Store
+from rtgauge.units import plural
+
 
 def fleet(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A TOML file: boards and jobs.")],
@@ -37,12 +47,6 @@ def fleet(
       4    a job cannot tell
       130  interrupted; the same command continues
     """
-    from rtgauge.errors import InputError
-    from rtgauge.escape import one_line
-    from rtgauge.fleet.fleet import ASIDE, Fleet
-    from rtgauge.fleet.plan import FleetPlan
-    from rtgauge.record.files import clear_errors
-    from rtgauge.units import plural
 
     read = FleetPlan.read(plan)
     folder = plan.with_suffix("") if out is None else out
@@ -53,9 +57,17 @@ def fleet(
             (folder / board.name / ASIDE).unlink(missing_ok=True)
     running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)))
     with clear_errors(folder, option="--out"):
-        status = running.run()
+        try:
+            status = running.run()
+        except KeyboardInterrupt:
+            status = EXIT_INTERRUPTED
     done = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
     typer.echo(f"{done} on {plural(len(read.boards), 'board')}; records in {folder}")
+    if read.site is not None and read.store is not None and status != EXIT_INTERRUPTED:
+        page = store_site(Path(read.site), Store.open(read.store, make=True), Asked(), "*", "p99", "kernel")
+        typer.echo(f"page    {page}")
     for name, reason in running.aside.items():
         typer.echo(one_line(f"put aside: {name}: {reason}; when it is repaired: --again"))
+    if status == EXIT_INTERRUPTED:
+        typer.echo("the same command continues")
     raise typer.Exit(status)

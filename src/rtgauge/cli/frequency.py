@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from rtgauge.cli.options import Fraction, Json, Marker
+from rtgauge.analysis.frequency import FrequencyDocument, gather
+from rtgauge.analysis.sustained import curves
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import Fraction, Json, Marker, timing
+from rtgauge.cli.record_argument import open_record
+from rtgauge.errors import InputError
+from rtgauge.report.compare.page import timing_chapter, write
+from rtgauge.report.sustained_tables import timing_grids, timing_sentences
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
 
 
 def frequency(
@@ -47,12 +57,6 @@ def frequency(
       rtgauge frequency RECORD -o frequency.html --marker "CAN frame=130us"
           with figures, and your own time marked in them
     """
-    from rtgauge.analysis.frequency import FrequencyDocument, gather
-    from rtgauge.analysis.sustained import curves
-    from rtgauge.cli.options import timing
-    from rtgauge.cli.record_argument import open_record
-    from rtgauge.errors import InputError
-
     timing_options = timing(fraction, marker, confidence)
     opened = [open_record(record) for record in records]
     frequencies, searched = gather(opened, timing_options.options), curves(opened)
@@ -68,21 +72,12 @@ def frequency(
             ).model_dump_json(indent=1)
         )
     else:
-        from rich.text import Text
-
-        from rtgauge.cli.console import Console
-        from rtgauge.report.sustained_tables import timing_grids, timing_sentences
-        from rtgauge.report.terminal_table import print_tables
-        from rtgauge.report.text import printable
-
         console = Console()
         for sentence in timing_sentences(frequencies, searched):
             console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
         print_tables(timing_grids(opened, frequencies, searched, console.width), console)
     if out is not None or figures is not None:
-        from rtgauge.report.compare.page import timing_chapter, write
-
         write(
             [timing_chapter(opened, frequencies, timing_options.markers)],
             opened,

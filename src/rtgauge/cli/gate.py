@@ -4,22 +4,36 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rtgauge.record.reader import Record
-    from rtgauge.runner.context import Progress
-    from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.step_loop import RunOutcome
-    from rtgauge.verdict.gate_result import GateResult
+from rtgauge.cli.conclusion import settle
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.progress import make_display
+from rtgauge.errors import InputError
+from rtgauge.explain.analysis.new_culprits import new_culprits
+from rtgauge.exporters.gate_junit import gate_junit
+from rtgauge.record.alternation import Alternation
+from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.record.reader import Record, find_record
+from rtgauge.report import gate_report
+from rtgauge.report.gate_report import notes, pairs_table, series_table
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
+from rtgauge.runner.context import Progress
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, resume_run, start_run
+from rtgauge.runner.step_loop import RunOutcome
+from rtgauge.study.gate import gate_plan, next_pairs
+from rtgauge.verdict.gate_result import GateOutcome, GateResult
+from rtgauge.verdict.known_changes import KnownChanges
 
 PAGE = "gate.html"
 
@@ -109,20 +123,6 @@ def gate(
       4    cannot tell yet; prints the command that would
       130  interrupted; --resume continues
     """
-    from datetime import UTC, datetime
-
-    from rtgauge.cli.options import wait_s
-    from rtgauge.errors import InputError
-    from rtgauge.explain.analysis.new_culprits import new_culprits
-    from rtgauge.exporters.gate_junit import gate_junit
-    from rtgauge.record.alternation import Alternation
-    from rtgauge.record.reader import Record, find_record
-    from rtgauge.report import gate_report
-    from rtgauge.runner.run import RunOptions, resume_run, start_run
-    from rtgauge.study.gate import gate_plan, next_pairs
-    from rtgauge.verdict.gate_result import GateOutcome, GateResult
-    from rtgauge.verdict.known_changes import KnownChanges
-
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     changes = KnownChanges() if known is None else KnownChanges.read(known)
     if resume is None:
@@ -133,13 +133,13 @@ def gate(
         wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require)
         sides = Alternation(sides=(baseline, candidate), boot_between=boot_between)
         chosen = gate_plan(plan, measured.overrides(), sides, wish)
-        record = _measured(partial(start_run, chosen, options, more=next_pairs))
+        record = measured_record(partial(start_run, chosen, options, more=next_pairs))
     else:
         folder = find_record(resume)
         record = Record.open(folder)
         result = GateResult.of(record)
         if record.run.state != "complete" or result.outcome is GateOutcome.UNFINISHED:
-            record = _measured(partial(resume_run, folder, options, more=next_pairs))
+            record = measured_record(partial(resume_run, folder, options, more=next_pairs))
     result = changes.applied(_final(record), datetime.now(UTC).date())
     result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
@@ -154,12 +154,8 @@ def gate(
     raise typer.Exit(result.status)
 
 
-def _measured(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
-    """The record, with its page."""
-    from rtgauge.cli.conclusion import settle
-    from rtgauge.cli.progress_display import make_display
-    from rtgauge.runner.interrupt import Interrupt
-
+def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
+    """Measure; gives the record, which has its page. Raises what `measure` does."""
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display as progress:
         path, run, _ = measure(progress, interrupt)
@@ -170,16 +166,12 @@ def _measured(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
 
 
 def _write(path: Path, data: bytes, option: str) -> None:
-    from rtgauge.record.files import clear_errors, write_whole
-
     with clear_errors(path, option=option, kind="file"):
         write_whole(path, data)
 
 
 def _final(record: Record) -> GateResult:
     """The result of a record that measures no more: what is not decided was interrupted, or is impossible."""
-    from rtgauge.verdict.gate_result import GateOutcome, GateResult
-
     result = GateResult.of(record)
     if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
         why = "; ".join(result.left_out) or "its steps were left out"
@@ -188,13 +180,6 @@ def _final(record: Record) -> GateResult:
 
 
 def _print(result: GateResult, record: Record, *, details: bool) -> None:
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-    from rtgauge.report.gate_report import notes, pairs_table, series_table
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import printable
-
     console = Console()
     style = {"no worse": "green", "worse": "red"}.get(result.outcome.value, "yellow")
     console.print(

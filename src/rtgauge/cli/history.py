@@ -3,25 +3,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
 from rtgauge.cli.store import DEFAULT, Labels, Machine, StorePath, label_pairs, parameter_texts, unknown_name
-
-if TYPE_CHECKING:
-    from rtgauge.cli.console import Console
-    from rtgauge.store.history import History, SuspectedChange
+from rtgauge.errors import InputError
+from rtgauge.report import history_report
+from rtgauge.report.site import SeriesPage, write_site
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
+from rtgauge.store import queries
+from rtgauge.store.history import History, StoreHistory, histories
+from rtgauge.store.queries import Asked
+from rtgauge.store.store import Store
 
 
 def history(
     series: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="SERIES", help="A series as `rtgauge store list --series` prints it, or with * in it."
         ),
-    ],
+    ] = None,
     by: Annotated[
         str,
         typer.Option(
@@ -37,6 +45,10 @@ def history(
     machine: Machine = None,
     label: Labels = None,
     last: Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")] = 0,
+    site: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write static pages of the whole store; of SERIES, if it is given."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show how a series went over many records, and where it seems to have changed.
@@ -48,15 +60,16 @@ def history(
       rtgauge history wakeup/latency/cpu/as-is
       rtgauge history 'wakeup/latency/*' --by commit --machine bench-3
       rtgauge history wakeup/latency/idle/as-is --by setting:cpu.governor
+      rtgauge history --site public
     """
-    from rtgauge.cli.console import Console
-    from rtgauge.errors import InputError
-    from rtgauge.store import queries
-    from rtgauge.store.history import StoreHistory, histories
-    from rtgauge.store.store import Store
-
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
+    if site is not None:
+        page = store_site(site, opened, asked, series or "*", quantile, by)
+        typer.echo(f"page    {page}")
+        return
+    if series is None:
+        raise InputError("name a series (rtgauge store list --series shows them), or give --site DIR")
     found = histories(opened, asked, series, quantile, by)
     if not found:
         raise InputError(unknown_name(opened, series))
@@ -69,68 +82,23 @@ def history(
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:
-    from rich.text import Text
-
-    from rtgauge.report.table import Table, numbers, texts
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import NONE, printable
-    from rtgauge.units import plural
-    from rtgauge.verdict.gate_result import percent
-
-    def us(ns: int | None) -> str:
-        return NONE if ns is None else f"{ns / 1000:,.1f}"
-
-    place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
-    console.print(Text(printable(" ".join([history.series, "on", place, parameters])), style="bold"))
-    for change in history.changes:
-        console.print(Text(printable(_change_text(change)), style="yellow"))
-    if not history.changes:
-        text = (
-            f"no change of {history.quantile} is suspected in {plural(history.boots, 'boot')}"
-            if history.enough
-            else f"{plural(history.boots, 'boot')}: from 20 on, rtgauge looks for changes"
-        )
-        console.print(Text(text))
-    if history.spread_between_boots is not None:
-        within = history.spread_within_boots
-        runs = "" if within is None else f", runs of one boot by {within * 100:.1f} %"
-        found = (
-            "" if history.detectable is None else f"; a gate of 12 pairs finds {percent(history.detectable)}"
-        )
-        spread = f"{history.spread_between_boots * 100:.1f} %"
-        console.print(Text(f"{history.quantile} of boots varies by {spread}{runs}{found}"))
-    rows = [
-        [
-            group.group,
-            str(group.runs),
-            str(group.boots),
-            *(us(ns) for ns in group.quantiles_ns.values()),
-            f"{us(group.low_ns)} … {us(group.high_ns)}",
-            us(group.max_ns),
-            str(group.doubtful) if group.doubtful else "",
-        ]
-        for group in history.groups
-    ]
-    columns = [
-        *texts(by),
-        *numbers(
-            "runs", "boots", *history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max", "doubtful"
-        ),
-    ]
-    print_tables([Table("In us, geometric means over runs", columns, rows).without_empty()], console)
+    place = history_report.place_of(history, parameters)
+    console.print(Text(printable(f"{history.series} on {place}"), style="bold"))
+    for line in history_report.changes(history):
+        console.print(Text(printable(line), style="yellow" if history.changes else ""))
+    spread = history_report.spread(history)
+    if spread is not None:
+        console.print(Text(spread))
+    print_tables([history_report.table(history, by)], console)
 
 
-def _change_text(change: SuspectedChange) -> str:
-    from rtgauge.store.history import MOST_NAMED
-    from rtgauge.verdict.gate_result import percent
-
-    named = [
-        f"{name} {before or 'none'} -> {after or 'none'}"
-        for name, (before, after) in list(change.differs.items())[:MOST_NAMED]
-    ]
-    more = len(change.differs) - len(named)
-    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records know"
-    return (
-        f"suspected change {percent(change.change)} at {change.record} ({change.started[:16]}); "
-        f"changed there: {what}"
-    )
+def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
+    """Write the pages of a store; gives the first one. Raises InputError, MeasureError."""
+    names = dict.fromkeys(row.series for row in queries.series(store, asked, pattern).values())
+    pages: list[SeriesPage] = []
+    for name in names:
+        grouped = histories(store, asked, name, quantile, by)
+        booted = histories(store, asked, name, quantile, "boot")
+        pages.append(SeriesPage(name, grouped, booted, parameter_texts(grouped)))
+    records = queries.records(store, asked)
+    return write_site(folder, str(store.path), queries.machines(store), records, pages, by)

@@ -3,16 +3,32 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from dataclasses import asdict, replace
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.table import Table
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
-
-if TYPE_CHECKING:
-    from rtgauge.lab.qemu import Accelerator, BootOptions
-    from rtgauge.system.cokernel_needs import Need
+from rtgauge.errors import InputError
+from rtgauge.lab.boot_guest import boot as boot_guest
+from rtgauge.lab.guest import Guest, check_name, find_guest, guests
+from rtgauge.lab.guest import add as add_guest
+from rtgauge.lab.image import build as build_image
+from rtgauge.lab.image import find_image
+from rtgauge.lab.qemu import Accelerator, BootOptions, check_append
+from rtgauge.lab.running_guests import cut_power, find_running, running_guest
+from rtgauge.lab.running_guests import remove as remove_guest
+from rtgauge.lab.running_guests import stop as stop_guest
+from rtgauge.lab.ssh import ssh_command
+from rtgauge.system.cokernel_needs import PATHS, Need, needs
+from rtgauge.target.engine_path import installed_engines
+from rtgauge.target.factory import reader
 
 HELP = """Boot real kernels in virtual machines.
 
@@ -51,15 +67,8 @@ def list_guests(json: Json = False) -> None:
       rtgauge lab list
       rtgauge lab list --json
     """
-    from rtgauge.lab.guest import guests
-    from rtgauge.lab.image import find_image
-    from rtgauge.lab.running_guests import find_running
-
     rows = [(guest, find_image(guest), find_running(guest.name)) for guest in guests().values()]
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
         listed = [
             {
                 "name": guest.name,
@@ -72,9 +81,6 @@ def list_guests(json: Json = False) -> None:
         ]
         typer.echo(dumps(listed, indent=1))
         return
-    from rich.table import Table
-
-    from rtgauge.cli.console import Console
 
     table = Table("name", "description", "kernel", "state", box=None, pad_edge=False)
     for guest, image, running in rows:
@@ -103,9 +109,6 @@ def build(
       rtgauge lab build debian-rt
       rtgauge lab build debian-arm64 --fresh
     """
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.lab.image import build as build_image
-
     image = build_image(find_guest(name), _say, fresh=fresh)
     _say(f"lab:{name} is built, kernel {image.release} ({image.folder})")
 
@@ -153,16 +156,9 @@ def boot(
       rtgauge lab boot debian --append "isolcpus=1" --smp 4
     """
     options = _options(append, smp, memory, port, accel, icount=icount)
-    from rtgauge.lab.boot_guest import boot as boot_guest
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.lab.image import build as build_image
 
     guest = find_guest(name)
     if guest.serial:
-        from dataclasses import replace
-
-        from rtgauge.target.engine_path import installed_engines
-
         options = replace(options, engines=installed_engines())
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
@@ -174,9 +170,6 @@ def boot(
 def _options(
     append: str, smp: str | None, memory: int, port: int | None, accel: str, *, icount: bool
 ) -> BootOptions:
-    from rtgauge.errors import InputError
-    from rtgauge.lab.qemu import BootOptions
-
     accelerators: dict[str, Accelerator | None] = {"auto": None, "tcg": "tcg", "kvm": "kvm"}
     if accel not in accelerators:
         raise InputError(f"--accel {accel[:40]}: give auto, tcg or kvm")
@@ -197,12 +190,6 @@ def shell(context: typer.Context, name: Name) -> None:
       rtgauge lab shell debian-rt uname -a
       rtgauge lab shell debian-rt 'dmesg | tail'
     """
-    import os
-    import shlex
-
-    from rtgauge.lab.running_guests import running_guest
-    from rtgauge.lab.ssh import ssh_command
-
     command = ssh_command(running_guest(name))
     arguments = context.args if len(context.args) < 2 else [shlex.join(context.args)]
     os.execvp(command[0], [*command, *arguments])  # noqa: S606 - no shell: ssh replaces this process
@@ -216,9 +203,6 @@ def stop(name: Name) -> None:
     Examples:
       rtgauge lab stop debian-rt
     """
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.lab.running_guests import stop as stop_guest
-
     _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} was not running")
 
 
@@ -230,8 +214,6 @@ def reset(name: Name) -> None:
     Examples:
       rtgauge lab reset debian-rt
     """
-    from rtgauge.lab.running_guests import cut_power, running_guest
-
     cut_power(running_guest(name))
     _say(f"lab:{name} is rebooting")
 
@@ -244,9 +226,6 @@ def remove(name: Name) -> None:
     Examples:
       rtgauge lab rm debian-rt
     """
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.lab.running_guests import remove as remove_guest
-
     removed = remove_guest(find_guest(name))
     _say(f"lab:{name}: removed {', '.join(removed)}" if removed else f"lab:{name}: nothing to remove")
 
@@ -285,10 +264,6 @@ def add(
       rtgauge lab add xenomai --kernel bzImage --modules lib/modules
       rtgauge lab add rtai --kernel bzImage --overlay root/ --serial
     """
-    from rtgauge.lab.guest import Guest, check_name, guests
-    from rtgauge.lab.guest import add as add_guest
-    from rtgauge.lab.qemu import check_append
-
     guest = Guest(
         name=check_name(name),
         architecture="aarch64" if arm64 else "x86_64",
@@ -318,10 +293,6 @@ def doctor(name: Name, json: Json = False) -> None:
       rtgauge lab doctor xenomai
       rtgauge lab doctor rtai --json
     """
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.system.cokernel_needs import PATHS, needs
-    from rtgauge.target.factory import reader
-
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         found = needs(read(PATHS))
     able = [
@@ -330,9 +301,6 @@ def doctor(name: Name, json: Json = False) -> None:
         if all(need.met or need.only_for is not None for need in found if need.cokernel == cokernel)
     ]
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
         typer.echo(dumps({"rt": able, "needs": [asdict(need) for need in found]}, indent=1))
     else:
         _say_needs(name, able, found)
@@ -341,10 +309,6 @@ def doctor(name: Name, json: Json = False) -> None:
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
     """The answer, then a table of the co-kernel that is there, or of both."""
-    from rich.table import Table
-
-    from rtgauge.cli.console import Console
-
     how = f"can measure with --rt {' or '.join(able)}" if able else "has no co-kernel that can be measured"
     typer.echo(f"lab:{name} {how}")
     table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)

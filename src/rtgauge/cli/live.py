@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from rtgauge.cli.progress_lines import Display
+    from rtgauge.cli.progress import Display
     from rtgauge.live.live_state import LiveState, Moving
     from rtgauge.record.model import LeftOut, Step, StepKey
     from rtgauge.record.stream import Frame, SeriesLine, Window

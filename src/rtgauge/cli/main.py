@@ -34,6 +34,8 @@ First steps:
   rtgauge show latest                the last record again
   rtgauge gate --baseline A --candidate B
                                      is B worse than A?
+  rtgauge tune --require "period=1ms latency<=100us"
+                                     which settings help here?
   rtgauge probe wakeup --cpu 1       one quick measurement, not recorded
   rtgauge sched SET.toml             is a task set schedulable?
   rtgauge advise --require "latency<=200us" RECORD

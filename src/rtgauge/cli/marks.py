@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.errors import InputError
+from rtgauge.record.marks import KIND_OF_NAME
+from rtgauge.suggest import nearest
+
 
 def marks(
     names: Annotated[
@@ -23,10 +27,6 @@ def marks(
       rtgauge marks
       rtgauge marks throttled
     """
-    from rtgauge.errors import InputError
-    from rtgauge.record.marks import KIND_OF_NAME
-    from rtgauge.suggest import nearest
-
     for name in names or sorted(KIND_OF_NAME):
         if name not in KIND_OF_NAME:
             raise InputError(f"there is no mark {name}{nearest(name, list(KIND_OF_NAME))}")

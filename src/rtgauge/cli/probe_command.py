@@ -246,7 +246,7 @@ def measure_probe(
     (`start_run`).
     """
     from rtgauge.cli.options import wait_s
-    from rtgauge.cli.progress_display import make_display
+    from rtgauge.cli.progress import make_display
     from rtgauge.plan.plan import Overrides, make_plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt

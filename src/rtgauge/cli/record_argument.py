@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record, find_record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def open_record(named: Path) -> Record:

@@ -242,7 +242,7 @@ def _hold_ns(text: str | None) -> int | None:
 def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown) -> int:
     """Measure, and conclude; gives the exit status."""
     from rtgauge.cli.conclusion import finish
-    from rtgauge.cli.progress_display import make_display
+    from rtgauge.cli.progress import make_display
     from rtgauge.runner.interrupt import Interrupt
 
     live_at = where_live(live=shown.live, live_at=shown.live_at)

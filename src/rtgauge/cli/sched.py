@@ -4,14 +4,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
-
-if TYPE_CHECKING:
-    from rtgauge.schedulability.analysis.analyse import SetResult
+from rtgauge.cli.record_argument import open_record
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
+from rtgauge.report.figures.files import figure_form, write_figure
+from rtgauge.schedulability.analysis.analyse import Answer, SetResult, analyse
+from rtgauge.schedulability.analysis.measured_set import execution_from_record, jitter_from_record
+from rtgauge.schedulability.analysis.random_sets import (
+    parse_periods,
+    parse_utilisations,
+    schedulability_ratio,
+)
+from rtgauge.schedulability.page.analysis_terminal import print_ratio, print_set
+from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
+from rtgauge.schedulability.task_set import read_task_set
 
 
 def sched(
@@ -79,13 +91,9 @@ def sched(
 
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
-    from rtgauge.errors import InputError
-
     if (file is None) == (random is None):
         raise InputError("give the file of a task set, or --random N (see rtgauge sched --help)")
     if figure is not None:
-        from rtgauge.report.figures.files import figure_form
-
         figure_form(figure)
     if file is not None:
         raise typer.Exit(_analyse_file(file, jitter_from, execution_from, figure, as_json=json))
@@ -100,19 +108,10 @@ def sched(
 def _analyse_file(
     file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool
 ) -> int:
-    from rtgauge.schedulability.analysis.analyse import analyse
-    from rtgauge.schedulability.task_set import read_task_set
-
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
-        from rtgauge.cli.record_argument import open_record
-        from rtgauge.schedulability.analysis.measured_set import jitter_from_record
-
         task_set, notes = jitter_from_record(task_set, open_record(jitter_from))
     if execution_from is not None:
-        from rtgauge.cli.record_argument import open_record
-        from rtgauge.schedulability.analysis.measured_set import execution_from_record
-
         task_set, more = execution_from_record(task_set, open_record(execution_from))
         notes += more
     result = analyse(task_set)
@@ -120,14 +119,8 @@ def _analyse_file(
     if as_json:
         typer.echo(result.model_dump_json(indent=1))
     else:
-        from rtgauge.cli.console import Console
-        from rtgauge.schedulability.page.analysis_terminal import print_set
-
         print_set(result, Console())
     if figure is not None:
-        from rtgauge.report.figures.files import write_figure
-        from rtgauge.schedulability.page.schedule_figure import timeline_figure
-
         write_figure(timeline_figure(result), figure, _subtitle(result))
     return _status(result)
 
@@ -137,9 +130,6 @@ def _subtitle(result: SetResult) -> str:
 
 
 def _status(result: SetResult) -> int:
-    from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
-    from rtgauge.schedulability.analysis.analyse import Answer
-
     return {
         Answer.SCHEDULABLE: EXIT_OK,
         Answer.NOT_SCHEDULABLE: EXIT_FAILS,
@@ -158,16 +148,6 @@ def _analyse_random(
     growth: bool,
     as_json: bool,
 ) -> None:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from rtgauge.cli.console import Console
-    from rtgauge.schedulability.analysis.random_sets import (
-        parse_periods,
-        parse_utilisations,
-        schedulability_ratio,
-    )
-    from rtgauge.schedulability.page.analysis_terminal import print_ratio
-
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)
     terminal = Console(stderr=True)
     columns = (
@@ -192,9 +172,6 @@ def _analyse_random(
     else:
         print_ratio(result, Console())
     if figure is not None:
-        from rtgauge.report.figures.files import write_figure
-        from rtgauge.schedulability.page.schedule_figure import ratio_figure
-
         write_figure(
             ratio_figure(result),
             figure,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, SerializeAsAny
 
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import wait_s
-from rtgauge.cli.progress_display import make_display
+from rtgauge.cli.progress import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.probe.descriptor import Search

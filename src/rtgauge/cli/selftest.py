@@ -7,16 +7,31 @@ import os
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, grouped
-
-if TYPE_CHECKING:
-    from rtgauge.plan.plan import Plan
-    from rtgauge.record.model import Run
+from rtgauge.cli.conclusion import settle, status
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, grouped, wait_s
+from rtgauge.cli.progress import make_display
+from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, InputError, MeasureError
+from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG, self_test
+from rtgauge.explain.page.document import selftest_document
+from rtgauge.explain.page.presenter import print_self_test
+from rtgauge.lab.running_guests import find_running
+from rtgauge.lab.stops import clock_offset_ns, stopped_now_and_then
+from rtgauge.load.stall import KINDS, LENGTH_US, LONGEST_US
+from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.record.model import Run
+from rtgauge.record.writer import RecordWriter
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, start_run
+from rtgauge.suggest import nearest
+from rtgauge.target.address import parse_address
+from rtgauge.units import parse_duration_ns
 
 SECONDS_A_STALL = 0.1
 """The time that a stall takes of its step: about 60 ms to the next one, and the loss at the ends."""
@@ -75,21 +90,11 @@ class Stalls:
 
     def guest(self) -> str | None:
         """The guest that is stopped from outside; None: none is."""
-        from rtgauge.explain.analysis.selftest import OUTSIDE
-        from rtgauge.target.address import parse_address
-
         address = parse_address(self.target)
         return None if address is None or (self.kinds or "").strip() != OUTSIDE else address.guest
 
     def plan(self) -> Plan:
         """The steps that make and measure them. Raises InputError."""
-        from rtgauge.errors import InputError
-        from rtgauge.explain.analysis.selftest import OUTSIDE
-        from rtgauge.load.stall import KINDS, LONGEST_US
-        from rtgauge.plan.plan import Overrides, make_plan
-        from rtgauge.suggest import nearest
-        from rtgauge.units import parse_duration_ns
-
         chosen = list(KINDS) if self.kinds is None else [kind.strip() for kind in self.kinds.split(",")]
         possible = [*KINDS, OUTSIDE]
         for kind in chosen:
@@ -145,18 +150,6 @@ def selftest(*, stalls: Stalls, out: Out = RUNS, wait: WaitForLock = "0", json: 
       3    could not measure
       130  interrupted
     """
-    from rtgauge.cli.conclusion import settle, status
-    from rtgauge.cli.console import Console
-    from rtgauge.cli.options import wait_s
-    from rtgauge.cli.progress_display import make_display
-    from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, MeasureError
-    from rtgauge.explain.analysis.selftest import self_test
-    from rtgauge.explain.page.document import selftest_document
-    from rtgauge.explain.page.presenter import print_self_test
-    from rtgauge.lab.stops import stopped_now_and_then
-    from rtgauge.runner.interrupt import Interrupt
-    from rtgauge.runner.run import RunOptions, start_run
-
     plan, guest = stalls.plan(), stalls.guest()
     options = RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     display = make_display()
@@ -188,13 +181,6 @@ def selftest(*, stalls: Stalls, out: Out = RUNS, wait: WaitForLock = "0", json: 
 
 def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:
     """The stops of a guest in the record, by the guest's own clock."""
-    from json import dumps
-
-    from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
-    from rtgauge.lab.running_guests import find_running
-    from rtgauge.lab.stops import clock_offset_ns
-    from rtgauge.record.writer import RecordWriter
-
     running = find_running(guest)
     offset_ns = 0 if running is None else clock_offset_ns(running)
     lines = [
@@ -206,9 +192,6 @@ def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]])
 
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
     """A step a kind, or several where it would be too long."""
-    from rtgauge.explain.analysis.selftest import OUTSIDE
-    from rtgauge.load.stall import KINDS, LENGTH_US
-
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
         return [

@@ -3,22 +3,37 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import BaseModel
 
 from rtgauge.cli.options import Json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pydantic import BaseModel
-
-    from rtgauge.store.adding import Said
-    from rtgauge.store.document import Course, RecordPoint, RecordRow, SeriesRow
-    from rtgauge.store.history import History
-    from rtgauge.store.store import Store
+from rtgauge.errors import InputError, RecordError, RtgaugeError
+from rtgauge.record.labels import MOST_LABELS, check_word
+from rtgauge.record.reader import find_record, read_run
+from rtgauge.store import adding, queries
+from rtgauge.store.adding import Said
+from rtgauge.store.document import (
+    Added,
+    Course,
+    RecordPoint,
+    RecordRow,
+    SeriesRow,
+    StoreAdded,
+    StoreListed,
+    StoreRebuilt,
+    StoreRemoved,
+    StoreShown,
+)
+from rtgauge.store.history import History
+from rtgauge.store.store import Store
+from rtgauge.units import format_count, format_duration, plural
 
 HELP = """Keep the figures of many records in one store, and query them.
 
@@ -54,8 +69,6 @@ Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the 
 
 def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     """`KEY=VALUE` of an option. Raises InputError."""
-    from rtgauge.errors import InputError
-
     pairs: dict[str, str] = {}
     for text in texts or []:
         key, equals, value = text.partition("=")
@@ -70,10 +83,6 @@ def _print_json(document: BaseModel) -> None:
 
 
 def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None) -> Said:
-    from rtgauge.errors import InputError
-    from rtgauge.record.labels import MOST_LABELS, check_word
-    from rtgauge.store.adding import Said
-
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
     said = Said(commit, label_pairs("--label", labels), named)
     for option, texts in (
@@ -123,12 +132,6 @@ def add(
       rtgauge store add latest --commit 4f2a9c1 --label image=12.3
       rtgauge store add latest --machine bench-3
     """
-    from rtgauge.errors import InputError, RtgaugeError
-    from rtgauge.record.reader import find_record
-    from rtgauge.store import adding
-    from rtgauge.store.document import Added, StoreAdded
-    from rtgauge.store.store import Store
-
     said = _said(commit, label, machine)
     folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
     opened = Store.open(store, make=True)
@@ -179,11 +182,6 @@ def list_store(
       rtgauge store list --series
       rtgauge store list --machines
     """
-    from rtgauge.store import queries
-    from rtgauge.store.document import StoreListed
-    from rtgauge.store.store import Store
-    from rtgauge.units import format_count, plural
-
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     total = queries.count(opened)
@@ -269,8 +267,6 @@ def _cells(row: RecordRow) -> tuple[str, ...]:
 def _say_missing(rows: Sequence[RecordRow]) -> None:
     gone = sum(row.missing for row in rows)
     if gone:
-        from rtgauge.units import plural
-
         typer.echo(
             f"{plural(gone, 'record')} gone: the folder is not there any more. The store keeps the figures; "
             "rtgauge store rm takes them out",
@@ -280,10 +276,6 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
     """The interval of each series, and the parameters in which series of one name differ."""
-    from json import dumps
-
-    from rtgauge.units import format_duration
-
     texts: list[str] = []
     for row in rows:
         alike = [other.parameters for other in rows if other.series == row.series]
@@ -322,11 +314,6 @@ def show(
       rtgauge store show 'wakeup/latency/*' --machine bench-3 --last 10
       rtgauge store show latest
     """
-    from rtgauge.errors import InputError
-    from rtgauge.store import queries
-    from rtgauge.store.document import StoreShown
-    from rtgauge.store.store import Store
-
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     courses = queries.courses(opened, asked, name)
@@ -351,9 +338,6 @@ def show(
 
 def _record_name(store: Store, named: str) -> str:
     """The name of a record: as the store knows it, or of the record in that folder."""
-    from rtgauge.errors import RecordError
-    from rtgauge.record.reader import find_record, read_run
-
     if named in store.paths():
         return named
     try:
@@ -364,10 +348,6 @@ def _record_name(store: Store, named: str) -> str:
 
 def unknown_name(store: Store, name: str) -> str:
     """Why the store has nothing of this name, and what it has."""
-    from difflib import get_close_matches
-
-    from rtgauge.store import queries
-
     if queries.courses(store, queries.Asked(last=1), name):
         return (
             f"no record with this --machine or --label has the series {name}: rtgauge store list shows them"
@@ -385,8 +365,6 @@ def _us(value_ns: int | None) -> str:
 
 
 def _print_course(course: Course, parameters: str) -> None:
-    from rtgauge.units import format_count, plural
-
     row = course.series
     typer.echo(
         f"{row.series}: {plural(row.results, 'result')} of {plural(row.machines, 'machine')}, "
@@ -423,8 +401,6 @@ def _print_course(course: Course, parameters: str) -> None:
 
 
 def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
-    from rtgauge.units import format_count, plural
-
     typer.echo(f"{row.record}: {row.state}, {plural(row.steps, 'step')} on {', '.join(row.machines)}")
     typer.echo(f"  {row.path}{' is gone; these are the figures that the store keeps' if row.missing else ''}")
     said = " ".join(
@@ -462,9 +438,6 @@ def remove(
     Example:
       rtgauge store rm 2026-11-21T10-03-22Z-pc-quick-7f3a
     """
-    from rtgauge.store.document import StoreRemoved
-    from rtgauge.store.store import Store
-
     opened = Store.open(store, write=True)
     names = list(dict.fromkeys(_record_name(opened, record) for record in records))
     opened.remove(names)
@@ -476,8 +449,6 @@ def remove(
 
 
 def _progress() -> Callable[[int, int], None]:
-    import sys
-
     if not sys.stderr.isatty():
         return lambda _done, _all: None
     return lambda done, every: typer.echo(f"\r{done} of {every}", err=True, nl=False)
@@ -504,10 +475,6 @@ def rebuild(
       rtgauge store rebuild
       rtgauge store rebuild /srv/records --store lab.sqlite
     """
-    from rtgauge.store import adding
-    from rtgauge.store.document import Added, StoreRebuilt
-    from rtgauge.units import plural
-
     result = adding.rebuild(store, folders or (), drop_missing=drop_missing, progress=_progress())
     document = StoreRebuilt(
         store=str(store),

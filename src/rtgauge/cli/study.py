@@ -5,7 +5,8 @@ comparison next to the page.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 from pydantic import BaseModel
@@ -16,9 +17,9 @@ from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments
 from rtgauge.cli.conclusion import document, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
-from rtgauge.cli.progress_display import make_display
+from rtgauge.cli.progress import Display, make_display
 from rtgauge.errors import MeasureError
-from rtgauge.record.model import Run, RunDocument
+from rtgauge.record.model import Run, RunDocument, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
 from rtgauge.report.compare.page import chapter_of, html
@@ -26,17 +27,10 @@ from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
+from rtgauge.runner.context import Progress
 from rtgauge.runner.interrupt import Interrupt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from rtgauge.cli.progress_lines import Display
-    from rtgauge.record.model import Step, StepKey
-    from rtgauge.runner.context import Progress
-    from rtgauge.runner.step_loop import More
-    from rtgauge.study.adaptive import AdaptiveStudy
+from rtgauge.runner.step_loop import More
+from rtgauge.study.adaptive import AdaptiveStudy
 
 COMPARISON_PAGE = "compare.html"
 

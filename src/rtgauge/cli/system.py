@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
+from rtgauge import __version__
+from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, Target
+from rtgauge.errors import InputError
+from rtgauge.report.audit import mend_script, print_audit
+from rtgauge.report.fact_rows import print_facts
+from rtgauge.suggest import nearest
+from rtgauge.system.audit import audit as check_rules
+from rtgauge.system.audit import exit_status
+from rtgauge.system.facts import read_machine
+from rtgauge.system.rules import read_rules, rule_paths
 
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
@@ -21,14 +31,10 @@ def system(target: Target = "local", json: Json = False) -> None:
       rtgauge system
       rtgauge system --target ssh://root@board --json
     """
-    from rtgauge.system.facts import read_machine
-
     facts = read_machine(target).facts
     if json:
         typer.echo(facts.model_dump_json(indent=1))
         return
-    from rtgauge.cli.console import Console
-    from rtgauge.report.fact_rows import print_facts
 
     print_facts(facts, Console())
 
@@ -66,14 +72,6 @@ def audit(
       rtgauge audit --for preempt-rt
       rtgauge audit --target ssh://root@board --script
     """
-    from rtgauge import __version__
-    from rtgauge.errors import InputError
-    from rtgauge.suggest import nearest
-    from rtgauge.system.audit import audit as check_rules
-    from rtgauge.system.audit import exit_status
-    from rtgauge.system.facts import read_machine
-    from rtgauge.system.rules import read_rules, rule_paths
-
     if script and (json or show_all or details):
         raise InputError("--script prints only commands; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:
@@ -84,12 +82,7 @@ def audit(
     if json:
         typer.echo(document.model_dump_json(indent=1))
     elif script:
-        from rtgauge.report.audit import mend_script
-
         typer.echo(mend_script(document), nl=False)
     else:
-        from rtgauge.cli.console import Console
-        from rtgauge.report.audit import print_audit
-
         print_audit(document, Console(), details=details, everything=show_all)
     raise typer.Exit(exit_status(document))

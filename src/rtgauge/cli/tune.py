@@ -3,14 +3,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Target
+from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
+
+if TYPE_CHECKING:
+    from rtgauge.plan.plan import Plan
+    from rtgauge.record.reader import Record
+    from rtgauge.tune.candidates import Offer
+    from rtgauge.tune.result import TuneResult
+
+PAGE = "tune.html"
 
 
 def tune(
+    require: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help='What the machine has to keep, e.g. "period=1ms latency<=100us hardness=99.9%".',
+        ),
+    ] = None,
+    budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take, about.")] = "30min",
+    load: Annotated[
+        str, typer.Option(metavar="NAMES", help="Loads to measure under; the worst counts.")
+    ] = "cpu",
+    confirm_load: Annotated[
+        str, typer.Option(metavar="NAMES", help="Other loads, under which what helped is confirmed.")
+    ] = "scheduler",
     cpus: Annotated[
         str | None, typer.Option(metavar="LIST", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
     ] = None,
@@ -20,39 +45,91 @@ def tune(
     without: Annotated[
         str | None, typer.Option(metavar="SETTINGS", help="Do not try these settings.")
     ] = None,
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="Measuring time of each run under each load.")
+    ] = "12s",
+    larger_than: Annotated[str, typer.Option(metavar="PERCENT", help="The gain that matters.")] = "20%",
     target: Target = "local",
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
+        "rtgauge-runs"
+    ),
+    wait: WaitForLock = "0",
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RECORD", help="Continue this tuning, or show the result of a finished one."),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
     ] = False,
     details: Annotated[
         bool,
-        typer.Option(
-            "--details",
-            help="Also print the reason and the source of each setting, and the advice against it.",
-        ),
+        typer.Option("--details", help="With --dry-run: also the reason and the source of each setting."),
     ] = False,
+    json: Json = False,
 ) -> None:
-    """List the settings that may make this machine meet its deadlines, and what each costs.
+    """Find the settings that make this machine keep a requirement, and prove that they help.
 
-    `rtgauge gate --candidate settings=NAME` measures whether one of them helps.
+    First the machine is measured as it is, and what was late is explained. Then the remedies are tried, then
+    all safe settings together, then fewer of them. Each test takes pairs of runs by turns in random order. A
+    run keeps a setting that does not help at most once in 100 times. Everything is put back at the end, and
+    after Ctrl-C or kill -9. Network, console, thermal limits and root disk are never touched.
 
     \b
     Examples:
       rtgauge tune --dry-run
-          what could be tried here
-      rtgauge tune --dry-run --cpus 1 --details
-          for real-time tasks on CPU 1, with reasons and sources
-    """
-    from rtgauge.cli.console import Console
-    from rtgauge.errors import InputError
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.tune.candidates import read_offer
-    from rtgauge.tune.offer_tables import offer_tables
+          what could be tried here; changes nothing
+      rtgauge tune --require "period=1ms latency<=100us hardness=99.9%"
+          half an hour, on all CPUs
+      rtgauge tune --require "latency<=50us" --cpus 1 --budget 1h --load cpu,network
+          for real-time tasks on CPU 1
+      rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a
+          continue, or show the result again
+      rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a --files keep
+          files that keep the settings after a boot
 
-    if not dry_run:
-        raise InputError("tune does not measure yet; --dry-run lists what could be tried")
-    found = read_offer(target, cpus_option(cpus), names_option(only), names_option(without))
-    print_tables(offer_tables(found, details=details), Console())
+    \b
+    Exit status:
+      0    the requirement holds, as it is or with what is kept
+      1    it still fails
+      2    wrong input
+      3    could not measure
+      4    marginal, or cannot tell
+      130  interrupted; --resume continues
+    """
+    from rtgauge.errors import InputError
+    from rtgauge.tune.candidates import read_offer
+
+    if resume is not None:
+        record = _resumed(resume, wait_s(wait))
+    else:
+        offer = read_offer(target, cpus_option(cpus), names_option(only), names_option(without))
+        if dry_run:
+            _print_offer(offer, details=details)
+            return
+        if require is None:
+            raise InputError('say what the machine has to keep: --require "period=1ms latency<=100us"')
+        plan = _plan(
+            require,
+            offer,
+            cpus_option(cpus),
+            (load, confirm_load),
+            (budget, duration),
+            larger_than,
+            target,
+            seed,
+        )
+        record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
+    _finish(record, files, json=json)
 
 
 def cpus_option(text: str | None) -> str | None:
@@ -69,3 +146,119 @@ def cpus_option(text: str | None) -> str | None:
 def names_option(text: str | None) -> list[str]:
     """`"thp, c-states"` -> the names."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _plan(
+    require: str,
+    offer: Offer,
+    cpus: str | None,
+    loads: tuple[str, str],
+    times: tuple[str, str],
+    larger_than: str,
+    target: str,
+    seed: int | None,
+) -> Plan:
+    """`loads`: of the search and of the confirmation; `times`: budget and duration. Raises InputError."""
+    from rtgauge.errors import InputError
+    from rtgauge.tune.wish import tune_plan
+    from rtgauge.units import parse_percent
+    from rtgauge.verdict.requirement import parse_requirement
+
+    try:
+        matters = parse_percent(larger_than)
+    except ValueError as error:
+        raise InputError(f"--larger-than: {error}") from None
+    return tune_plan(
+        parse_requirement(require),
+        offer.candidates,
+        cpus=cpus,
+        loads=names_option(loads[0]),
+        confirm_loads=names_option(loads[1]),
+        budget_ns=duration_option("--budget", times[0]),
+        duration_ns=duration_option("--duration", times[1]),
+        larger_than=matters,
+        target=target,
+        seed=seed,
+    )
+
+
+def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
+    from rtgauge.cli.gate import measured_record
+    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.tune.study import next_runs
+    from rtgauge.tune.wish import KEY, TuneWish, resolution
+
+    wish = TuneWish.model_validate(plan.written[KEY])
+    typer.echo(resolution(wish, duration_ns), err=True)
+    options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
+    return measured_record(partial(start_run, plan, options, more=next_runs))
+
+
+def _resumed(named: Path, waits_s: float) -> Record:
+    from rtgauge.cli.gate import measured_record
+    from rtgauge.record.reader import Record, find_record
+    from rtgauge.runner.run import RunOptions, resume_run
+    from rtgauge.tune.study import next_runs, play
+
+    folder = find_record(named)
+    record = Record.open(folder)
+    if record.run.state == "complete" and not play(record).next:
+        return record
+    options = RunOptions(out=folder.parent, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
+    return measured_record(partial(resume_run, folder, options, more=next_runs))
+
+
+def _print_offer(offer: Offer, *, details: bool) -> None:
+    from rtgauge.cli.console import Console
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.tune.offer_tables import offer_tables
+
+    print_tables(offer_tables(offer, details=details), Console())
+
+
+def _finish(record: Record, files: Path | None, *, json: bool) -> None:
+    from rtgauge.tune.page import page
+    from rtgauge.tune.result import TuneResult
+
+    result = TuneResult.of(record)
+    record.folder.write(PAGE, page(result, record).encode(errors="replace"))
+    if files is not None:
+        _keep(result, record, files)
+    if json:
+        typer.echo(result.model_dump_json(indent=1))
+    else:
+        _print(result, record)
+    raise typer.Exit(result.status)
+
+
+def _keep(result: TuneResult, record: Record, folder: Path) -> None:
+    from rtgauge.record.files import clear_errors, write_whole
+    from rtgauge.tune.keep_files import keep_files
+
+    with clear_errors(folder, option="--files"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in keep_files(result, record).items():
+            write_whole(folder / name, text.encode())
+
+
+def _print(result: TuneResult, record: Record) -> None:
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.text import printable
+    from rtgauge.tune.page import notes, tables
+
+    console = Console()
+    style = {0: "green", 1: "red"}.get(result.status, "yellow")
+    console.print(
+        Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
+    )
+    for note in notes(result):
+        # A command stays on one line, to be copied.
+        console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
+    if result.tests:
+        console.print()
+        print_tables(tables(result), console)
+    typer.echo(f"record  {record.path}")
+    typer.echo(f"page    {record.folder.file(PAGE)}")

@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,10 +18,7 @@ from rtgauge.cli.probe_command import measure_probe, with_options
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.watch import PROBE, named
 from rtgauge.target.address import parse_address
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from contextlib import AbstractContextManager
+from rtgauge.target.ssh_program import program_on
 
 SETTLE_S = 2.0
 """How long a program that is started may take to begin its real-time threads."""
@@ -42,8 +40,6 @@ def _has_real_time(pid: int) -> bool:
 
 def _started(command: list[str], target: str) -> AbstractContextManager[int]:
     """The program on its target, once that is ours: started when this is entered, ended when it is left."""
-    from rtgauge.target.ssh_program import program_on
-
     return _started_here(command) if parse_address(target) is None else program_on(target, command, SETTLE_S)
 
 

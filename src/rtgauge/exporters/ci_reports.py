@@ -11,7 +11,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
@@ -29,10 +29,8 @@ from rtgauge.exporters.step_figures import (
 )
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.files import clean_name
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 
 
 def _seconds(step: Step) -> float:

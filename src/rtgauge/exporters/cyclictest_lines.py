@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import InputError
 from rtgauge.exporters.step_figures import failure_of, missed_of, missed_text, run_checks, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import lower_ns
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.record.reader import Record
     from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000
@@ -29,10 +28,7 @@ LIMIT_US = 10_000
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """The steps that measured what cyclictest measures, with the series of their threads.
-
-    Raises InputError if there is none.
-    """
+    """The steps with latencies, and the series of their threads. Raises InputError without any."""
     steps = [
         (step, step.main_series)
         for step in record.steps
@@ -56,10 +52,7 @@ def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
 
 
 def cyclictest(record: Record) -> bytes:
-    """The histogram of the record's one step with latencies.
-
-    Raises InputError if it has none or several.
-    """
+    """The histogram of the record's one step with latencies. Raises InputError if it has none or several."""
     steps = _wakeups(record)
     if len(steps) > 1:
         raise InputError(

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.reader import Record
 
 HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
 _FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")

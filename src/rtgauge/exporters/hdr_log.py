@@ -10,18 +10,15 @@ give their numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rtgauge.exporters.step_figures import missed_text, series_name, step_name
 from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import OVERFLOW_NS, upper_ns
+from rtgauge.record.reader import Record
 from rtgauge.record.windows import largest, least
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.record.reader import Record
 
 DIGITS = 3
 """Significant figures: 0.1 %, finer than the bins of a record."""

@@ -6,27 +6,25 @@ from __future__ import annotations
 import json
 import struct
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
-from rtgauge.explain.trace.contexts import timelines
+from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import (
     EventTable,
+    Moment,
     moment_line,
     open_page,
     raw_pages,
     read_moment,
     read_pages,
 )
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rtgauge.explain.trace.contexts import Context, CpuTimeline
-    from rtgauge.explain.trace.moment import Moment
     from rtgauge.record.moments import MomentFile
-    from rtgauge.record.reader import Record
 
 
 def trace_dat(record: Record) -> bytes:

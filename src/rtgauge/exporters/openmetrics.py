@@ -10,7 +10,6 @@ metrics).
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import (
@@ -21,10 +20,8 @@ from rtgauge.exporters.step_figures import (
     shown_series,
     verdict_of,
 )
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.reader import Record
 
 FAMILIES = {
     "rtgauge_quantile_seconds": "Quantile p of a measured time.",

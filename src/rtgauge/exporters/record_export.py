@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
@@ -17,16 +19,11 @@ from rtgauge.exporters.moment_traces import perfetto, trace_dat
 from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
-from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, ThreadCounts, WarmUp
+from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, Step, ThreadCounts, WarmUp
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     import polars as pl
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
 
 TEXTS: dict[str, Callable[[Record], bytes]] = {
     "cyclictest": cyclictest,

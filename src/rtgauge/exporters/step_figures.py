@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rtgauge.escape import one_line
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Severity, VerdictWord
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import SeriesSummary, Step, Verdict
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import SeriesSummary, Severity, Step, Verdict, VerdictWord
+from rtgauge.record.reader import Record
 
 QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0.999", "p99_99_ns": "0.9999"}
 

@@ -32,6 +32,7 @@ from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import PARTIAL, read_run, record_folders
 from rtgauge.store.adding import Said, add
 from rtgauge.store.store import Store
+from rtgauge.units import plural
 from rtgauge.verdict.coverage import left_out_of
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class Fleet:
         """Let the running jobs end in order; no other begins."""
         self._stopped.set()
         with self._lock:
+            if self._running:
+                self.say(f"stopping: {plural(len(self._running), 'job')} will end in order")
             for process in self._running:
                 process.send_signal(signal.SIGINT)
 

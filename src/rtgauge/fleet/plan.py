@@ -64,11 +64,12 @@ class Job(_Part):
 
 
 class FleetPlan(_Part):
-    """The file. `tries`: after how many failures in a row a board is put aside."""
+    """The file. `tries`: after how many failures in a row a board is put aside. `site`: folder of pages."""
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
     jobs: list[Job] = Field(min_length=1, max_length=1000)
     store: str | None = None
+    site: str | None = None
     at_once: int = Field(default=4, ge=1, le=256)
     tries: int = Field(default=3, ge=1, le=100)
 
@@ -84,6 +85,8 @@ class FleetPlan(_Part):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise InputError(f"{path}: two {what}s have the name {twice[0]}: give each its own")
+        if plan.site is not None and plan.store is None:
+            raise InputError(f"{path}: the site shows a store: name one with store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
             if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):

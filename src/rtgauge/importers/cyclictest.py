@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import OVERFLOW_CYCLES, ImportedSeries, Measurement
+from rtgauge.importers.measurement import OVERFLOW_CYCLES, Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Result
 from rtgauge.units import format_time

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.importers.imported_step import imported_step
-from rtgauge.importers.importer import Hints
+from rtgauge.importers.measurement import Hints
 from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name

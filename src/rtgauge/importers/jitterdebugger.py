@@ -17,8 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import json_document, lines, open_file
-from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import Measurement
+from rtgauge.importers.measurement import Hints, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from rtgauge.record.marks import MarkKind
@@ -109,3 +111,24 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
             )
         ]
     return []
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What the user knows and a file may not say: `unit_ns` (1: cyclictest -N), `interval_ns`."""
+
+    unit_ns: int | None = None
+    interval_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One format.
+
+    `recognises` gets the first 64 KiB as text; `read` raises InputError for a foreign or damaged file.
+    """
+
+    name: str
+    help: str
+    recognises: Callable[[str], bool]
+    read: Callable[[Path, Hints], list[Measurement]]

@@ -22,8 +22,7 @@ from rtgauge.suggest import nearest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.importers.importer import Hints, Importer
-    from rtgauge.importers.measurement import Measurement
+    from rtgauge.importers.measurement import Hints, Importer, Measurement
 
 # Those with a name of their own in the file before those that are known by the form of a line.
 IMPORTERS: tuple[Importer, ...] = (

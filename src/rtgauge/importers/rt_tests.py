@@ -23,8 +23,7 @@ from rtgauge.importers.cyclictest import (
     stopped,
 )
 from rtgauge.importers.foreign_file import json_document, utc
-from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import interval_us
 from rtgauge.importers.foreign_file import document
-from rtgauge.importers.importer import Hints, Importer
-from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 

@@ -7,19 +7,17 @@ draw it on a logarithmic scale; the first and the last line are edges of the his
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.importer import Hints, Importer
 from rtgauge.importers.latency_table import parse_screen, space_of, with_unfinished_second
-from rtgauge.importers.measurement import ImportedSeries, Measurement
+from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+from rtgauge.record.model import Result
+from rtgauge.units import NS_PER_S
 
 _HEAD = re.compile(
     r"#\s*([0-9]+):([0-9]{2}):([0-9]{2}) \(([^,]{1,60}), ([0-9]{1,9}) us period(?:, priority ([0-9]{1,3}))?"
@@ -131,3 +129,51 @@ def _read_gnuplot(path: Path, _hints: Hints) -> list[Measurement]:
 
 XENOMAI = Importer("xenomai", "latency: the screen and its histogram (-h)", _recognises, _read)
 XENOMAI_GNUPLOT = Importer("xenomai-gnuplot", "latency -g", _recognises_gnuplot, _read_gnuplot)
+
+
+_THREADS = re.compile(r"== Threads: (.+)")
+_LINE = re.compile(r"RTD\|\s*([0-9]{1,5})\|\s*([0-9]{1,12})\|\s*([0-9]{1,15})")
+
+
+def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
+    """The result `switchtest` a CPU: its `threads`, `seconds`, `switches`, and the most that a switch took on
+    average (`at_most_ns`).
+
+    Raises InputError for a damaged output, or one without a figure.
+    """
+    threads = 0
+    counts: dict[int, list[int]] = {}
+    totals: dict[int, int] = {}
+    for number, line in numbered:
+        text = line.strip()
+        if match := _THREADS.match(text):
+            threads = len(match[1].split())
+        elif match := _LINE.fullmatch(text):
+            cpu = int(match[1])
+            counts.setdefault(cpu, []).append(int(match[2]))
+            totals[cpu] = int(match[3])
+            if sum(counts[cpu]) != totals[cpu]:
+                raise InputError(
+                    f"{source} is damaged: line {number}: {match[3]} switches, and the lines so far "
+                    f"have {sum(counts[cpu])}"
+                )
+        elif text.startswith("RTD|"):
+            raise InputError(f"{source} is damaged: line {number}: '{text[:60]}'")
+    if not any(totals.values()):
+        raise InputError(f"{source} has no figures of switchtest")
+    results = [
+        Result(
+            name="switchtest",
+            labels={"cpu": cpu},
+            values={
+                "threads": threads,
+                "seconds": len(counts[cpu]),
+                "switches": switches,
+                "at_most_ns": len(counts[cpu]) * NS_PER_S // switches if switches else None,
+            },
+        )
+        for cpu, switches in totals.items()
+    ]
+    return Measurement(
+        tool="xenomai switchtest", source=source, probe="switch", series=[], resolution_ns=1, results=results
+    )

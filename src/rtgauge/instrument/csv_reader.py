@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import CsvLayout
-from rtgauge.instrument.edge_input import open_edges
+from rtgauge.instrument.edges import open_edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

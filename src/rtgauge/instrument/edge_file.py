@@ -15,10 +15,8 @@ from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
 from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
 from rtgauge.instrument.csv_reader import read_samples
-from rtgauge.instrument.edge_input import open_edges
-from rtgauge.instrument.edges import Responses, TimedDistances
+from rtgauge.instrument.edges import Responses, Slicer, Thresholds, TimedDistances, open_edges
 from rtgauge.instrument.messages import Answer, Edges
-from rtgauge.instrument.threshold import Slicer, Thresholds
 from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Protocol, Self
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument import messages
 from rtgauge.instrument.clock import ClockComparison
-from rtgauge.instrument.frame import Frame, FrameParser, encode
 from rtgauge.instrument.link import SerialLink, resolve
 from rtgauge.instrument.messages import (
     Configuration,
     Events,
+    Frame,
+    FrameParser,
     Histogram,
     Identity,
+    Mode,
     RunState,
     State,
     decode_events,
+    encode,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TICKS_PER_SECOND = 125_000_000
 """Until the instrument has said its own."""
@@ -224,3 +226,55 @@ class Session:
             if state.run is RunState.RUNNING:
                 self.clock.add(state.now, time.monotonic_ns())
             self._arrived.append(state)
+
+
+COUNT = 10_000
+
+
+@dataclass(frozen=True)
+class Loopback:
+    """`resolution_ns`: the tick.
+
+    `offset_ns`: least and largest latency over the loop; None if no stimulus came back (no wire).
+    """
+
+    resolution_ns: float
+    offset_ns: tuple[float, float] | None
+    state: State
+    histogram: Histogram
+
+
+def self_test(
+    session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT
+) -> Loopback:
+    """`count` stimuli, 20 to 40 us apart, each due back within 10 us; takes a second.
+
+    Raises MeasureError if edges were lost on the way.
+    """
+    session.configure(
+        Configuration(
+            Mode.LOOPBACK,
+            stimulus_pin=stimulus_pin,
+            answer_pin=answer_pin,
+            period_min_ns=20_000,
+            period_max_ns=40_000,
+            limit_ns=10_000,
+            count=count,
+            stream_events=False,
+            loopback_inside=inside,
+        )
+    )
+    session.start()
+    for _ in session.arrivals():
+        pass
+    state = session.current_state()
+    if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
+        raise MeasureError(
+            f"the instrument lost its own edges: {state.edges_lost} of {state.stimuli} stimuli"
+        )
+    histogram = session.histogram()
+    tick_ns = session.identity.tick_ns
+    offset = None
+    if histogram.minimum is not None and histogram.maximum is not None:
+        offset = (histogram.minimum * tick_ns, histogram.maximum * tick_ns)
+    return Loopback(tick_ns, offset, state, histogram)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError
-from rtgauge.instrument.edge_input import open_edges
+from rtgauge.instrument.edges import open_edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.accelerator import choose
-from rtgauge.lab.boot_error import BootError
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import find_guest
-from rtgauge.lab.host_key import key_on, trust
 from rtgauge.lab.image import image_of, write_initrd_with
 from rtgauge.lab.paths import INITRD, folder_of, open_lock
 from rtgauge.lab.qemu import BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
+    BootError,
     Running,
     console_of,
     end_of_console,
@@ -36,6 +35,7 @@ from rtgauge.lab.running_guests import (
     running_guest,
     stop,
 )
+from rtgauge.lab.ssh import key_on, trust
 from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:

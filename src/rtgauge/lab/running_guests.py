@@ -11,21 +11,17 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import Running
+from rtgauge.lab.guest import Guest, Running
 from rtgauge.lab.paths import folder_of
 from rtgauge.lab.ssh import SSH_S, ssh_command
 from rtgauge.record.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rtgauge.lab.guest import Guest
 
 POWER_OFF_S = 10.0
 KILL_S = 5.0
@@ -195,3 +191,33 @@ def remove(guest: Guest) -> list[str]:
     if forget(guest):
         removed.append("the added guest")
     return removed
+
+
+class BootError(MeasureError):
+    """The guest was booted but does not answer."""
+
+    guest = ""
+    console: bytes | None = None
+    """The end of its console: another boot starts a new file."""
+    _problem = _last_lines = ""
+
+    @classmethod
+    def of(cls, guest: str, problem: str) -> Self:
+        """The error for a guest, with the end of its console."""
+        last_lines = last_console_lines(guest)
+        error = cls(_message(problem, console_of(guest), last_lines))
+        error.guest, error.console, error._problem, error._last_lines = (
+            guest,
+            end_of_console(guest),
+            problem,
+            last_lines,
+        )
+        return error
+
+    def with_console(self, console: Path) -> str:
+        """The message with the path of a copy of the console."""
+        return _message(self._problem, console, self._last_lines)
+
+
+def _message(problem: str, console: Path, last_lines: str) -> str:
+    return f"{problem}; its console is in {console} and ends with: {last_lines}"

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from rtgauge.lab.host_key import trust_last_boot
+from rtgauge.lab.ssh import trust_last_boot
 
 HELLO, READY, GO, BEGIN = (f"rtgauge-{word}" for word in ("hello", "ready", "go", "begin"))
 AGAIN_S = 0.5

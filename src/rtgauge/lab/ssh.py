@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""ssh to guests: the lab's key, options and command line."""
+"""ssh to guests: the lab's key, options and command line, and the guest's own key.
+
+The guest says its key on its console, which nobody else writes to; ssh trusts no other.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
+from rtgauge.lab.guest import Running
+from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.lab.guest import Running
 
 LONGEST_CONTROL_PATH = 88
 """A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
@@ -100,3 +101,27 @@ def ssh_command(running: Running) -> list[str]:
         str(running.port),
         "root@127.0.0.1",
     ]
+
+
+READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?\n")
+
+
+def key_on(console: bytes) -> str | None:
+    """The key of the guest's last boot, by its console; None: it has not come up."""
+    keys: list[bytes] = READY.findall(console)
+    return keys[-1].decode() if keys else None
+
+
+def trust(folder: Path, key: str) -> None:
+    """Let ssh know the key of the guest with this folder. Raises OSError."""
+    write_whole(folder / "known_hosts", f"rtgauge-lab-{folder.name} {key}\n".encode())
+
+
+def trust_last_boot(folder: Path) -> None:
+    """The same by its console: a guest whose disk is in memory makes a key at each boot, also after a reset.
+
+    Raises OSError.
+    """
+    key = key_on((folder / "console.log").read_bytes())
+    if key is not None:
+        trust(folder, key)

@@ -8,14 +8,18 @@ import re
 import tempfile
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec, PartState
-from rtgauge.load.load_state import KeptLoad, KeptPart
 from rtgauge.load.processes import (
     STAT_GLOB,
     USER_HZ,
+    ProcessStat,
     count_alive,
     descendants,
     parse_all,
@@ -25,13 +29,29 @@ from rtgauge.load.processes import (
 from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
 from rtgauge.target.log_bound import KEPT_LOG, append_only, bound_log
+from rtgauge.target.target import ProgramPlace
 from rtgauge.units import NS_PER_S
 
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
 
-    from rtgauge.load.processes import ProcessStat
+class KeptPart(TypedDict):
+    """One program of the load."""
+
+    kept: ProgramPlace
+    argv: list[str]
+    wanted: dict[str, Any]
+    notes: list[str]
+    pids: list[int]
+    cpu_ticks_begin: int | None
+
+
+class KeptLoad(TypedDict):
+    """The load beside a step; times in ns of the target's CLOCK_MONOTONIC."""
+
+    started_ns: int | None
+    warm_ns: int | None
+    begin_ns: int | None
+    parts: list[KeptPart]
+
 
 WARM_UP_S = 2.0
 READY_S = 30.0

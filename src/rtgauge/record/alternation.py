@@ -8,15 +8,11 @@ ones are of the first side.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
+from rtgauge.record.model import Run
 from rtgauge.record.strict_model import Model
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Run
 
 KEY = "alternate"
 """Where in the plan of run.json."""

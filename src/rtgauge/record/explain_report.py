@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExplainCost, ExplainReport, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000
@@ -87,10 +86,7 @@ def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:
-    """Of a stream that has come to its end; None: nothing was recorded.
-
-    Its result `explain` is taken out of the others. Raises RecordError.
-    """
+    """What a complete stream says; its `explain` results are taken out. None: nothing. Raises RecordError."""
     told = [entry.values for entry in result.results if entry.name == "explain"]
     result.results = [entry for entry in result.results if entry.name != "explain"]
     if result.trace_formats is None:

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from rtgauge.record.strict_model import Model
 
 if TYPE_CHECKING:
-    from pydantic import GetJsonSchemaHandler, SerializerFunctionWrapHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 

@@ -9,16 +9,15 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from io import BufferedWriter
-
     from _typeshed import ReadableBuffer
 
 
@@ -161,11 +160,7 @@ def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int
 
 
 def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
-    """A file for writing while it comes, in a folder of our own (an open one: `folder`): never through a
-    link.
-
-    Raises OSError.
-    """
+    """A file for writing in our own (open) `folder`, never through a link. Raises OSError."""
     handle = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
     )
@@ -195,10 +190,7 @@ class _Writer(io.BufferedIOBase):
 
 @contextmanager
 def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
-    """An open file for a writer of polars.
-
-    Raises the OSError of a write as it is: polars' own error says it in words, or not at all.
-    """
+    """An open file for polars, whose errors hide the OSError of a write: it is raised as it is."""
     writer = _Writer(file)
     try:
         yield cast("BinaryIO", writer)

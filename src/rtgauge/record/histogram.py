@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # (first value, width), ns; a segment ends where the next begins.
 SEGMENTS = (
@@ -61,10 +58,7 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) that each bin holds; for the overflow bin its lower edge, a lower bound.
-
-    Bin -b holds the negatives of bin b.
-    """
+    """The largest value (ns) of each bin, of the overflow bin its edge; bin -b has the negatives of b."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_lowest(-index), _highest(index))
 

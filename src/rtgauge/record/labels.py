@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from rtgauge.record.model import SCHEMA_VERSION, Model
 from rtgauge.record.reader import read_model
-
-if TYPE_CHECKING:
-    from rtgauge.record.record_folder import RecordFolder
+from rtgauge.record.record_folder import RecordFolder
 
 LABELS = "labels.json"
 MOST_LABELS, LONGEST = 64, 200

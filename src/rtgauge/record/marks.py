@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The registry of marks: every mark that rtgauge or its engine makes, what it means and what to do.
-
-`rtgauge marks` prints it, and tools/reference.py makes a page of it.
+"""The registry of marks: what each mark of rtgauge and its engine means, and what to do. `rtgauge marks`
+prints it, and tools/reference.py makes a page of it.
 """
 
 from __future__ import annotations

@@ -261,10 +261,7 @@ StepParameters = Annotated[
 
 
 class StepKey(Model):
-    """The identity of a step; it does not depend on the rest of the plan.
-
-    Keys are equal if their ids are.
-    """
+    """The identity of a step; it does not depend on the rest of the plan. Keys are equal if their ids are."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -348,10 +345,7 @@ class PeerReport(Model):
 
 
 class ClockDriftReport(Model):
-    """How much faster the clock of the machine that runs rtgauge went than the instrument's.
-
-    No time is corrected by it.
-    """
+    """How much faster this machine's clock went than the instrument's. No time is corrected by it."""
 
     ppm: float
     low_ppm: float = Field(description="95 % interval")

@@ -7,15 +7,11 @@ checked when a file is read (`FROM_A_FILE`), and nowhere else: what reads them t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pydantic import ValidationInfo
+from pydantic import BaseModel, ConfigDict, ValidationInfo
 
 FROM_A_FILE = {"from": "file"}
 """The context of pydantic's validation in which values come from anybody."""
@@ -122,9 +118,7 @@ class Parameters(BaseModel):
         extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
     )
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Groups of keys, as people write them, of which one is given: one that is given later replaces the
-    others.
-    """
+    """Groups of keys of which one is given: a later one replaces the others."""
 
     @property
     def values(self) -> dict[str, Any]:

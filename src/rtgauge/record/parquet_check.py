@@ -8,11 +8,9 @@ protocol), no values.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Any, BinaryIO, cast
 
 MAGIC = b"PAR1"
 MOST_FOOTER = 64 << 20
@@ -123,10 +121,7 @@ def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
-    """(values in its data pages, bytes of all its pages when decompressed) of a column chunk.
-
-    Raises ValueError.
-    """
+    """(values, bytes of all pages when decompressed) of a column chunk. Raises ValueError."""
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
         raise ValueError("a column lies outside of it")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,6 @@ from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import polars as pl
 
     from rtgauge.record.moments import MomentFile
@@ -201,20 +200,14 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Every window of a step, one second each, as they came; of a long one they need not fit into memory.
-
-        Raises RecordError.
-        """
+        """Every window of a step as it came, a second each, not all in memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """The frozen trace of the step's largest latencies; None if it was not explained.
-
-        Raises RecordError.
-        """
+        """The trace of the step's largest latencies; None: not explained. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None

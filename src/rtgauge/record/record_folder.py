@@ -16,18 +16,16 @@ import resource
 import shutil
 import stat
 import weakref
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import READING, open_regular, read_at_most, regular
 from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from io import BufferedReader, BufferedWriter
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, and the times of the last changes (ns): the same if a file is still the same."""
@@ -273,11 +271,7 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """(descriptor of the folder that `name`, a path below `folder`, is directly in; the last part of the
-    name).
-
-    Raises OSError; ELOOP for a link on the way.
-    """
+    """(descriptor of the folder with `name`, its last part). Raises OSError; ELOOP for a link on the way."""
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
         raise ValueError(f"'{name}' is not the name of something below a folder")
@@ -292,9 +286,6 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
 
 
 def open_beneath(folder: int, name: str, flags: int) -> int:
-    """The descriptor of `name`, a path below the open folder.
-
-    Raises OSError; ELOOP where a part of it is a link.
-    """
+    """The descriptor of `name`, a path below the open folder. Raises OSError; ELOOP for a link in it."""
     with parent_of(folder, name) as (parent, last):
         return _open_part(last, flags, parent)

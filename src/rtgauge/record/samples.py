@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from io import BufferedReader
+from pathlib import Path
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import RecordError
 from rtgauge.record.files import new_file
 from rtgauge.record.record_folder import Source, open_source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedReader
-    from pathlib import Path
-
-    import numpy.typing as npt
 
 MAGIC = b"rtgauge\x01"
 HEADER = struct.Struct("<8sIIiIqqqqq")

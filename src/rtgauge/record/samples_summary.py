@@ -16,21 +16,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-from rtgauge.record.model import WarmUp
+from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
+from rtgauge.record.record_folder import Source
 from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
 from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
 from rtgauge.record.windows import merge_moments
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from rtgauge.record.model import Distribution, SeriesSummary
-    from rtgauge.record.record_folder import Source
 
 FINE_BITS = (17, 21)
 KEPT = 1 << 23
@@ -268,10 +263,7 @@ class GridCourse:
         return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
 
     def window_of(self, release: int) -> int:
-        """The window of a release number, -1 for the warm-up.
-
-        Raises RecordError if no measurement can be that long.
-        """
+        """The window of a release, -1 for the warm-up. Raises RecordError if none can be that long."""
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:

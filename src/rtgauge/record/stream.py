@@ -17,7 +17,7 @@ MOST_LINES = 500_000
 STREAM_VERSION = 2
 
 Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
-"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.vlq`).
+"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.histogram`).
 
 Windows that the host makes itself have pairs of bin and count.
 """

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
 from rtgauge.record.windows import Merged, Windows, add_bins, largest, merge
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import numpy.typing as npt
 
 QUANTILES = {
     "p50_ns": Fraction(50, 100),

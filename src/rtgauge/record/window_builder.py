@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
@@ -14,10 +15,7 @@ from rtgauge.record.stream import Summary, Window
 from rtgauge.record.windows import add_bins, merge_moments
 from rtgauge.units import NS_PER_S
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 Phase = Literal["warm-up", "measure"]
 OUTLIERS = 20
@@ -73,10 +71,7 @@ def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers,
 
 
 class WindowBuilder:
-    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time.
-
-    `outliers`: the largest of the measured phase.
-    """
+    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time."""
 
     def __init__(self, series: int, start_ns: int) -> None:
         self._series = series
@@ -88,10 +83,7 @@ class WindowBuilder:
         self._largest = np.empty((0, 2), dtype=np.int64)
 
     def begin(self, phase: Phase, start_ns: int) -> None:
-        """From here on the samples are of this phase; its windows begin at `start_ns`.
-
-        The phase before was closed.
-        """
+        """From here on samples are of this phase, from `start_ns` on; the one before was closed."""
         self._phase, self._start_ns, self._last_ns, self._open = phase, start_ns, start_ns, _Open()
 
     def add(

@@ -62,10 +62,7 @@ class WindowTable:
         self._first_series, self._added_ns = first_series, added_ns
 
     def add(self, window: Window) -> None:
-        """Add a window.
-
-        Raises RecordError if its bins are none, OSError if a part cannot be written.
-        """
+        """Add a window. Raises RecordError if its bins are none, OSError if a part cannot be written."""
         self._unpacked.append(window)
         self.count += 1
         if len(self._unpacked) >= PACK_EVERY:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,8 @@ from rtgauge.input_file import open_regular
 from rtgauge.record.files import for_polars
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
-from rtgauge.record.record_folder import damaged
+from rtgauge.record.record_folder import RecordFile, damaged
 from rtgauge.record.windows import HISTOGRAMS, INTEGERS, UNKNOWN, Bins, Integers, Windows
-
-if TYPE_CHECKING:
-    from rtgauge.record.record_folder import RecordFile
 
 SCHEMA = {
     "series": pl.UInt32,
@@ -77,10 +74,7 @@ def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
 
 
 def windows_of(table: pl.DataFrame) -> Windows:
-    """The windows of a table; without bins if it has no columns of these.
-
-    Raises ValueError if a value is missing or too large.
-    """
+    """The windows of a table, with its bins if any. Raises ValueError for a missing or too large value."""
     if any(table[name].null_count() for name in table.columns if name not in NULLABLE):
         raise ValueError("a window has an empty value")
     if not table["phase"].is_in(["warm-up", "measure"]).all():
@@ -177,11 +171,7 @@ def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = Non
 
 
 def slices_of(path: Path) -> Iterator[Windows]:
-    """The windows in a part file that this process has written, some at a time, so that they take little
-    memory.
-
-    Raises OSError.
-    """
+    """The windows in a part file of this process, some at a time. Raises OSError."""
     with open_regular(path) as file:
         table = pl.scan_parquet(file.read())
     for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):

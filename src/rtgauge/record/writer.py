@@ -7,21 +7,20 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
+from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import BLOCKS, PART, PARTIAL, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
 from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from rtgauge.record.facts import Facts
     from rtgauge.record.windows import Windows
 
 FOLDERS = ("steps", "targets")
@@ -166,11 +165,7 @@ class RecordWriter:
         return writer
 
     def _check_folders(self) -> None:
-        """The folders of a record that is continued are folders, of one owner, and only he (or a group of
-        his) may write in them.
-
-        Raises InputError.
-        """
+        """Check that all folders are the owner's, and only he or his group writes. Raises InputError."""
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
         found = {str(self.path): about}
@@ -200,8 +195,7 @@ class RecordWriter:
 
     def write_run(self, run: Run) -> None:
         """Write run.json atomically. Raises InputError or MeasureError."""
-        with clear_errors(self.path / RUN, self._results):
-            self._folder.write(RUN, _bytes(run))
+        self.write_log(RUN, _bytes(run))
         self.run = run
 
     def _target(self, name: str) -> str:
@@ -211,10 +205,7 @@ class RecordWriter:
         return folder
 
     def write_system(self, name: str, facts: Facts) -> None:
-        """Write the facts of the target `name` to targets/NAME/system.json.
-
-        Raises InputError or MeasureError.
-        """
+        """Write the facts of a target to targets/NAME/system.json. Raises InputError or MeasureError."""
         with clear_errors(self.path / "targets", self._results):
             self._folder.write(
                 f"{self._target(name)}/system.json",

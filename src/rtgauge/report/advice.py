@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.report.text import printable
-from rtgauge.verdict.margin import Margin
+from rtgauge.verdict.margin import Evidence, Margin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from rtgauge.verdict.flowchart import Advice, Stage
-    from rtgauge.verdict.margin import Evidence
 
 STYLE = {
     Margin.BLACK: "bold green",

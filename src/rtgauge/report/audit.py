@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from rtgauge.report.table import Cell, Column, Table, texts
+from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.report.terminal_table import print_pairs, rich_table
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.report.table import Tone
     from rtgauge.system.audit import AuditDocument, Finding
 
 ORDER = {"serious": 0, "moderate": 1, "minor": 2}
@@ -93,9 +92,7 @@ def _print_short(document: AuditDocument, console: Console) -> None:
 def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
-    """The conclusion and the machine; then in short what differs, with `details` each difference with its
-    reasons and its mend, with `everything` all rules.
-    """
+    """The conclusion and the machine; then what differs in short, with `details` in full, or `everything`."""
     chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
     guest = {
         True: "a virtual machine",
@@ -126,10 +123,7 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """The mends of what differs as a shell script, the worst first; what is no command is a comment.
-
-    Nothing in it is made by the audit itself.
-    """
+    """The mends as a shell script, the worst first; what is no command is a comment. It runs nothing."""
     differing = _differing(document)
     lines = [
         "#!/bin/sh",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,13 @@ from rich.segment import Segments
 from rich.text import Text
 
 from rtgauge.record.marks import MarkKind, is_doubt
-from rtgauge.record.model import Severity
+from rtgauge.record.model import Mark, SeriesSummary, Severity, Step
 from rtgauge.report.conclusion import cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.marks import gathered_marks
+from rtgauge.report.marks import GatheredMark, gathered_marks
 from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import presenters, step_lines
-from rtgauge.report.record_view import has_distribution, quantity_of, series_name
+from rtgauge.report.record_view import RecordView, has_distribution, quantity_of, series_name
 from rtgauge.report.table import PART, Cell, Column, Table
 from rtgauge.report.tables import FIGURES, figure_cells, missed_cell
 from rtgauge.report.terminal_table import fitted, rich_table
@@ -24,13 +25,7 @@ from rtgauge.report.text import printable, us, whole
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.console import Console, RenderableType
-
-    from rtgauge.record.model import Mark, SeriesSummary, Step
-    from rtgauge.report.marks import GatheredMark
-    from rtgauge.report.record_view import RecordView
 
 MOST_LINES = 25
 """What follows the answer takes at most this many lines."""
@@ -186,10 +181,7 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """The marks that are doubts, a line each; notes, and the routine ones, by their names.
-
-    Of a record without a step in full: they say why.
-    """
+    """The doubts, a line each, and the other marks by name; without a step all in full, as they say why."""
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]

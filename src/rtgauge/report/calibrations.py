@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
+from rtgauge.record.model import Result, Step
 from rtgauge.report.method import clock_table
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.report.record_view import series_name
+from rtgauge.report.record_view import RecordView, series_name
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import us, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
-
-    from rtgauge.record.model import Result, Step
-    from rtgauge.report.record_view import RecordView
 
 
 def _results(step: Step, name: str) -> list[Result]:
@@ -156,8 +154,6 @@ class Calibrations(Presenter):
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """The clocks of each step, or the gravity; the summary has the latencies."""
-        from rtgauge.report.terminal_table import print_tables
-
         grid = gravity_grid(view, steps)
         print_tables([] if grid is None else [grid], console)
         tuned, names = _tuned(steps), view.labels

@@ -4,24 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Severity, VerdictWord
+from rtgauge.record.model import Exposure, Severity, Step, Verdict, VerdictWord
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView, has_distribution, has_releases, quantity_of, series_name
-from rtgauge.report.table import Cell, Column, Table, numbers, texts
+from rtgauge.report.table import Cell, Column, Table, Tone, numbers, texts
 from rtgauge.report.tables import missed_known
 from rtgauge.report.text import NONE
 from rtgauge.units import format_count, format_share, format_span, format_time, plural
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Exposure, Step, Verdict
-    from rtgauge.report.table import Tone
 
 MOST_OUTCOMES = 12
 """More of them are folded."""

@@ -4,28 +4,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.report.table import Cell, Column, Table, texts
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
-from rtgauge.system.deployment.apply import WHY, explain_refusal, why_refused
-from rtgauge.system.deployment.stages import Gather, Note, Write
+from rtgauge.system.deployment.apply import WHY, Applied, explain_refusal, why_refused
+from rtgauge.system.deployment.definition import Cannot, Deployment
+from rtgauge.system.deployment.stages import Action, Gather, Note, Write
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from rich.console import Console
 
-    from rtgauge.record.model import DeploymentReport, SettingMade
-    from rtgauge.system.deployment.apply import Applied
     from rtgauge.system.deployment.current import Held
-    from rtgauge.system.deployment.definition import Cannot, Deployment
-    from rtgauge.system.deployment.stages import Action
 
 YES_NO = {"on": "yes", "off": "no", "all": "yes", "1": "no"}
 
@@ -149,14 +146,10 @@ KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
 class DeploymentTable:
     """A step's deployment: in one sentence, in words, setting by setting, and the tasks that did not move."""
 
-    name: str
-    words: str
+    report: DeploymentReport
     summary: str
     settings: Table
-    not_moved: list[str]
-    not_moved_more: int
     left: bool
-    not_put_back: list[str]
     notes: list[str]
 
 
@@ -214,16 +207,6 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         )
     if report.not_found:
         notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")
-    return DeploymentTable(
-        name=report.name,
-        words=report.words.replace(",", ", "),
-        summary=", ".join(parts),
-        settings=Table(
-            "Settings of the deployment", COLUMNS, [_setting(setting) for setting in report.settings]
-        ),
-        not_moved=list(report.not_moved),
-        not_moved_more=max(0, report.not_moved_count - len(report.not_moved)),
-        left=left,
-        not_put_back=list(report.not_put_back),
-        notes=notes,
-    )
+    rows = [_setting(setting) for setting in report.settings]
+    settings = Table("Settings of the deployment", COLUMNS, rows)
+    return DeploymentTable(report, ", ".join(parts), settings, left, notes)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.analysis.frequency import Gathered, gather
 from rtgauge.analysis.sustained import Curve, curves
+from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
@@ -16,16 +18,10 @@ from rtgauge.report.figures.files import FORMATS, write_figures
 from rtgauge.report.figures.histogram import histogram
 from rtgauge.report.figures.spread import spread_figure
 from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure
 
 
 def figures(source: Source) -> dict[str, Figure]:

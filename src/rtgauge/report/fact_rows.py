@@ -3,37 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
 
-from rtgauge.record.facts import UNKNOWN
+from rtgauge.record.facts import (
+    UNKNOWN,
+    Facts,
+    Firmware,
+    Frequency,
+    Idle,
+    Interrupts,
+    Kernel,
+    Part,
+    PresentDeployment,
+    Processors,
+    RealTimeCore,
+    Scheduling,
+    Tasks,
+    Virtualization,
+)
+from rtgauge.record.reader import Record
 from rtgauge.report.terminal_table import print_pairs
 from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console
-
-    from rtgauge.record.facts import (
-        Facts,
-        Firmware,
-        Frequency,
-        Idle,
-        Interrupts,
-        Kernel,
-        Part,
-        PresentDeployment,
-        Processors,
-        RealTimeCore,
-        Scheduling,
-        Tasks,
-        Virtualization,
-    )
-    from rtgauge.record.reader import Record
 
 ELSEWHERE = {"calibrations", "audit"}
 """They are in the facts of a target and have a table of their own on the page."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
-from rtgauge.record.windows import UNKNOWN, add_bins, merge
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import UNKNOWN, Windows, add_bins, merge
 from rtgauge.report.record_view import (
     LATENCY,
     Condition,
@@ -21,13 +24,6 @@ from rtgauge.report.record_view import (
     quantities,
     quantity_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
-    from rtgauge.record.windows import Windows
 
 ALL = "all"
 """Every CPU together, in place of a CPU's number."""
@@ -117,10 +113,7 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """CPU -> what it measured under one condition, repeats added up; `ALL` -> every CPU together.
-
-    Empty where nothing was measured in ns.
-    """
+    """CPU -> what it measured under a condition, and `ALL` -> all together; empty if nothing was in ns."""
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -140,10 +133,7 @@ class Outline:
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """The outline over bins of `width_us`; beyond 10 ms over the histogram's own, wider bins.
-
-    Gaps count 0; runs of equal counts are one step.
-    """
+    """The outline over bins of `width_us`, beyond 10 ms over the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -404,10 +394,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """What is of this quantity.
-
-        The required bound is one on latency, where that was measured beside others.
-        """
+        """What is of this quantity; the bound is one on latency if several quantities were measured."""
         kept = {
             label: condition
             for label, condition in self.conditions.items()

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
 from rtgauge.analysis.frequency import Table as FrequencyTable
@@ -15,9 +15,6 @@ from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FASTER = "†"
 """Marks a frequency that is higher than the one at which it was measured."""
@@ -195,10 +192,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
-    """The answer in one sentence: of each quantity the condition that allows least.
-
-    None where there is no table.
-    """
+    """The answer in a sentence: of each quantity the condition that allows least; None without a table."""
     clauses: list[str] = []
     for table in tables:
 
@@ -230,10 +224,7 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
 
 
 def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | None:
-    """Periodic tasks by jitter and by absolute lateness: a constant lateness has no jitter.
-
-    None without a common line.
-    """
+    """Periodic tasks by jitter and by absolute lateness, which jitter hides; None without a common line."""
     lateness = {(line.record, line.label): line for line in latency.lines}
     rows: list[list[str]] = []
     for line in jitter.lines:
@@ -319,10 +310,7 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and those of the command line; a name that is there twice keeps its last time.
-
-    Raises InputError.
-    """
+    """The paper's marker and those given; of one name the last. Raises InputError."""
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
         raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.verdict.gate_result import GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
+SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
@@ -49,12 +50,12 @@ def notes(result: GateResult) -> list[str]:
         for new in result.culprits
     ]
     for side in result.exposure:
-        what = (
-            "break the bound"
-            if result.require is not None
-            else f"exceed {format_time(side.bound_ns)}, its largest"
-        )
-        lines.append(f"{side.side}: {exposure_text(side.exposure, what)}.")
+        exposure, what = side.exposure, "break the bound"
+        if result.require is None:
+            # Nobody asked for this bound: what the next power of ten takes is of no use.
+            exposure = exposure.model_copy(update={"per_hour_excluded": None, "next_s": None})
+            what = f"exceed {format_time(side.bound_ns)}, its largest"
+        lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
         lines.append(f"{plural(len(aside), 'pair')} did not count, the first because of {aside[0].why_not}.")
@@ -74,7 +75,7 @@ def series_table(result: GateResult) -> Table:
         ["The intervals of series that are not judged are not corrected for the number of series."]
         if result.others
         else [],
-    )
+    ).without_empty()
 
 
 def pairs_table(result: GateResult) -> Table:
@@ -83,7 +84,8 @@ def pairs_table(result: GateResult) -> Table:
         f"Pairs: {result.endpoint} of {result.series}",
         [
             *texts(""),
-            *numbers("baseline", "candidate", "change", "baseline's events", "candidate's events"),
+            *numbers(*(side if result.require is None else f"{side}, largest" for side in SIDES), "change"),
+            *numbers(*(f"{side}, events" for side in SIDES)),
             *texts("first", "does not count because"),
         ],
         [
@@ -124,13 +126,13 @@ def page(result: GateResult, record: Record) -> str:
         [series_table(result), pairs_table(result)] if judged else [],
         [_figure(result)] if any(pair.why_not is None for pair in result.pairs) else [],
         conclusion=f"{result.outcome.upper()}: {result.conclusion}",
-        doubt=" ".join(notes(result)) or None,
+        notes=notes(result),
     )
     return html([chapter], [record], title="Gate")
 
 
 def _measure(result: GateResult) -> str:
-    return result.quantile if result.require is None else f"the rate of exceeding {result.require}"
+    return result.quantile if result.require is None else f"how often {result.require} is broken"
 
 
 def _figure(result: GateResult) -> Figure:
@@ -148,7 +150,7 @@ def _figure(result: GateResult) -> Figure:
     points = vega.layer(
         data,
         vega.mark("point", filled=True, size=70),
-        x=vega.shown("pair:Q", title="pair", axis={"tickMinStep": 1, "format": "d"}),
+        x=vega.counted_axis("pair:Q", len(result.pairs), "pair"),
         y=vega.shown("change:Q", title="change, %"),
         color=vega.shown("order:N", legend={"title": None}),
         tooltip=vega.tips("pair:Q", "change:Q", "order:N"),
@@ -166,21 +168,22 @@ def _figure(result: GateResult) -> Figure:
 
 def _events_figure(result: GateResult) -> Figure:
     rows = [
-        [pair.pair, events, side]
+        [pair.pair + (-0.1, 0.1)[at], events or 0, SIDES[at]]
         for pair in result.pairs
         if pair.why_not is None
-        for side, events in (("baseline", pair.baseline_events), ("candidate", pair.candidate_events))
-        if events is not None
+        for at, events in enumerate((pair.baseline_events, pair.candidate_events))
     ]
+    step = max(1, max(int(row[1]) for row in rows) // 8)
+    ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
     data = vega.csv({"pair": "number", "events": "number", "side": "string"}, rows)
     description = f"How often each run exceeded {result.require} under {result.series}, pair by pair"
     points = vega.layer(
         data,
         vega.mark("point", filled=True, size=70),
-        x=vega.shown("pair:Q", title="pair", axis={"tickMinStep": 1, "format": "d"}),
-        y=vega.shown("events:Q", title="events", axis={"tickMinStep": 1, "format": "d"}),
+        x=vega.counted_axis("pair:Q", len(result.pairs), "pair"),
+        y=vega.shown("events:Q", axis={"title": "events", "values": ticks, "format": "d"}),
         color=vega.shown("side:N", legend={"title": None}),
-        tooltip=vega.tips("pair:Q", "events:Q", "side:N"),
+        tooltip=vega.tips("events:Q", "side:N"),
     )
     return Figure(
         "pairs",
@@ -201,7 +204,7 @@ def _cells(change: SeriesChange) -> list[str]:
         change.series,
         NONE if change.change is None else percent(change.change),
         interval,
-        NONE if change.spread is None else f"{change.spread * 100:.1f} %",
+        "" if change.spread is None else f"{change.spread * 100:.1f} %",
         str(change.pairs),
     ]
 

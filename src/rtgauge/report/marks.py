@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.record.marks import KIND_OF_NAME, MarkKind
-from rtgauge.record.model import Severity
-from rtgauge.report.record_view import series_name
-from rtgauge.report.table import Cell, Column, Table, texts
+from rtgauge.record.model import Mark, Severity, Step
+from rtgauge.report.record_view import RecordView, series_name
+from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Mark, Step
-    from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Tone
 
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
 """The worst first."""

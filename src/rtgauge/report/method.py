@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import PROBES
-from rtgauge.record.model import COKERNELS
+from rtgauge.record.facts import Calibration
+from rtgauge.record.model import COKERNELS, Step, StepKey
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, quantity, value, whole, words
-from rtgauge.units import plural
+from rtgauge.units import format_cpu_list, plural
 from rtgauge.verdict.coverage import FORBIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.record.facts import Calibration
-    from rtgauge.record.model import Step, StepKey
     from rtgauge.report.record_view import RecordView
 
 COKERNEL_METHOD = {
@@ -137,8 +135,6 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
     """Which CPUs were measured, and which were not and why."""
-    from rtgauge.units import format_cpu_list
-
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     left = {
         (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))

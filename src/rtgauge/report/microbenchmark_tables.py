@@ -3,30 +3,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.microbenchmarks import microbenchmarks
+from rtgauge.analysis.microbenchmarks import (
+    Happened,
+    LockAnswer,
+    Microbenchmarks,
+    NoiseAnswer,
+    System,
+    microbenchmarks,
+)
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.simple_probe import cost_of
 from rtgauge.record.marks import is_doubt
+from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
 
-    from rtgauge.analysis.microbenchmarks import (
-        Happened,
-        LockAnswer,
-        Microbenchmarks,
-        NoiseAnswer,
-        System,
-    )
-    from rtgauge.record.model import Step
     from rtgauge.report.record_view import RecordView
 
 ANSWERS = {
@@ -110,10 +110,7 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Which system has the lowest worst case of how many operations; of a single one its largest.
-
-    None where no cost was measured.
-    """
+    """Which system has the lowest worst case of how many operations, or its largest; None without costs."""
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):
         for cost in system.costs:
@@ -319,8 +316,6 @@ class MicrobenchmarkPresenter(Presenter):
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """The same as fits into the terminal."""
-        from rtgauge.report.terminal_table import print_tables
-
         print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
         console.print()
 

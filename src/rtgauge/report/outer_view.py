@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
+from rtgauge.record.model import ClockDriftReport, InstrumentReport, SeriesSummary, Step
 from rtgauge.report.figure_data import EMPTY, Counts, Curve, exceedance, measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.vega import Figure
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import ClockDriftReport, InstrumentReport, SeriesSummary, Step
-    from rtgauge.report.record_view import RecordView
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"

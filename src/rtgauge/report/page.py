@@ -1,48 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The page of a record: one HTML file that works from disk, without a network. templates/page.html.j2 has the
-names of its sections.
-"""
+"""The page of a record: one HTML file that needs no network, drawn by templates/page.html.j2."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.probe.registry import plural_of
-from rtgauge.record.reader import PAGE
+from rtgauge.record.facts import AuditSummary
+from rtgauge.record.model import Mark, Run, Step
+from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import method, tables
 from rtgauge.report.changes import change_tables
-from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
-from rtgauge.report.deployment import deployment_table
+from rtgauge.report.conclusion import Conclusion, conclude, cross_check_lines, outcome_table, repeat_lines
+from rtgauge.report.deployment import DeploymentTable, deployment_table
 from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
-from rtgauge.report.figures.vega import config
-from rtgauge.report.marks import gathered_marks, sighting_table
+from rtgauge.report.figure_data import Source
+from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.marks import GatheredMark, gathered_marks, sighting_table
 from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
-from rtgauge.report.presenter import presenters, step_lines
-from rtgauge.report.record_view import common_quantity, example_requirement
+from rtgauge.report.presenter import Chapter, presenters, step_lines
+from rtgauge.report.record_view import RecordView, common_quantity, example_requirement
 from rtgauge.report.sustained_tables import timing_grids
-from rtgauge.report.table import pairs
+from rtgauge.report.table import Table, pairs
 from rtgauge.report.text import capital, quantity
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from rtgauge.record.facts import AuditSummary
-    from rtgauge.record.model import Mark, Run, Step
-    from rtgauge.record.reader import Record
-    from rtgauge.report.conclusion import Conclusion
-    from rtgauge.report.deployment import DeploymentTable
-    from rtgauge.report.figure_data import Source
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.marks import GatheredMark
-    from rtgauge.report.presenter import Chapter
-    from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Table
 
 Pairs = list[tuple[str, str]]
 """(name, value) of each line of a table."""

@@ -14,6 +14,7 @@ import stat
 from contextlib import suppress
 from importlib import resources
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
@@ -23,8 +24,6 @@ from rtgauge.report.figures.vega import VEGALITE
 from rtgauge.user_cache import cache_folder, open_to_others, private_folder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import jinja2
 
 LARGEST = 8 * 2**20
@@ -95,9 +94,6 @@ def templates() -> jinja2.Environment:
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page to `out`; it is complete or not there.
-
-    Raises InputError where `out` cannot be written, MeasureError for a full disk.
-    """
+    """Write a page, whole or not at all. Raises InputError, or MeasureError if the disk is full."""
     with clear_errors(out, option="-o", kind="file"):
         write_whole(out, text.encode(errors="replace"))

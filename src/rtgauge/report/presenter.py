@@ -6,29 +6,29 @@ of the probe, or of the file that a step keeps; a presenter is imported when a r
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import BaseModel
+
 from rtgauge.analysis.spikes import step_words
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
-
-GROUP = "rtgauge.presenters"
-"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
-    from pydantic import BaseModel
     from rich.console import Console
 
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.table import Table
+
+GROUP = "rtgauge.presenters"
+"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +49,7 @@ class Chapter:
 
 
 class Presenter:
-    """Shows nothing: a probe overrides what it has.
-
-    `steps` are those of its probes, in the order of the conditions.
-    """
+    """Shows nothing: a probe overrides what it has. `steps`: of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
         """What came of these steps, as part of a sentence; None if the largest values say it."""
@@ -67,10 +64,7 @@ class Presenter:
         return []
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
-        """Its chapter of the page; `drawn`: the names of the figures that the page has.
-
-        Raises RecordError for a damaged record.
-        """
+        """Its chapter; `drawn`: names of the page's figures. Raises RecordError for a damaged record."""
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
@@ -151,11 +145,7 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """What recording the kernel's events cost: of several steps the largest cost that is seen, with the name
-    of its step.
-
-    Empty where it was not measured.
-    """
+    """What recording the kernel's events cost: of several steps the largest; empty if not measured."""
     costs = [
         (step, step.explain.cost)
         for step in steps

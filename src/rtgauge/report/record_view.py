@@ -5,19 +5,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metrics
-from rtgauge.record.model import COKERNELS, Severity, Step, StepKey, worst_severity
+from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, StepKey, worst_severity
+from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rtgauge.record.model import SeriesSummary
-    from rtgauge.record.reader import Record
 
 UNKNOWN = "unknown"
 """The load and the deployment of an imported step whose file does not say them."""
@@ -77,10 +72,7 @@ def series_name(summary: SeriesSummary) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """Steps that differ in nothing but the repeat.
-
-    `label` names what tells them from the record's other conditions.
-    """
+    """Steps that differ only in the repeat; `label` tells them from the record's other conditions."""
 
     label: str
     steps: tuple[Step, ...]
@@ -122,10 +114,7 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Differences:
-    """What differs between a record's conditions.
-
-    Found once: of a study of hundreds of conditions it would take a second for each list of labels.
-    """
+    """What differs between a record's conditions, found once: of hundreds it takes a second."""
 
     deployments: bool
     probes: bool

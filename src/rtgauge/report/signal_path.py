@@ -1,38 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al.
-
-(2021) for any records.
+"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al. (2021) for any
+records.
 
 Response latency beside cyclictest is their table 4; the parts of a response are in their fig. 2 and sec. 4.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
-from rtgauge.record.model import COKERNELS
+from rtgauge.record.model import COKERNELS, Result, SeriesSummary, Step
+from rtgauge.record.reader import Record
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.outer_view import (
     instrument_grids,
     instrument_line,
+    views_figure,
     views_grid,
 )
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, us, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
-
-    from rtgauge.record.model import Result, SeriesSummary, Step
-    from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.record_view import RecordView
 
 PARTS = {
     "interrupt-latency": "interrupt latency",
@@ -248,8 +246,6 @@ class SignalPath(Presenter):
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Both views, where an instrument measured."""
-        from rtgauge.report.outer_view import views_figure
-
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
@@ -270,8 +266,6 @@ class SignalPath(Presenter):
         """Both views, where an instrument measured."""
         grid = views_grid(view, steps)
         if grid is not None:
-            from rtgauge.report.terminal_table import print_tables
-
             print_tables([grid], console)
             console.print()
 

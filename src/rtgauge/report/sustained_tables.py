@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from rtgauge.analysis.sustained import RESOLUTION
+from rtgauge.analysis.frequency import Gathered
+from rtgauge.analysis.sustained import RESOLUTION, Curve, Point
+from rtgauge.record.reader import Record
 from rtgauge.report import frequency_tables
 from rtgauge.report.frequency_tables import format_hz
 from rtgauge.report.presenter import frequency_grids
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_share, format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.analysis.frequency import Gathered
-    from rtgauge.analysis.sustained import Curve, Point
-    from rtgauge.record.reader import Record
 
 
 def _spread(curve: Curve) -> str:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from rtgauge.record.model import Mark
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
@@ -24,16 +23,17 @@ PART = "  "
 
 
 class Cell(str):
-    """A cell with more than its text. `marks`: what marks its line."""
+    """A cell with more than its text. `marks`: what marks its line; `href`: where it leads on a page."""
 
-    __slots__ = ("marks", "tone")
+    __slots__ = ("href", "marks", "tone")
+    href: str
     tone: Tone
     marks: Sequence[Mark]
 
-    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = ()) -> Self:
+    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "") -> Self:
         """`text`, not escaped."""
         cell = super().__new__(cls, text)
-        cell.tone, cell.marks = tone, marks
+        cell.tone, cell.marks, cell.href = tone, marks, href
         return cell
 
 

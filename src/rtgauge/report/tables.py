@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import ThreadCounts
+from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step, ThreadCounts
 from rtgauge.report.record_view import (
     LATENCY,
+    RecordView,
     has_distribution,
     has_releases,
     quantities,
@@ -18,12 +20,6 @@ from rtgauge.report.record_view import (
 )
 from rtgauge.report.table import PART, Cell, Column, Table, numbers, texts
 from rtgauge.report.text import capital, us, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step
-    from rtgauge.report.record_view import RecordView
 
 FIGURES = {
     "min_ns": Column("min", "number", spare=3),

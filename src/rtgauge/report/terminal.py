@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a record: the summary after a run, and the list of records.
-
-Nothing heavy is imported here.
-"""
+"""A record in the terminal: its summary, and the list of records. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from rtgauge.record.model import Severity, VerdictWord
-from rtgauge.record.reader import PAGE, RECORDS
+from rtgauge.record.reader import PAGE, RECORDS, Record
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import hosts, system_lines
@@ -26,11 +24,7 @@ from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable, us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
-
-    from rtgauge.record.reader import Record
 
 LIST_WIDTH = 120
 STYLE = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import rich.table
@@ -10,15 +11,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.report.table import PART, marks_of, tone_of
+from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
-
-    from rtgauge.report.table import Column, Table
 
 WIDE = 76
 """A narrower terminal has one blank between columns, not two."""

@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rtgauge.record.model import Step
 from rtgauge.report.presenter import Presenter
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Step
 
 
 class Timerlat(Presenter):

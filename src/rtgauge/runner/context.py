@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from rtgauge.errors import EXIT_INPUT, MeasureError
-from rtgauge.load.lifecycle import RunningLoad
-from rtgauge.load.load_state import KeptLoad
+from rtgauge.load.lifecycle import KeptLoad, RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.model import LeftOut, Step, StepKey

@@ -46,9 +46,8 @@ from rtgauge.runner.targets import (
     to_pick_up,
 )
 from rtgauge.system.priorities import Controller
-from rtgauge.target.factory import hold_places
-from rtgauge.target.lease import LEASE_NS
-from rtgauge.target.opener import TargetOpener
+from rtgauge.target.factory import TargetOpener, hold_places
+from rtgauge.target.guard import LEASE_NS
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 

@@ -24,7 +24,7 @@ from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
-from rtgauge.system.rtai_modules import calibration_for, measuring_module, modules_of, rtai_modules
+from rtgauge.system.rtai import calibration_for, measuring_module, modules_of, rtai_modules
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
-from rtgauge.lab.boot_error import BootError
+from rtgauge.lab.running_guests import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
@@ -41,8 +41,7 @@ from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB
-from rtgauge.target.factory import console
-from rtgauge.target.opener import TargetOpener
+from rtgauge.target.factory import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 

@@ -224,6 +224,7 @@ def _priorities(entries: list[TaskEntry]) -> list[int]:
 
 
 def _task(entry: TaskEntry, priority: int) -> Task:
-    written = entry.model_dump()
+    written: dict[str, Any] = entry.model_dump()
     written |= {"priority": priority, "jitter_ns": entry.jitter_ns or 0}
-    return Task(**written | {"deadline_ns": entry.deadline_ns or entry.period_ns})
+    written["deadline_ns"] = entry.deadline_ns or entry.period_ns
+    return Task(**written)

@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.files import clear_errors
 from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
 from rtgauge.record.reader import RUN, Record, opened_folder, read_model, record_folders
-from rtgauge.record.record_folder import damaged
+from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge.store import postgresql
-from rtgauge.store.database import BUSY_S, DamagedError, clear_problems, place_of
+from rtgauge.store.database import BUSY_S, DamagedError, Place, clear_problems, place_of
 from rtgauge.store.digest import checksum_of, digest_of
 from rtgauge.store.postgresql import Server
 from rtgauge.store.store import Outcome, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from rtgauge.record.record_folder import RecordFolder
-    from rtgauge.store.database import Place
 
 
 @dataclass(frozen=True)

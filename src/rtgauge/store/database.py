@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -22,9 +23,6 @@ from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.store import postgresql
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 BUSY_S = 120.0
 """How long a writer waits for the others."""
@@ -183,10 +181,7 @@ def _check_tables(connection: Connection, path: Place) -> bool:
 
 
 def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
-    """The database of the store `path`, checked; `make`: with new tables if there is none.
-
-    Raises InputError, DamagedError or MeasureError.
-    """
+    """The checked database of a store; `make`: new tables. Raises InputError, DamagedError, MeasureError."""
     if isinstance(path, Server):
         return _open_server(path, make=make, write=write)
     _check_place(path, make=make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,20 +15,16 @@ import numpy as np
 
 from rtgauge.analysis.differing_settings import flat
 from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, why_no_interval, window_counts
-from rtgauge.record.labels import LABELS, read_labels
+from rtgauge.record.facts import Facts
+from rtgauge.record.labels import LABELS, Labels, read_labels
+from rtgauge.record.model import Distribution, SeriesSummary, Step
 from rtgauge.record.parameters import LIMITS
-from rtgauge.record.reader import RUN
+from rtgauge.record.reader import RUN, Record
+from rtgauge.record.record_folder import RecordFolder
 from rtgauge.store.tables import FIGURES, INTERVALS
 from rtgauge.system.hardware import SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.labels import Labels
-    from rtgauge.record.model import Distribution, SeriesSummary, Step
-    from rtgauge.record.reader import Record
-    from rtgauge.record.record_folder import RecordFolder
     from rtgauge.record.windows import Windows
 
 Row = dict[str, Any]
@@ -68,10 +65,7 @@ def key_of(*parts: object) -> str:
 
 
 def checksum_of(folder: RecordFolder) -> str:
-    """SHA-256 of the files of a record that the store is made of; step.json has the checksums of the others.
-
-    Raises OSError.
-    """
+    """SHA-256 of the files that the store is made of; step.json covers the others. Raises OSError."""
     names = [RUN, LABELS]
     names += [f"steps/{name}/step.json" for name in folder.names("steps")]
     names += [f"targets/{name}/system.json" for name in folder.names("targets")]

@@ -60,6 +60,7 @@ class SuspectedChange(Model):
     """A place at which the level of the boots changed."""
 
     record: str = Field(description="the first record after it")
+    boots_before: int = Field(description="boots with a figure")
     started: str
     change: float = Field(description="relative, of the geometric means before and after: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
@@ -185,7 +186,7 @@ def _history(
         ),
         detectable=None if between is None else gate.detectable(between, PAIRS),
         changes=[
-            _change(boots[place - 1][-1], boots[place][0], part, following, known)
+            _change(place, boots[place - 1][-1], boots[place][0], (part, following), known)
             for place, part, following in zip(places, parts, parts[1:], strict=False)
         ],
         enough=len(levels) >= LENGTHS[0],
@@ -245,12 +246,14 @@ def _ns(log: float) -> int | None:
 
 
 def _change(
-    last: Point, first: Point, before: Sequence[float], after: Sequence[float], known: _Known
+    place: int, last: Point, first: Point, levels: tuple[Sequence[float], Sequence[float]], known: _Known
 ) -> SuspectedChange:
+    before, after = levels
     of_last, of_first = known.of(last), known.of(first)
     names = [name for name in {**of_last, **of_first} if of_last.get(name) != of_first.get(name)]
     return SuspectedChange(
         record=first.record,
+        boots_before=place,
         started=first.started,
         change=math.expm1(float(np.mean(after) - np.mean(before))),
         differs={name: (of_last.get(name), of_first.get(name)) for name in names},

@@ -7,16 +7,14 @@ which the server frees when a writer is killed; a reader sees one state of the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "rtgauge"

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import distinct, func, select
+from sqlalchemy import Connection, distinct, func, select
 
 from rtgauge.record.model import Severity, worst_severity
 from rtgauge.store.database import clear_problems
@@ -14,10 +15,6 @@ from rtgauge.store.document import Course, MachineRow, Point, RecordPoint, Recor
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
     from rtgauge.store.store import Store
 
 Query = Any

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import RECORDS
@@ -18,11 +20,7 @@ from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import Connection, Engine
-
-    from rtgauge.store.digest import Digest, Machine, Row
+    from rtgauge.store.digest import Digest, Row
 
 DEFAULT = RECORDS / "store.sqlite"
 
@@ -101,10 +99,7 @@ class Store:
         return None
 
     def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
-        """Add a record, whole or not at all; what the store had of it is replaced.
-
-        `again`: also if nothing changed.
-        """
+        """Add a record whole or not at all, replacing what there was. `again`: even if nothing changed."""
         name, sha256 = digest.row["name"], digest.row["sha256"]
         with clear_problems(self.path), self.engine.begin() as connection:
             known = self._known(connection, name, folder, sha256)
@@ -157,10 +152,6 @@ class _Shared:
             self._seen[seen] = found
         return self._seen[seen]
 
-    def machine(self, of: Machine) -> int:
-        """The id of a machine."""
-        return self.id_of(MACHINE, {"key": of.key, "source": of.source, "shared": of.shared, "host": of.host})
-
 
 def _insert(connection: Connection, digest: Digest, path: str, *, again: bool) -> None:
     record = _new(connection, RECORD, {**digest.row, "path": path})
@@ -175,8 +166,8 @@ def _insert(connection: Connection, digest: Digest, path: str, *, again: bool) -
         row: Row = {
             **step.row,
             "record_id": record,
-            "machine_id": shared.machine(step.machine),
-            "peer_machine_id": None if step.peer is None else shared.machine(step.peer),
+            "machine_id": shared.id_of(MACHINE, asdict(step.machine)),
+            "peer_machine_id": None if step.peer is None else shared.id_of(MACHINE, asdict(step.peer)),
             "configuration_id": shared.id_of(CONFIGURATION, step.configuration),
         }
         number = numbers[step.row["name"]] = _new(connection, STEP, row)

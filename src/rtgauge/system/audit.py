@@ -89,16 +89,8 @@ def _wanted_by(check: Check) -> str:
         return named if expected else f"no {named}"
     if test == "is":
         return f"{named} {choices}" if kind == "fact" else f"{named}={choices}"
-    words = {
-        "is-not": "not",
-        "at-least": "at least",
-        "at-most": "at most",
-        "has": "with",
-        "has-not": "without",
-        "covers": "covers",
-        "avoids": "avoids",
-    }
-    return f"{named} {words[test]} {choices}"
+    words = {"is-not": "not", "has": "with", "has-not": "without"}
+    return f"{named} {words.get(test, test.replace('-', ' '))} {choices}"
 
 
 def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | None:
@@ -118,11 +110,8 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
         if virtual is None:
             return CheckResult("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
         if virtual != rule.guest:
-            return CheckResult(
-                "not-applicable",
-                f"only {'in' if rule.guest else 'outside'} a virtual machine",
-                "machine.virtual",
-            )
+            where = "in" if rule.guest else "outside"
+            return CheckResult("not-applicable", f"only {where} a virtual machine", "machine.virtual")
     if rule.since is not None or rule.until is not None:
         release = version_tuple(machine.facts.kernel.release)
         if release is None:
@@ -130,11 +119,8 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
         since, until = version_tuple(rule.since), version_tuple(rule.until)
         if (since and release < since) or (until and release >= until):
             span = f"from {rule.since} " if rule.since else ""
-            return CheckResult(
-                "not-applicable",
-                f"only for Linux {span}{f'before {rule.until}' if rule.until else 'on'}",
-                "kernel.release",
-            )
+            span += f"before {rule.until}" if rule.until else "on"
+            return CheckResult("not-applicable", f"only for Linux {span}", "kernel.release")
     for check in rule.when:
         condition = carry_out(check, machine)
         if condition.result == "unknown":
@@ -148,27 +134,19 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
-    result = (
-        exclusion.result
-        if exclusion is not None
-        else combine([check.result for check in results], rule.enough)
-    )
+    result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
     # show only the checks that decided
     decisive = [check for check in results if check.result == result] or results
+    said = rule.model_dump(
+        include={"title", "severity", "why", "source", "how_much", "mend", "commands", "boot"}
+    )
     return Finding(
+        **said,
         rule=rule.id,
-        title=rule.title,
-        severity=rule.severity,
         result=result,
         wanted=wanted(rule),
         found="; ".join(dict.fromkeys(check.text for check in decisive)),
         where=list(dict.fromkeys(check.where for check in decisive if check.where)),
-        why=rule.why,
-        source=rule.source,
-        how_much=rule.how_much,
-        mend=rule.mend,
-        commands=rule.commands,
-        boot=rule.boot,
     )
 
 

@@ -65,20 +65,14 @@ def table(text: str | None) -> dict[str, Counts]:
         label, colon, rest = line.partition(":")
         words = rest.split()
         counts: list[int] = []
-        while (
-            len(counts) < min(len(words), len(columns))
-            and (count := integer(words[len(counts)])) is not None
-            and count >= 0
-        ):
+        for word in words[: len(columns)]:
+            if (count := integer(word)) is None or count < 0:
+                break
             counts.append(count)
         if colon and counts:
-            per_cpu = (
-                dict(zip(columns, counts, strict=True))
-                if len(counts) == len(columns) and len(columns) > 0
-                else {"": counts[0]}
-            )
-            if len(columns) == 1 and label.strip() in ("ERR", "MIS"):
-                per_cpu = {"": counts[0]}
+            single = len(columns) == 1 and label.strip() in ("ERR", "MIS")
+            whole = len(counts) == len(columns) and not single
+            per_cpu = dict(zip(columns, counts, strict=True)) if whole else {"": counts[0]}
             rows[label.strip()] = Counts(" ".join(words[len(counts) :]), per_cpu)
     return rows
 

@@ -181,9 +181,8 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
         kind = check.test.kind
         built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
-            return CheckResult(
-                "ok" if bool(built) == (kind == "is") else "differs", f"CONFIG_{name}=y or m", module
-            )
+            result = _Tested.that(bool(built) == (kind == "is")).result
+            return CheckResult(result, f"CONFIG_{name}=y or m", module)
     return CheckResult(
         "unknown",
         "the kernel's configuration cannot be read; try modprobe configs, or copy it to /boot/config-RELEASE",
@@ -211,11 +210,8 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
 def _missing(check: Check, path: str, machine: Machine) -> CheckResult:
     """A file that could not be read. Its absence counts only if its file system is known to be readable."""
     error = machine.files.error(path)
-    readable = (
-        machine.files.exists(f"{CPU}/online")
-        if path.startswith("/sys/")
-        else machine.files.exists("/proc/sys/kernel/osrelease")
-    )
+    sure = f"{CPU}/online" if path.startswith("/sys/") else "/proc/sys/kernel/osrelease"
+    readable = machine.files.exists(sure)
     if error in ("ENOENT", "ENOTDIR") and readable and not path.startswith(tuple(MOUNTS)):
         if check.present is not None:
             return CheckResult("differs" if check.present else "ok", "not there", path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
-from rtgauge.system.rtai_modules import FOLDERS, NEEDED, PIPELINE
+from rtgauge.system.rtai import FOLDERS, NEEDED, PIPELINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,10 +75,7 @@ def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
 def needs(files: Mapping[str, Any]) -> list[Need]:
     """The needs of Cobalt's and of RTAI's engine, from the engine's `read` of `PATHS`."""
     read = Files(files)
-    locks = [
-        Need(name, f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
-        for name in ("cobalt", "rtai")
-    ]
+    lock = (f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
     return [
         Need(
             "cobalt",
@@ -104,7 +101,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             _may_use_cobalt(read),
             "root, or boot with xenomai.allowed_group=GID of a group of this user",
         ),
-        locks[0],
+        Need("cobalt", *lock),
         *(
             Need(
                 "cobalt",
@@ -130,7 +127,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             "--space kernel",
         ),
         *_rtai_needs(read, files),
-        locks[1],
+        Need("rtai", *lock),
     ]
 
 
@@ -141,10 +138,8 @@ def _ids(read: Files, name: str) -> list[str]:
 
 
 def _may_use_cobalt(read: Files) -> bool:
-    group = read.text(ALLOWED_GROUP)
-    return _ids(read, "Uid")[1:2] == ["0"] or (
-        group is not None and group in {*_ids(read, "Groups"), *_ids(read, "Gid")}
-    )
+    groups = {*_ids(read, "Groups"), *_ids(read, "Gid")}
+    return _ids(read, "Uid")[1:2] == ["0"] or read.text(ALLOWED_GROUP) in groups
 
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:

@@ -74,7 +74,7 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
 
 def memory(files: Files) -> Memory:
     """Sizes in bytes, and settings of huge pages, merging and migration."""
-    meminfo = files.text("/proc/meminfo") or ""
+    meminfo, swaps = files.text("/proc/meminfo") or "", files.text("/proc/swaps")
     sizes = {
         match[1]: int(match[2]) * 1024
         for match in re.finditer(r"^([A-Za-z]+):\s+([0-9]{1,15}) kB$", meminfo, re.MULTILINE)
@@ -85,7 +85,7 @@ def memory(files: Files) -> Memory:
         swap_total_bytes=sizes.get("SwapTotal"),
         swap_free_bytes=sizes.get("SwapFree"),
         **{name: chosen(files.text(path)) for name, path in MEMORY_PATHS.items()},
-        swaps=swaps(files.text("/proc/swaps")),
+        swaps=None if swaps is None else [line.split()[0] for line in swaps.splitlines()[1:] if line.strip()],
     )
 
 
@@ -94,15 +94,9 @@ def timers(files: Files) -> Timers:
 
     Readable by root only.
     """
-    match = re.search(
-        r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", files.text(TIMER_LIST) or "", re.MULTILINE
-    )
+    text = files.text(TIMER_LIST) or ""
+    match = re.search(r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", text, re.MULTILINE)
     return Timers(resolution_ns=int(match[1]) if match else None)
-
-
-def swaps(text: str | None) -> list[str] | None:
-    """Swap devices and files."""
-    return None if text is None else [line.split()[0] for line in text.splitlines()[1:] if line.strip()]
 
 
 def pretty_name(files: Files) -> str | None:

@@ -62,14 +62,10 @@ class Files:
         if not isinstance(text, str):
             # device tree strings end in NUL and may come as bytes
             try:
-                text = (
-                    base64.b64decode(str(file["base64"]), validate=True).decode()
-                    if "base64" in file
-                    else None
-                )
-            except ValueError:
+                text = base64.b64decode(str(file["base64"]), validate=True).decode()
+            except (KeyError, ValueError):
                 return None
-        return text.strip("\0 \t\r\n") if text is not None else None
+        return text.strip("\0 \t\r\n")
 
     def number(self, path: str) -> int | None:
         """A file that is one number; None if it is missing or something else."""

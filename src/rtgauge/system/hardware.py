@@ -68,17 +68,16 @@ FIRMWARE_PATHS = [
 def microcode(files: Files) -> list[str] | None:
     """Every microcode version that a CPU runs."""
     versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
-    versions |= set(
-        re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", files.text("/proc/cpuinfo") or "", re.MULTILINE)
-    )
+    cpuinfo = files.text("/proc/cpuinfo") or ""
+    versions.update(re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", cpuinfo, re.MULTILINE))
     return sorted(versions) or None
 
 
 def firmware(files: Files) -> Firmware:
     """Firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
-    vulnerabilities = {
-        match[1]: text for match, text in files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
-    }
+    found = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
+    vulnerabilities = {match[1]: text for match, text in found}
+    mitigated = sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
     return Firmware(
         vendor=files.text(f"{DMI}/bios_vendor"),
         version=files.text(f"{DMI}/bios_version") or files.text("/proc/device-tree/chosen/u-boot,version"),
@@ -87,9 +86,7 @@ def firmware(files: Files) -> Firmware:
         board=files.text(f"{DMI}/board_name"),
         microcode=microcode(files),
         mitigations=vulnerabilities or None,
-        mitigated=sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
-        if vulnerabilities
-        else None,
+        mitigated=mitigated if vulnerabilities else None,
     )
 
 
@@ -159,12 +156,8 @@ def virtualization(files: Files) -> Virtualization:
 
     real_processor = flags is not None or product != "" or (tree != "" and "virt" not in tree)
     virtual = True if evidence else False if real_processor else None
-    emulated = _emulated(
-        cpuinfo,
-        virtual=virtual,
-        hardware_assisted=bool(set(clocks) & set(CLOCK_HYPERVISORS)),
-        evidence=evidence,
-    )
+    assisted = any(clock in CLOCK_HYPERVISORS for clock in clocks)
+    emulated = _emulated(cpuinfo, virtual=virtual, hardware_assisted=assisted, evidence=evidence)
     return Virtualization(
         virtual=virtual,
         hypervisor=hypervisors[0] if hypervisors else "none" if virtual is False else None,

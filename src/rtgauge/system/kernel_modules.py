@@ -156,19 +156,15 @@ def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str
         there = entries.get(folder, {}).get("directory", [])
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
             files = {name: f"{folder}/{name}{ending}" for name in names}
-            if (
-                all(f"{name}{ending}" in there for name in names)
-                and _abi(target, f"{folder}/{CORE}{ending}") == ABI
-            ):
+            complete = all(f"{name}{ending}" in there for name in names)
+            if complete and _abi(target, f"{folder}/{CORE}{ending}") == ABI:
                 return files
     return None
 
 
 def _abi(target: Target, path: str) -> str:
     modinfo = target.which("modinfo")
-    return (
-        target.run([modinfo, "-F", "rtgauge_abi", path], 10.0).stdout.strip() if modinfo is not None else ""
-    )
+    return "" if modinfo is None else target.run([modinfo, "-F", "rtgauge_abi", path], 10.0).stdout.strip()
 
 
 def source_folder() -> Path:
@@ -231,15 +227,11 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
             )
     archive = folder / "rtgauge-kmod.tar"
     archive.write_bytes(_archive(sources))
-    done = target.run(
-        ["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)], BUILD_S
-    )
+    words = ["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)]
+    done = target.run(words, BUILD_S)
     if done.returncode:
-        lines = (
-            [line for line in done.stdout.splitlines() if "error" in line.lower()]
-            or done.stdout.splitlines()[-1:]
-            or ["no message"]
-        )
+        said = done.stdout.splitlines()
+        lines = [line for line in said if "error" in line.lower()] or said[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
             "see the whole of it: make -C kmod; for the kernels that they were built for see docs/kmod.md",

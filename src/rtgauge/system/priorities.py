@@ -56,18 +56,8 @@ def line_actions(files: Mapping[str, Any]) -> list[Action]:
         for thread in threads(read)
         if thread.policy in SETTABLE and any(_belongs_to(thread, name, read) for name in LINE_NAMES)
     ]
-    return (
-        [
-            Write(
-                tuple(
-                    Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False)
-                    for thread in irq_threads
-                )
-            )
-        ]
-        if irq_threads
-        else []
-    )
+    raised = [Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in irq_threads]
+    return [Write(tuple(raised))] if raised else []
 
 
 class ControllerActions(NamedTuple):

@@ -40,8 +40,8 @@ def cobalt(files: Files) -> RealTimeCore:
     """What Cobalt says of itself: version, CPUs, state, pipeline, gravity, devices of its timer and clock."""
     clock = files.text(CLOCK) or ""
     devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
-    group = files.text(f"{PARAMETERS}/allowed_group")
-    gravity = gravity_of(clock) or dict.fromkeys((f"{context}_ns" for context in CONTEXTS), None)
+    group = files.text(f"{PARAMETERS}/allowed_group") or ""
+    gravity = gravity_of(clock) or {f"{context}_ns": None for context in CONTEXTS}
     return RealTimeCore(
         name="Xenomai Cobalt",
         version=files.text(VERSION),
@@ -53,11 +53,7 @@ def cobalt(files: Files) -> RealTimeCore:
         timer=devices[1] if devices is not None else None,
         clock=devices[2] if devices is not None else None,
         clock_watchdog=watchdog[1] if watchdog is not None else None,
-        allowed_group="none"
-        if group == NOBODY
-        else group
-        if group is not None and re.fullmatch(r"[0-9]{1,10}", group)
-        else None,
+        allowed_group="none" if group == NOBODY else group if re.fullmatch(r"[0-9]{1,10}", group) else None,
         smi=files.text(f"{PARAMETERS}/smi"),
     )
 
@@ -65,13 +61,9 @@ def cobalt(files: Files) -> RealTimeCore:
 def gravity_of(clock: str) -> dict[str, int] | None:
     """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None if it has none."""
     match = GRAVITY.search(clock)
-    return (
-        None
-        if match is None
-        else {
-            f"{context}_ns": int(match[context_number]) for context_number, context in enumerate(CONTEXTS, 1)
-        }
-    )
+    if match is None:
+        return None
+    return {f"{context}_ns": int(ns) for context, ns in zip(CONTEXTS, match.groups(), strict=True)}
 
 
 def autotuned(printed: str) -> dict[str, int]:

@@ -79,17 +79,13 @@ def more_paths(files: Files) -> list[str]:
 
 def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
     """CPU -> its server; "none" if debugfs is readable and has none, else None."""
-    folders = {
-        match[1]: match[2]
-        for match, _ in files.matching(rf"({FAIR_SERVER}/cpu([0-9]{{1,5}}))/(?:runtime|period)")
-    }
-    if folders:
-        return {
-            cpu: FairServer(
-                runtime_ns=files.number(f"{folder}/runtime"), period_ns=files.number(f"{folder}/period")
-            )
-            for folder, cpu in folders.items()
-        }
+    found = files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(?:runtime|period)")
+    servers: dict[str, FairServer] = {}
+    for cpu in dict.fromkeys(match[1] for match, _ in found):
+        runtime, period = (files.number(f"{FAIR_SERVER}/cpu{cpu}/{name}") for name in ("runtime", "period"))
+        servers[cpu] = FairServer(runtime_ns=runtime, period_ns=period)
+    if servers:
+        return servers
     readable = files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER)
     return "none" if readable else None
 
@@ -117,10 +113,7 @@ def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple
     """Runtime and period of the tightest group up to the root; "none" if the kernel has no such limit."""
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
-        runtime, period = (
-            files.number(f"{folder}/cpu.rt_runtime_us"),
-            files.number(f"{folder}/cpu.rt_period_us"),
-        )
+        runtime, period = (files.number(f"{folder}/cpu.rt_{name}_us") for name in ("runtime", "period"))
         if runtime is not None and period is not None and period > 0:
             shares.append((1.0 if runtime < 0 else runtime / period, runtime, period))
     if shares:
@@ -134,10 +127,7 @@ def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple
 def _share(version: str, folder: str, files: Files) -> float | None:
     """CPU time that a group may use, in CPUs; infinite if it has no limit, None if it cannot be read."""
     if version == "v1":
-        quota, period = (
-            files.number(f"{folder}/cpu.cfs_quota_us"),
-            files.number(f"{folder}/cpu.cfs_period_us"),
-        )
+        quota, period = (files.number(f"{folder}/cpu.cfs_{name}_us") for name in ("quota", "period"))
     else:
         words = (files.text(f"{folder}/cpu.max") or "").split()
         quota = -1 if words[:1] == ["max"] else integer(words[0]) if words else None
@@ -154,10 +144,9 @@ def cpu_quota(files: Files) -> float | Nothing | None:
         return None
     if group.path == "/":
         return "none"
-    shares = [
-        share for version, folder in _folders(files) if (share := _share(version, folder, files)) is not None
-    ]
-    return None if not shares else "none" if min(shares) == float("inf") else round(min(shares), 3)
+    shares = [_share(version, folder, files) for version, folder in _folders(files)]
+    tightest = min((share for share in shares if share is not None), default=None)
+    return None if tightest is None else "none" if tightest == float("inf") else round(tightest, 3)
 
 
 def _limit(files: Files, name: str) -> int | Literal["unlimited"] | None:
@@ -170,14 +159,10 @@ def _limit(files: Files, name: str) -> int | Literal["unlimited"] | None:
 
 def limits(files: Files) -> Limits:
     """CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
-    allowed = re.search(
-        r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", files.text(OWN_STATUS) or "", re.MULTILINE
-    )
-    partitions = [
-        text
-        for version, folder in _folders(files)
-        if version == "v2" and (text := files.text(f"{folder}/cpuset.cpus.partition"))
-    ]
+    status = files.text(OWN_STATUS) or ""
+    allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
+    v2 = [folder for version, folder in _folders(files) if version == "v2"]
+    partitions = [text for folder in v2 if (text := files.text(f"{folder}/cpuset.cpus.partition"))]
     return Limits(
         cpu_quota=cpu_quota(files),
         cpus_allowed=allowed[1] if allowed else None,
@@ -223,13 +208,8 @@ def mechanisms(facts: Facts) -> list[Limit]:
     # since 6.12 the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd)
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
-        mechanisms.append(
-            Limit(
-                "real-time throttling (sched_rt_runtime_us)",
-                (period - runtime) * 1000,
-                "sysctl kernel.sched_rt_runtime_us=-1",
-            )
-        )
+        name, remedy = "real-time throttling (sched_rt_runtime_us)", "sysctl kernel.sched_rt_runtime_us=-1"
+        mechanisms.append(Limit(name, (period - runtime) * 1000, remedy))
     if (
         group.version == "v1"
         and group_runtime is not None
@@ -251,13 +231,8 @@ def mechanisms(facts: Facts) -> list[Limit]:
     if version is None or version >= FAIR_SERVER_SINCE:
         gaps = [gap for gap in _fair_server_gaps(scheduling) if gap > 0]
         if gaps:
-            mechanisms.append(
-                Limit(
-                    "the fair server",
-                    max(gaps),
-                    "0 written to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
-                )
-            )
+            remedy = f"0 written to {FAIR_SERVER}/cpuN/runtime"
+            mechanisms.append(Limit("the fair server", max(gaps), remedy))
     return mechanisms
 
 

@@ -19,9 +19,17 @@ from typing import Any, BinaryIO, Self
 from rtgauge.errors import MeasureError
 from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.guard_error import guard_error, guard_gone, holder_of
-from rtgauge.target.label import expect_word, session_words
-from rtgauge.target.lease import LEASE_NS, LOOK_EVERY_S, GuardWatch, LeaseKeeper
+from rtgauge.target.guard import (
+    LEASE_NS,
+    LOOK_EVERY_S,
+    GuardWatch,
+    LeaseKeeper,
+    expect_word,
+    guard_error,
+    guard_gone,
+    holder_of,
+    session_words,
+)
 from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 
 PIPE_BYTES = 1 << 20

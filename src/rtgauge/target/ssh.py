@@ -22,9 +22,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.answers import FilesRead, answer_of, answers_of, files_of
-from rtgauge.target.guard_error import guard_error, guard_gone, holder_of
-from rtgauge.target.label import expect_word, session_words
-from rtgauge.target.lease import LEASE_NS, GuardWatch, LeaseKeeper
+from rtgauge.target.guard import (
+    LEASE_NS,
+    GuardWatch,
+    LeaseKeeper,
+    expect_word,
+    guard_error,
+    guard_gone,
+    holder_of,
+    session_words,
+)
 from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install

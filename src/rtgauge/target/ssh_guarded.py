@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.lease import LOOK_EVERY_S
+from rtgauge.target.guard import LOOK_EVERY_S
 from rtgauge.target.log_bound import bound_log
 from rtgauge.target.ssh_connection import PATIENCE_S
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
@@ -22,7 +22,7 @@ from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rtgauge.target.lease import GuardWatch, LeaseKeeper
+    from rtgauge.target.guard import GuardWatch, LeaseKeeper
     from rtgauge.target.ssh_connection import Channel, SshConnection
     from rtgauge.target.target import ProgramPlace
 

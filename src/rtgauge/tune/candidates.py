@@ -15,7 +15,7 @@ from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
 from rtgauge.system.checks import Machine as Audited
 from rtgauge.system.deployment.apply import read_files
-from rtgauge.system.deployment.definition import AS_IS, kept_cpus, parse_deployment, why_not
+from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
@@ -112,27 +112,6 @@ def offer(
         elif why:
             not_tried.append(NotTried(rule, why))
     return Offer(facts, candidates, not_tried)
-
-
-def deployment_of(candidates: Sequence[Candidate], cpus: str | None) -> str:
-    """The name of the deployment that has these settings in force; without any, `as-is`."""
-    if not candidates:
-        return AS_IS
-    parts = dict.fromkeys(part.part for part in candidates if part.trial.deployment is not None)
-    rules = [each.id for each in candidates if each.trial.deployment is None]
-    words = [*parts, *([f"settings={','.join(rules)}"] if rules else [])]
-    if any(each.trial.needs_cpus for each in candidates if each.trial.deployment is None):
-        words.append(f"rt-cpus={cpus}")
-    return parse_deployment(",".join(words)).name
-
-
-def together(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that can be in force at once: of those in conflict, the first."""
-    chosen: list[Candidate] = []
-    for each in candidates:
-        if not any(each.id in other.trial.conflicts or other.id in each.trial.conflicts for other in chosen):
-            chosen.append(each)
-    return chosen
 
 
 def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:

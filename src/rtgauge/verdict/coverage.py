@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.units import format_cpu_list, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.record.model import Run, Step, StepKey
 
 FORBIDDEN = {

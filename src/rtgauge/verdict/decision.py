@@ -6,21 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import COKERNELS, Severity, Step, Verdict, VerdictWord
+from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, Verdict, VerdictWord
+from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import SeriesSummary
-    from rtgauge.record.windows import Windows
 
 MARGIN = Fraction(80, 100)
 """A requirement that would not hold for this share of its bound holds by little: marginal."""

@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
-from rtgauge.record.model import Model
+from rtgauge.record.facts import Facts
+from rtgauge.record.model import Model, Step
+from rtgauge.record.reader import Record
 from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
-from rtgauge.verdict.requirement import format_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
-    from rtgauge.verdict.requirement import Requirement
+from rtgauge.verdict.requirement import Requirement, format_percent
 
 
 class Stage(Model):
@@ -243,10 +238,7 @@ def advise(
     chart: Chart,
     thresholds: Thresholds | None = None,
 ) -> Advice:
-    """Walk the chart with what the records hold; with no records, up to its first way.
-
-    Raises RecordError for a damaged record.
-    """
+    """Walk the chart with what the records hold. Raises RecordError for a damaged record."""
     limits = thresholds or flowchart.thresholds
     by_way, aside = _sorted_out(requirement, records, flowchart, limits)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The decision flowchart of Brown & Martin (2010, fig.
-
-6) as data: read from TOML and checked, so that a domain expert can write another one.
-"""
+"""The decision flowchart of Brown & Martin (2010, fig. 6) as TOML, so that experts can write others."""
 
 from __future__ import annotations
 
@@ -159,10 +156,7 @@ class Flowchart(Strict):
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError if the chart leads back to a way that it has left.
-
-    `done`: ways from where it is known to end.
-    """
+    """Raises ValueError for a circle in the chart. `done`: ways from where it is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in done:
@@ -207,11 +201,7 @@ class Chosen(NamedTuple):
 
 
 def load_flowchart(source: str) -> Chosen:
-    """`source`: the id of a chart of rtgauge's own, or a file that ends in .toml, of which the last chart is
-    taken.
-
-    Raises InputError.
-    """
+    """`source`: the id of an own chart, or a .toml file, whose last chart is taken. Raises InputError."""
     if not source.endswith(".toml"):
         own = parse_flowchart(
             (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),

@@ -137,7 +137,10 @@ def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
         raise CannotGate(f"the series {name} was not measured; there are: {', '.join(conditions)}")
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
-    return (None, "not measured") if step is None else _measured(record, step, wish)[::2]
+    if step is None:
+        return None, "not measured"
+    value_ns, _, why = _measured(record, step, wish)
+    return value_ns, why
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:

@@ -209,10 +209,11 @@ def percent(change: float) -> str:
 
 
 def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
-    limits = {"larger_than": wish.larger_than, "max_pairs": wish.max_pairs}
-    if wish.require is not None:
-        return decide_rate([pair.events for pair in series.counted], **limits)
-    return gate.decide([pair.log_ratio for pair in series.counted], **limits)
+    if wish.require is None:
+        ratios = [pair.log_ratio for pair in series.counted]
+        return gate.decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
+    events = [pair.events for pair in series.counted]
+    return decide_rate(events, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
 
 
 def _finite(number: float | None) -> float | None:
@@ -358,9 +359,7 @@ def _concluded(
     if _keeps(record, series, decision, wish):
         return result.ending(GateOutcome.NO_WORSE, f"{candidate} keeps {wish.require}. {seen}")
     if decision.outcome is gate.Outcome.CANNOT_TELL:
-        return result.ending(
-            GateOutcome.CANNOT_TELL, f"cannot tell yet. {seen}", next=_larger_gate(record, result)
-        )
+        return result.ending(GateOutcome.CANNOT_TELL, seen, next=_larger_gate(record, result))
     planned, aside = len(series.pairs), [pair for pair in series.pairs if pair.why_not is not None]
     limit = wish.max_pairs + wish.max_pairs // SPARE
     look = next(pairs for pairs in gate.looks(wish.max_pairs) if pairs > len(series.counted))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far from its requirement a step is: clearly in the black, marginal, in trouble, off the map (Brown &
-Martin 2010, sec.
-
-5.2).
-"""
+"""How far a step is from its requirement: in the black to off the map (Brown & Martin 2010, sec. 5.2)."""
 
 from __future__ import annotations
 
@@ -14,17 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import Field
 
 from rtgauge.analysis.order_statistics import quantile, ranked
-from rtgauge.record.model import Model, VerdictWord
+from rtgauge.record.facts import Facts
+from rtgauge.record.model import Model, Step, VerdictWord
+from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.requirement import Requirement
 
 if TYPE_CHECKING:
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
     from rtgauge.verdict.flowchart_file import Thresholds
-    from rtgauge.verdict.requirement import Requirement
 
 
 class Margin(StrEnum):
@@ -38,10 +33,7 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""What decides where several steps are evidence for one way: the last of these.
-
-A measured failure is not undone by what is not known.
-"""
+"""What decides if several steps are evidence for a way: the last. A measured failure stays one."""
 
 
 class Evidence(Model):

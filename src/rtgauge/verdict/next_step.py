@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,14 @@ from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import Severity
+from rtgauge.record.model import Mark, Run, Step
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Mark, Run, Step
     from rtgauge.verdict.requirement import Requirement
 
 RUN_OPTIONS = frozenset(
@@ -141,9 +140,7 @@ def next_for_mark(mark: Mark) -> str:
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""So many times the 99th percentile, and so many times every other one, is an event of its own, which no
-other kernel need mend.
-"""
+"""A value so many times the 99th percentile, and every other one, is an event of its own."""
 
 
 def _is_one_event(step: Step) -> bool:
@@ -224,9 +221,7 @@ class NextStep:
         return f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
 
     def for_failure(self) -> str:
-        """The first thing that is not as real-time programs have it: priority, a culprit with most of the
-        time, known disturbances, other culprits, C-states, the kernel, a CPU of its own.
-        """
+        """The first thing that is missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:

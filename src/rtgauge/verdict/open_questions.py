@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Options, gather
 from rtgauge.probe.registry import preset_of
 from rtgauge.record.model import Model
+from rtgauge.record.reader import Record
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.decision import judged_series
+from rtgauge.verdict.requirement import Requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rtgauge.record.reader import Record
     from rtgauge.verdict.margin import Evidence
-    from rtgauge.verdict.requirement import Requirement
 
 
 ON_TOP = "an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)"
@@ -73,10 +72,7 @@ def _rare(
 def questions(
     requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
 ) -> list[OpenQuestion]:
-    """What `used` leaves open.
-
-    `on_the_way`: the answer rests on a failure, so what could mend that failure is listed too.
-    """
+    """What `used` leaves open. `on_the_way`: the answer is a failure, so that what may mend it counts too."""
     return list(_open(requirement, records, used, on_the_way=on_the_way)) if used else []
 
 

@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.analysis.confidence import activations_needed, upper_bound
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES, get, preset_of
 from rtgauge.record.alternation import alternation_of
-from rtgauge.record.model import Exposure, Step, Verdict, VerdictWord
+from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
+from rtgauge.record.reader import Record
 from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import interval_remark, judge
 from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rtgauge.record.model import Run, StepKey
-    from rtgauge.record.reader import Record
 
 MOST_LEFT_OUT = 3
 """So many things that were left out are named."""

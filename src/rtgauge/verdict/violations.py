@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import numpy.typing as npt
-
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 MOST_STRETCHES = 1_000
 

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.model import Severity, Step, Verdict, VerdictWord
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, VerdictWord.FAILS)
 
@@ -40,11 +37,7 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails before cannot tell before marginal before holds, and among equals the
-    worst.
-
-    None for none.
-    """
+    """The verdict that decides: fails, cannot tell, marginal, holds, and of equals the worst; or None."""
     return max(verdicts, key=_badness, default=None)
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import find_layout
 from rtgauge.instrument.edge_file import Distances, EdgeFile, Pairing
+from rtgauge.instrument.edges import Slicer, Thresholds
 from rtgauge.instrument.messages import Answer, Edges
-from rtgauge.instrument.threshold import Slicer, Thresholds
 
 # 1 MS/s from -1 ms on; both lines 3.3 V, the answer 7 us after the stimulus; half-periods of 100 us and one
 # of 130.

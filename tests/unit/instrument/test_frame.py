@@ -9,19 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import MeasureError
-from rtgauge.instrument.frame import Frame, FrameParser, cobs_decode, cobs_encode, decode, encode
 from rtgauge.instrument.messages import (
     BINS,
     EVENTS,
     OUTLIERS,
     SUMMARY,
     Configuration,
+    Frame,
+    FrameParser,
     Histogram,
     Identity,
     Mode,
     State,
     bin_edges,
+    cobs_decode,
+    cobs_encode,
+    decode,
     decode_events,
+    encode,
 )
 
 FRAMES = st.builds(

@@ -6,8 +6,7 @@ from __future__ import annotations
 import struct
 
 from rtgauge.instrument import messages
-from rtgauge.instrument.frame import Frame, FrameParser, encode
-from rtgauge.instrument.messages import RunState
+from rtgauge.instrument.messages import Frame, FrameParser, RunState, encode
 from rtgauge.instrument.session import Session
 
 

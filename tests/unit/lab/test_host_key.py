@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.lab.host_key import key_on, trust_last_boot
+from rtgauge.lab.ssh import key_on, trust_last_boot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts, Kernel, RealTimeCore, RtaiCalibration
 from rtgauge.system.kernel_modules import NoModules
-from rtgauge.system.rtai_modules import CONFIG, TimerLead, calibration_for, rtai_modules
+from rtgauge.system.rtai import CONFIG, TimerLead, calibration_for, rtai_modules
 from rtgauge.target.target import Completed
 from tests.unit.system.test_kernel_modules import PLAIN, Board
 

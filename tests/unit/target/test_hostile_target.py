@@ -16,10 +16,9 @@ import pytest
 
 from rtgauge.errors import MeasureError, RecordError
 from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
-from rtgauge.target import lease, log_bound, ssh, ssh_guarded
+from rtgauge.target import guard, log_bound, ssh, ssh_guarded
 from rtgauge.target.address import SshAddress
-from rtgauge.target.guard_error import guard_gone
-from rtgauge.target.lease import GuardWatch, LeaseKeeper
+from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone
 from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -123,7 +122,7 @@ def test_a_program_that_falls_silent_as_the_guard_of_its_run_is_gone(connection,
     def check():
         raise guard_gone(10_000_000_000, "ssh://board")
 
-    monkeypatch.setattr(lease, "STOP_S", 0.0)
+    monkeypatch.setattr(guard, "STOP_S", 0.0)
     program, end = follow(connection, "echo first; exec sleep 1000")
     program.watch = GuardWatch(check, lambda: program.say("stop"))
     lines = program.lines()

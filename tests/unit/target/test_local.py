@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import MeasureError
-from rtgauge.target import lease, local
+from rtgauge.target import guard, local
 from rtgauge.target.local import LocalTarget, read_local
 from tests.support.patience import PATIENCE_S
 
@@ -64,7 +64,7 @@ def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
 def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "STOP_S", 0.0)
+    monkeypatch.setattr(guard, "STOP_S", 0.0)
     engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; read word; echo "$word"; exec sleep 1000')
     with LocalTarget("test", "a test") as target:
         lines = target.engine("wakeup").lines()

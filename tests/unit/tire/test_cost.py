@@ -11,10 +11,8 @@ import pytest
 from scipy import optimize, stats
 
 from rtgauge.tire.analysis.cost_model import CostModel, cost_model
-from rtgauge.tire.analysis.estimate import Estimate, Uncertain, mean_of, quotient, ratio_of
-from rtgauge.tire.analysis.line_fit import combine, fit
-from rtgauge.tire.analysis.prediction import predicted_frontiers, predictions
-from rtgauge.tire.analysis.scaling import against_serial, speed_points
+from rtgauge.tire.analysis.estimate import Estimate, Uncertain, combine, fit, mean_of, quotient, ratio_of
+from rtgauge.tire.analysis.prediction import against_serial, predicted_frontiers, predictions, speed_points
 from tests.unit.tire.synthetic import NODES, SPRINGS_PER_NODE, Machine
 
 if TYPE_CHECKING:

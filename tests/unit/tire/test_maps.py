@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rtgauge.tire.analysis.real_time_maps import real_time_maps
+from rtgauge.tire.analysis.results import real_time_maps
 from tests.unit.tire.synthetic import paced
 
 

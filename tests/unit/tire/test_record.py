@@ -22,9 +22,8 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge.tire.analysis.searches import searched
-from rtgauge.tire.page.chapter import chapters, figures_of, results_of
-from rtgauge.tire.page.drop_figure import drop_of
-from rtgauge.tire.page.map_figures import bounds, share_class
+from rtgauge.tire.page.map_figures import bounds, drop_of, share_class
+from rtgauge.tire.page.presenter import chapters, figures_of, results_of
 from tests.support.tire_records import PERIOD_NS, fast_step, tire_step, write_study
 from tests.unit.tire.synthetic import Machine
 

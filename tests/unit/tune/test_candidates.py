@@ -11,7 +11,8 @@ from rtgauge.errors import InputError
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
-from rtgauge.tune.candidates import Offer, deployment_of, offer, together
+from rtgauge.tune.candidates import Offer, offer
+from rtgauge.tune.study import deployment_name
 from tests.unit.system import machines
 
 
@@ -48,22 +49,13 @@ def test_only_and_without() -> None:
 
 
 def test_candidates_make_one_deployment() -> None:
-    found = {each.id: each for each in offered(machines.badly_set_rt()).candidates}
-    name = deployment_of([found["thp"], found["governor"]], None)
+    parts = {each.id: each.part for each in offered(machines.badly_set_rt()).candidates}
+    name = deployment_name([parts["thp"], parts["governor"]], None)
     deployment = parse_deployment(name)
     assert (deployment.governor, deployment.rules) == ("performance", ["thp"])
-    assert deployment_of([], None) == "as-is"
+    assert deployment_name([], None) == "as-is"
 
 
-def test_of_candidates_in_conflict_one_is_in_force() -> None:
-    files = machines.virtual_machine() | machines.texts(
-        {
-            "/proc/sys/kernel/watchdog_cpumask": "0-3\n",
-            "/proc/sys/kernel/soft_watchdog": "1\n",
-            "/sys/devices/system/cpu/online": "0-3\n",
-        }
-    )
-    found = offered(files, cpus="1")
-    assert {"soft-watchdog", "watchdog-cpus"} <= names(found)
-    chosen = {each.id for each in together(found.candidates)}
-    assert len(chosen & {"soft-watchdog", "watchdog-cpus"}) == 1
+def test_a_setting_about_the_real_time_cpus_names_them() -> None:
+    deployment = parse_deployment(deployment_name(["settings=workqueues", "isolate=1"], "1"))
+    assert (deployment.rt_cpus, deployment.isolate, deployment.rules) == ("1", "1", ["workqueues"])

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outlines
 from rtgauge.report.figures import vega
@@ -19,13 +23,7 @@ from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
-
     from rtgauge.analysis.sides import Side
-    from rtgauge.record.reader import Record
 
 CORNERS = 20_000
 BODY = 199

@@ -7,14 +7,23 @@ Its chapters: one, or one a task, or the tables of the microbenchmarks and the f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rtgauge.analysis.comparison_scope import Scope
+from rtgauge.analysis.frequency import Gathered
+from rtgauge.analysis.microbenchmarks import Microbenchmarks
+from rtgauge.analysis.sides import Side
 from rtgauge.analysis.sustained import curves
+from rtgauge.record.model import Verdict
+from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all, save_figures
 from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.figures.timing import timing_figures
-from rtgauge.report.figures.vega import config
+from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.frequency_tables import Marker
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
@@ -23,18 +32,7 @@ from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from rtgauge.analysis.comparison_document import Comparison
-    from rtgauge.analysis.comparison_scope import Scope
-    from rtgauge.analysis.frequency import Gathered
-    from rtgauge.analysis.microbenchmarks import Microbenchmarks
-    from rtgauge.analysis.sides import Side
-    from rtgauge.record.model import Verdict
-    from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.frequency_tables import Marker
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,8 @@ class Chapter:
     """What is shown, in one sentence."""
     doubt: str | None = None
     """What makes it doubtful."""
+    notes: Sequence[str] = ()
+    """What it rests on, a line each."""
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
@@ -166,10 +166,7 @@ def render(
     out: Path,
     verdicts: Mapping[str, Verdict] | None = None,
 ) -> None:
-    """Write the page to `out`; it is complete or not there.
-
-    Raises InputError where `out` cannot be written.
-    """
+    """Write the page to `out`, whole or not at all. Raises InputError if it cannot be written."""
     write_page(html(chapters, records, verdicts), out)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,12 @@ from rtgauge.analysis.comparison_conclusion import Finding, finding, word
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
+from rtgauge.record.model import Distribution
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.analysis.comparison_document import (
         Comparison,
         Pair,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         TailLevel,
         Test,
     )
-    from rtgauge.record.model import Distribution
 
 
 def _fine(ns: float | None, *, lower_bound: bool = False) -> str:

@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rtgauge.report.figure_data import ALL, Course, course
+from rtgauge.report.figure_data import ALL, Course, Source, course
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import SEVERAL, common_quantity, has_distribution
+from rtgauge.report.record_view import SEVERAL, RecordView, common_quantity, has_distribution
 from rtgauge.units import format_duration
-
-if TYPE_CHECKING:
-    from rtgauge.report.figure_data import Source
-    from rtgauge.report.record_view import RecordView
 
 POINTS = 40_000
 """About this many points for all CPUs together."""

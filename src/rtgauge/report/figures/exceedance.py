@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from rtgauge.report.figure_data import ALL, Curve, exceedance
+from rtgauge.report.figure_data import ALL, Curve, Source, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.report.figure_data import Source
 
 POINTS = 16_000
 """About this many points in the curves of single CPUs together."""

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, config, drawable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, Theme, config, drawable
 
 FORMATS = ("png", "svg", "pdf")
 FORMS = (*FORMATS, "html")
@@ -53,6 +51,16 @@ def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[
     made = {"svg": svg.encode}
     made |= {"png": lambda: vl_convert.svg_to_png(svg, scale=2), "pdf": lambda: vl_convert.svg_to_pdf(svg)}
     return {form: made[form]() for form in forms}
+
+
+def as_svg(figure: Figure, theme: Theme) -> bytes:
+    """A figure of one chart as SVG, without a title."""
+    import vl_convert
+
+    spec = drawable({**figure.specs[0], "width": WIDTH})
+    look = {**config(theme), "background": BACKGROUND[theme], "padding": 16}
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
+    return svg.encode()
 
 
 def write_figures(

@@ -4,19 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rtgauge.report.figure_data import ALL, Measured, Outline, outlines
+from rtgauge.report.figure_data import ALL, Measured, Outline, Source, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital, us, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rtgauge.report.figure_data import Source
 
 CORNERS = 40_000
 """More corners than this in all histograms together, and the bins become wider: the page stays small."""

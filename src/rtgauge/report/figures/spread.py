@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.record.model import Distribution, Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import has_distribution
 from rtgauge.report.text import capital
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Distribution, Step
     from rtgauge.report.figure_data import Source
 
 QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns": "p99.99", "max_ns": "max"}

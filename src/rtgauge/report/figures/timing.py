@@ -7,28 +7,23 @@ period (Adam et al. 2021, sec. 7.1 to 7.3, which have the words and no figure).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rtgauge.analysis.frequency import Gathered, Line, Table
+from rtgauge.analysis.sides import Side
+from rtgauge.analysis.sustained import Curve
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.spread import GREY_LEGEND
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.frequency_tables import caption_of
+from rtgauge.report.frequency_tables import Marker, caption_of
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.analysis.frequency import Gathered, Line, Table
-    from rtgauge.analysis.sides import Side
-    from rtgauge.analysis.sustained import Curve
-    from rtgauge.report.frequency_tables import Marker
 
 COLUMNS = 150
 """About so many bins of a linear histogram."""

@@ -6,13 +6,11 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from rtgauge.escape import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 VEGALITE = "6.4"
 """The Vega-Lite that these figures are written for; vl-convert carries several."""
@@ -144,6 +142,13 @@ def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> 
     return shown(
         what, scale=log_scale(low, high), axis={"title": title, "values": log_ticks(low, high), **look}
     )
+
+
+def counted_axis(what: str, count: int, title: str) -> Part:
+    """An axis for things that are counted from 1, with room at both ends."""
+    step = max(1, -(-count // 20))
+    axis = {"title": title, "values": [*range(step, count + 1, step)], "format": "d"}
+    return shown(what, axis=axis, scale={"domain": [0.5, count + 0.5], "nice": False, "zero": False})
 
 
 def share_axis(rarest: float, title: str) -> Part:

@@ -65,8 +65,7 @@ def measure(step: StepInProgress) -> Measured:
     Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends
     the step, which keeps what was measured.
     """
-    from rtgauge.instrument.self_test import self_test
-    from rtgauge.instrument.session import Session
+    from rtgauge.instrument.session import Session, self_test
     from rtgauge.runner.measurers.instrument_latmon import measure_with_latmon
     from rtgauge.runner.measurers.instrument_serial import LOOPBACK_COUNT, measure_with_session
 

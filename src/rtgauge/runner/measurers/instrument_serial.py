@@ -15,8 +15,7 @@ import numpy as np
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.edges import DistanceFollower, ResponseFollower, Times
 from rtgauge.instrument.messages import Configuration, Events, Histogram, Mode, State
-from rtgauge.instrument.self_test import Loopback
-from rtgauge.instrument.session import Session
+from rtgauge.instrument.session import Loopback, Session
 from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, StepKey

@@ -20,8 +20,8 @@ from rtgauge.runner.put_together import EndedStep, load_marks
 from rtgauge.runner.scope import with_measuring_module
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
-from rtgauge.system.rtai_modules import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
-from rtgauge.system.rtai_modules import LATENCY as RTAI_LATENCY
+from rtgauge.system.rtai import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
+from rtgauge.system.rtai import LATENCY as RTAI_LATENCY
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duration, parse_cpu_list
 
@@ -236,7 +236,7 @@ def _run(context: StepContext, folder: Path) -> Measurement:
     from rtgauge.importers.rt_tests import parse_json
     from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
     from rtgauge.importers.rtla import parse_rtla
-    from rtgauge.importers.switchtest import parse_switchtest
+    from rtgauge.importers.xenomai import parse_switchtest
 
     key, cpus = context.key, _cpus(context)
     target = context.target

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 LEAST_CELLS = 10
-SIGNS: tuple[str, ...] = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
-BLOCKS = dict(zip(SIGNS, "█▄·! ─┴", strict=True))
-PLAIN = dict(zip(SIGNS, "#+.! -+", strict=True))
+SIGNS = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
+BLOCKS: dict[str, str] = dict(zip(SIGNS, "█▄·! ─┴", strict=True))
+PLAIN: dict[str, str] = dict(zip(SIGNS, "#+.! -+", strict=True))
 """For a terminal without block characters."""
 
 

@@ -29,23 +29,11 @@ if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
 
 X86 = ("x86_64", "i686", "i586", "i386")
-OF_DEPLOYMENTS = frozenset(
-    {
-        *(
-            "intel_idle.max_cstate",
-            "processor.max_cstate",
-            "cpuidle.off",
-            "nohlt",
-            "nosmt",
-            "maxcpus",
-            "isolcpus",
-            "nohz_full",
-            "rcu_nocbs",
-            "irqaffinity",
-        ),
-        *("cpufreq.default_governor", "xenomai.supported_cpus"),
-    }
-)
+OF_DEPLOYMENTS = {
+    *("intel_idle.max_cstate", "processor.max_cstate", "cpuidle.off", "nohlt", "nosmt", "maxcpus"),
+    *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "cpufreq.default_governor"),
+    "xenomai.supported_cpus",
+}
 """Parameters that make a deployment; idle=poll does only beside others."""
 
 
@@ -53,11 +41,9 @@ def _c_states(deployment: Deployment, architecture: str) -> list[str]:
     """All three on x86: with only the first, another driver takes over, as the paper observed."""
     if deployment.c_states != "off":
         return []
-    return (
-        ["intel_idle.max_cstate=0", "processor.max_cstate=1", "idle=poll"]
-        if architecture in X86
-        else ["cpuidle.off=1", "nohlt"]
-    )
+    if architecture in X86:
+        return ["intel_idle.max_cstate=0", "processor.max_cstate=1", "idle=poll"]
+    return ["cpuidle.off=1", "nohlt"]
 
 
 def _cores(deployment: Deployment, machine: Machine) -> list[str]:
@@ -85,18 +71,11 @@ def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool, tickl
             f"{len(machine.online)}"
         )
     cpus = format_cpu_list(isolated)
-    nohz_full = [f"nohz_full={cpus}"] if tickless else []
-    words = [
-        f"isolcpus=managed_irq,domain,{cpus}",
-        *nohz_full,
-        f"rcu_nocbs={cpus}",
-        f"irqaffinity={format_cpu_list(others)}",
-    ]
-    return (
-        [*words, f"xenomai.supported_cpus=0x{format_cpu_mask(isolated).replace(',', '')}"]
-        if xenomai
-        else words
-    )
+    words = [f"isolcpus=managed_irq,domain,{cpus}"]
+    words += [f"nohz_full={cpus}"] if tickless else []
+    words += [f"rcu_nocbs={cpus}", f"irqaffinity={format_cpu_list(others)}"]
+    mask = format_cpu_mask(isolated).replace(",", "")
+    return [*words, f"xenomai.supported_cpus=0x{mask}"] if xenomai else words
 
 
 def command_line(

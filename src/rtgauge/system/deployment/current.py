@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rtgauge.record.facts import Idle, PresentDeployment, Processors
+from rtgauge.record.facts import PresentDeployment, Processors
 from rtgauge.system.deployment.definition import ISOLATED, NAMED
 from rtgauge.system.file_batch import Files
 from rtgauge.target.target import BOOT_ID
@@ -54,20 +54,15 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
         paths.append(str(entry.get("path")))
     if not paths:
         return None
-    groups = [
-        path.removeprefix("group:")
-        for path in paths
-        if path.startswith("group:") and path.endswith(f"/{ISOLATED}")
-    ]
-    return Held(name_of(run), len(paths), groups[0] if groups else None)
+    made = [path.removeprefix("group:") for path in paths if path.startswith("group:")]
+    group = next((path for path in made if path.endswith(f"/{ISOLATED}")), None)
+    return Held(name_of(run), len(paths), group)
 
 
 def run_id(name: str) -> str:
     """The run id of an applied deployment, in characters that the engine accepts."""
-    return (
-        PREFIX
-        + "".join(c if c.isalnum() or c in "._-:@+" else {"=": ":", ",": "+"}.get(c, "_") for c in name)[:100]
-    )
+    signs = {"=": ":", ",": "+"}
+    return PREFIX + "".join(c if c.isalnum() or c in "._-:@+" else signs.get(c, "_") for c in name)[:100]
 
 
 def name_of(run: str) -> str:
@@ -76,38 +71,22 @@ def name_of(run: str) -> str:
 
 
 LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
-"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, sec.
-
-III-B).
-"""
-
-
-def _c_states(idle: Idle) -> bool | None:
-    """Whether an online CPU may enter a C-state with an exit latency; no without an idle driver."""
-    deepest = idle.deepest_latency_us
-    return False if deepest == "none" else None if deepest is None else deepest > 0
-
-
-def _name(features: Mapping[str, bool | None]) -> str | None:
-    if None in features.values():
-        return None
-    return "".join(letter for key, letter in LETTERS.items() if features[key]) or "Single"
+"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, III-B)."""
 
 
 def recognise(cpu: Processors, held: Held | None) -> PresentDeployment:
     """The deployment of these processors, and the applied one."""
+    deepest, isolated = cpu.idle.deepest_latency_us, held is not None and held.group is not None
     threads, cores, active = cpu.topology.threads_per_core, cpu.topology.cores, cpu.smt_active
     features: dict[str, bool | None] = {
-        "c_states": _c_states(cpu.idle),
+        # without an idle driver no CPU enters one
+        "c_states": False if deepest == "none" else None if deepest is None else deepest > 0,
         "smt": active if active is not None else threads > 1 if threads is not None else None,
         "multicore": cores > 1 if cores is not None else None,
-        "isolated": True
-        if held is not None and held.group is not None
-        else None
-        if cpu.isolated is None
-        else cpu.isolated != "",
+        "isolated": True if isolated else None if cpu.isolated is None else cpu.isolated != "",
     }
-    name = _name(features)
+    letters = "".join(letter for key, letter in LETTERS.items() if features[key])
+    name = None if None in features.values() else letters or "Single"
     return PresentDeployment(
         name=name,
         of_the_six=None if name is None else name in NAMED,

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
@@ -44,12 +43,8 @@ class Deployment:
     @property
     def words(self) -> str:
         """The settings as text; empty for as-is."""
-        settings = (
-            (field.name.replace("_", "-"), getattr(self, field.name))
-            for field in fields(self)
-            if field.name != "name"
-        )
-        return ",".join(f"{key}={value}" for key, value in settings if value is not None)
+        given = {key: value for key, value in asdict(self).items() if key != "name" and value is not None}
+        return ",".join(f"{key.replace('_', '-')}={value}" for key, value in given.items())
 
     @property
     def rules(self) -> list[str]:
@@ -134,16 +129,6 @@ CHECKS = {
 }
 
 
-def _custom(settings: Mapping[str, str]) -> Deployment:
-    checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
-    words = Deployment("", **checked).words
-    rules = [tried_rules()[name] for name in checked.get("settings", "").split(",") if name]
-    needing = next((rule.id for rule in rules if rule.trial is not None and rule.trial.needs_cpus), None)
-    if needing is not None and "rt_cpus" not in checked:
-        raise InputError(f"deployment: {needing} is about the real-time CPUs: name them (rt-cpus=1)")
-    return Deployment(words, **checked)
-
-
 def parse_deployment(text: str) -> Deployment:
     """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; custom settings in a fixed order
     are its name.
@@ -173,7 +158,12 @@ def parse_deployment(text: str) -> Deployment:
         if key in settings:
             raise InputError(f"deployment: {key} is given twice; separate several deployments by semicolons")
         settings[key] = value
-    return _custom(settings)
+    checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
+    trials = [(rule, tried_rules()[rule].trial) for rule in checked.get("settings", "").split(",") if rule]
+    for rule, trial in trials:
+        if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
+            raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
+    return Deployment(Deployment("", **checked).words, **checked)
 
 
 def split_deployments(text: str) -> list[str]:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rtgauge.record.model import Model
-from rtgauge.tire.analysis.estimate import Estimate, combined_dof, with_error
-from rtgauge.tire.analysis.line_fit import Line, combine, fit
+from rtgauge.tire.analysis.estimate import Estimate, Line, combine, combined_dof, fit, with_error
 from rtgauge.tire.analysis.runs import (
     INTEGRATION,
     SEMAPHORE,

@@ -1,25 +1,138 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the tire: its chapter and figures on the page, and its tables on the terminal."""
+"""Presenter of the tire: the chapter in the paper's order, with figures and tables of each system."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.tire.page.step_table import tire_grid
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.tire.analysis.results import TireResults, tire_results
+from rtgauge.tire.analysis.runs import is_tire
+from rtgauge.tire.analysis.searches import searched
+from rtgauge.tire.page import prose, result_tables
+from rtgauge.tire.page.map_figures import Drop, drop_of, hard_figure, soft_figure
+from rtgauge.tire.page.step_table import steps_in_short, terminal_grids, tire_grid
+from rtgauge.tire.page.time_figures import frontier_figure, model_figure, threads_figure, time_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from rich.console import Console
 
     from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
     from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
-    from rtgauge.tire.analysis.results import TireResults
-    from rtgauge.tire.page.chapter import Chapter as SystemChapter
-    from rtgauge.tire.page.drop_figure import Drop
+    from rtgauge.report.table import Table
+
+
+FEW = 12
+"""So many configurations are shown; more are folded away."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the chapter: paragraphs, then figures by name, then tables."""
+
+    title: str
+    words: list[str] = field(default_factory=list[str])
+    figures: list[str] = field(default_factory=list[str])
+    tables: list[Table] = field(default_factory=list["Table"])
+
+    @property
+    def empty(self) -> bool:
+        """Nothing to show."""
+        return not (self.words or self.figures or self.tables)
+
+
+@dataclass(frozen=True)
+class SystemChapter:
+    """One system. `title`: what tells it from the record's other ones, empty if it is alone."""
+
+    title: str
+    results: TireResults
+    sections: list[Section]
+
+
+def results_of(record: Record) -> list[TireResults]:
+    """Everything that the record says of the tire; none where it was not run. Raises RecordError."""
+    return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
+
+
+def _suffixes(every: list[TireResults]) -> list[str]:
+    return [""] if len(every) == 1 else [f"-{number}" for number in range(1, len(every) + 1)]
+
+
+def figures_of(every: list[TireResults]) -> list[Figure]:
+    """All figures, in order; with several systems each figure's name and title say which."""
+    figures: list[Figure] = []
+    for results, suffix in zip(every, _suffixes(every), strict=True):
+        drawn = [
+            make(results, suffix)
+            for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)
+        ]
+        figures += [
+            figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}")
+            for figure in drawn
+            if figure is not None
+        ]
+    return figures
+
+
+def _title(results: TireResults) -> str:
+    deployment = "" if results.deployment == "as-is" else results.deployment
+    return ", ".join(part for part in (results.name, results.load, deployment) if part)
+
+
+def _speed_section(results: TireResults, names: list[str]) -> Section:
+    few = len(results.points) <= FEW
+    shown = results.points if few else result_tables.largest_points(results)
+    table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each")
+    tables = [table] if table else []
+    if not few and (
+        every := result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
+    ):
+        tables.append(replace(every, folded=True))
+    return Section("Real-fast", prose.fast_words(results), names, tables)
+
+
+def _cost_section(results: TireResults, names: list[str]) -> Section:
+    tables = (
+        result_tables.cost_grid(results),
+        result_tables.synchronisation_grid(results),
+        result_tables.lines_grid(results),
+    )
+    known = [table for table in tables if table is not None]
+    return Section("The cost of a step", prose.cost_words(results), names, known)
+
+
+def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[Section]:
+    def here(*names: str) -> list[str]:
+        return [name + suffix for name in names if name + suffix in drawn]
+
+    cells = result_tables.cells_grids(results)
+    few = sum(len(grid.rows) for grid in cells) <= FEW
+    maps = [replace(table, folded=not few) for table in cells]
+    frontier = result_tables.frontier_grid(results)
+    largest = [frontier] if frontier is not None else []
+    every = [
+        Section("The model and the solvers", prose.model_words(results)),
+        _speed_section(results, here("tire-time", "tire-threads")),
+        Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), maps),
+        Section("How large may it be?", prose.search_words(results), here("tire-frontier"), largest),
+        _cost_section(results, here("tire-model")),
+    ]
+    return [section for section in every if not section.empty]
+
+
+def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
+    """A chapter for each system; `drawn`: the names of the figures that the page has."""
+    every = results_of(record)
+    return [
+        SystemChapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
+        for results, suffix in zip(every, _suffixes(every), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -36,10 +149,6 @@ class TirePresenter(Presenter):
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """The largest tire that a search found, the deadlines missed, or how fast it computes."""
-        from rtgauge.tire.page.chapter import results_of
-        from rtgauge.tire.page.prose import search_words
-        from rtgauge.tire.page.step_table import steps_in_short
-
         searched = [
             (results, row, row.searched.nodes)
             for results in results_of(view.record)
@@ -50,26 +159,19 @@ class TirePresenter(Presenter):
         if not held:
             return steps_in_short(steps)
         _, results, row = max(held, key=lambda triple: triple[0])
-        (text,) = search_words(results.model_copy(update={"frontiers": [row]}))
+        (text,) = prose.search_words(results.model_copy(update={"frontiers": [row]}))
         return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
 
     def results(self, view: RecordView) -> list[TireResults]:
         """Of each system."""
-        from rtgauge.tire.page.chapter import results_of
-
         return results_of(view.record)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Those of every system."""
-        from rtgauge.tire.page.chapter import figures_of, results_of
-
         return figures_of(results_of(view.record))
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The systems, and the fall where its states were kept."""
-        from rtgauge.tire.page.chapter import chapters
-        from rtgauge.tire.page.drop_figure import drop_of
-
         drop = drop_of(view.record)
         return Chapter(
             id="tire",
@@ -83,12 +185,7 @@ class TirePresenter(Presenter):
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """A line a step, or, of so many that the summary has folded them, the tables of the study."""
-        from rtgauge.report.terminal_table import print_tables
-
         if view.is_folded(steps[0]):
-            from rtgauge.tire.page.chapter import results_of
-            from rtgauge.tire.page.terminal_tables import terminal_grids
-
             for results in results_of(view.record):
                 print_tables(terminal_grids(results), console)
                 console.print()

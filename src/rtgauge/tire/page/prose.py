@@ -13,9 +13,8 @@ from rtgauge.tire.page.result_tables import figure, interval
 from rtgauge.units import format_time, plural
 
 if TYPE_CHECKING:
-    from rtgauge.tire.analysis.real_time_maps import RealTimeMap
-    from rtgauge.tire.analysis.results import TireResults
-    from rtgauge.tire.analysis.scaling import SpeedPoint
+    from rtgauge.tire.analysis.prediction import SpeedPoint
+    from rtgauge.tire.analysis.results import RealTimeMap, TireResults
 
 MODEL = (
     "A tire is n point masses on a circle, each joined by a spring and a damper to its two "

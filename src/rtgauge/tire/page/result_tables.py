@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rtgauge.tire.analysis.cost_model import Term
     from rtgauge.tire.analysis.estimate import Estimate
     from rtgauge.tire.analysis.frontier_search import Frontier
+    from rtgauge.tire.analysis.prediction import SpeedPoint
     from rtgauge.tire.analysis.results import FrontierRow, TireResults
-    from rtgauge.tire.analysis.scaling import SpeedPoint
 
 MARKED = "* marked doubtful or invalid: read it with care"
 

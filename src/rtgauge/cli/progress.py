@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Progress of a run as plain lines, for standard error that is no terminal."""
+"""Progress of a run on standard error: plain lines, or a bar in a terminal; also over a file that is read."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Self, TextIO
 
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.report.record_view import key_labels
@@ -146,3 +151,129 @@ class Display:
                 + (f", {step.total.missed} missed" if step.total.missed else "")
                 + (f"  ({marks})" if marks else "")
             )
+
+
+class LiveDisplay(Display):
+    """A progress bar with the time left and the largest latency so far."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(sys.stderr)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[worst]}"),
+            console=console,
+            transient=True,
+            # drawn once a second with the windows: a refresh thread would disturb the measurement
+            auto_refresh=False,
+        )
+        self.task: TaskID | None = None
+        self.done_s = 0.0
+        """What the finished steps were expected to take: the length of the bar up to the present step."""
+        self.phase_text = ""
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Without the bar."""
+        self.bar.stop()
+        yield
+        self.bar.start()
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        self.bar.console.print(Text(text), soft_wrap=True)
+
+    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
+        """One bar for the whole run, which grows with each round of a study."""
+        super().run_begins(steps, expected_s)
+        if self.task is None:
+            self.task = self.bar.add_task("", total=sum(expected_s) + (self.rest_s or 0.0), left="", worst="")
+        else:
+            self.bar.update(self.task, total=self.done_s + sum(expected_s) + (self.rest_s or 0.0))
+
+    def step_begins(self, number: int, key: StepKey) -> None:
+        """Name the step at the bar."""
+        super().step_begins(number, key)
+        if self.task is not None:
+            self.bar.update(
+                self.task,
+                description=f"{self.before + number + 1}/{self.before + len(self.steps)} {self.title(key)}",
+            )
+        self._update()
+
+    def step_ends(self, step: Step) -> None:
+        """Fill the bar up to the end of the step."""
+        super().step_ends(step)
+        self.done_s += self.expected_s[self.number]
+
+    def phase(self, text: str) -> None:
+        """Show the phase next to the bar until the first latency."""
+        self.phase_text = text
+        self._update()
+
+    def window(self, window: Window) -> None:
+        """Move the bar."""
+        super().window(window)
+        self._update()
+
+    def _update(self) -> None:
+        if self.task is None:
+            return
+        elapsed_s = time.monotonic() - self.began_s
+        worst = max(self.worst_ns.values(), default=None)
+        self.bar.update(
+            self.task,
+            completed=self.done_s + min(elapsed_s, self.expected_s[self.number]),
+            left=(
+                f"{format_span(max(self.left_s(self.number) - elapsed_s, self.left_s(self.number + 1)))} left"
+            ),
+            worst=self.phase_text if worst is None else f"max {format_time(worst)}",
+            refresh=True,
+        )
+
+
+def live_display() -> LiveDisplay | None:
+    """None: this terminal cannot move its cursor."""
+    console = Console(stderr=True)
+    return None if console.is_dumb_terminal else LiveDisplay(console)
+
+
+@contextmanager
+def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
+    """A bar over a file that is read, where standard error is a terminal.
+
+    Gives what is to be told the bytes that were read, and those of the file.
+    """
+    console = Console(stderr=True)
+    if not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield lambda _done, _size: None
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(Text(text).plain, total=None)
+        yield lambda done, size: bar.update(task, completed=done, total=size)
+
+
+def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
+    """A live display if standard error is a terminal, else plain lines.
+
+    `later_s`: of a study, about how long what it chooses after the steps planned so
+    far takes, in s (None: it cannot be told); `one_step`: the error says what is left out."""
+    display = Display(sys.stderr)
+    if sys.stderr.isatty():
+        display = live_display() or display
+    display.later_s, display.one_step = later_s, one_step
+    return display

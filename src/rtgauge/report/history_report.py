@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""A history in words, as a table and as a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.text import NONE
+from rtgauge.store.history import MOST_NAMED
+from rtgauge.units import plural
+from rtgauge.verdict.gate_result import percent
+
+if TYPE_CHECKING:
+    from rtgauge.store.history import History, SuspectedChange
+
+
+def place_of(history: History, parameters: str) -> str:
+    """The machine of a history, and the parameters that tell it from others of one name."""
+    place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
+    return f"{place} {parameters}".rstrip()
+
+
+def changes(history: History) -> list[str]:
+    """A line for each suspected change, or one that says that there is none."""
+    if history.changes:
+        return [_change_text(change) for change in history.changes]
+    if history.enough:
+        return [f"no change of {history.quantile} is suspected in {plural(history.boots, 'boot')}"]
+    return [f"{plural(history.boots, 'boot')}: from 20 on, rtgauge looks for changes"]
+
+
+def spread(history: History) -> str | None:
+    """How much boots differ, and which change a gate would find; None if one boot shows nothing."""
+    if history.spread_between_boots is None:
+        return None
+    within = history.spread_within_boots
+    runs = "" if within is None else f", runs of one boot by {within * 100:.1f} %"
+    found = "" if history.detectable is None else f"; a gate of 12 pairs finds {percent(history.detectable)}"
+    return f"{history.quantile} of boots varies by {history.spread_between_boots * 100:.1f} %{runs}{found}"
+
+
+def table(history: History, by: str) -> Table:
+    """The figures of each group."""
+    rows = [
+        [
+            group.group,
+            str(group.runs),
+            str(group.boots),
+            *(_us(ns) for ns in group.quantiles_ns.values()),
+            f"{_us(group.low_ns)} … {_us(group.high_ns)}",
+            _us(group.max_ns),
+            str(group.doubtful) if group.doubtful else "",
+        ]
+        for group in history.groups
+    ]
+    quantiles = history.groups[0].quantiles_ns
+    columns = [
+        *texts(by),
+        *numbers("runs", "boots", *quantiles, f"{history.quantile}, 95 %", "max", "doubtful"),
+    ]
+    return Table("In us, geometric means over runs", columns, rows).without_empty()
+
+
+def figure(history: History, name: str) -> Figure | None:
+    """The quantile and the maximum of each boot, and where a change is suspected; None without values.
+
+    `history`: with a group for each boot.
+    """
+    boots = [group for group in history.groups if group.quantiles_ns[history.quantile]]
+    rows = [
+        (at, group.first[:16].replace("T", " "), kind, ns / 1000)
+        for at, group in enumerate(boots, 1)
+        for kind, ns in ((history.quantile, group.quantiles_ns[history.quantile]), ("max", group.max_ns))
+        if ns is not None and ns > 0
+    ]
+    if not rows:
+        return None
+    values = [us for *_, us in rows]
+    low, high = min(values) / 1.2, max(values) * 1.2
+    data = vega.csv({"boot": "number", "day": "string", "kind": "string", "us": "number"}, rows)
+    x = vega.counted_axis("boot:Q", len(boots), "boot")
+    y = vega.log_axis("us:Q", low, high, "latency (us)")
+    colour = vega.kinds("kind:N", (history.quantile, "max"))
+    tooltip = vega.tips("boot:Q", "day:N", "kind:N", ("us:Q", "us"))
+    point = vega.mark("point", filled=True, size=28)
+    layers = [vega.layer(data, point, x=x, y=y, color=colour, tooltip=tooltip)]
+    places = [(change.boots_before + 0.5,) for change in history.changes]
+    if places:
+        rule = vega.mark("rule", style="alarm", strokeDash=[5, 3])
+        layers.append(vega.layer(vega.csv({"boot": "number"}, places), rule, x=vega.shown("boot:Q")))
+    description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
+    notes = ["A dashed line is a suspected change."] if places else []
+    return Figure(
+        name,
+        "Course",
+        description,
+        [vega.layered(layers, height=260, description=description)],
+        notes=notes,
+    )
+
+
+def _us(ns: int | None) -> str:
+    return NONE if ns is None else f"{ns / 1000:,.1f}"
+
+
+def _change_text(change: SuspectedChange) -> str:
+    named = [
+        f"{name} {before or 'none'} -> {after or 'none'}"
+        for name, (before, after) in list(change.differs.items())[:MOST_NAMED]
+    ]
+    more = len(change.differs) - len(named)
+    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records know"
+    return (
+        f"suspected change {percent(change.change)} at {change.record} ({change.started[:16]}); "
+        f"changed there: {what}"
+    )

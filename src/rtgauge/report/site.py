@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Static pages of a whole store: machines, last verdicts, histories and records.
+
+They work from disk, without a server and without JavaScript. What a record's own page shows is not repeated:
+it is linked.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from rtgauge.record.files import clean_name, clear_errors, open_folder, write_whole
+from rtgauge.report import history_report
+from rtgauge.report.figures.files import as_svg
+from rtgauge.report.page_frame import template_text, templates
+from rtgauge.report.table import Cell, Table, numbers, texts
+from rtgauge.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.report.figures.vega import Figure, Theme
+    from rtgauge.report.table import Tone
+    from rtgauge.store.document import MachineRow, RecordRow
+    from rtgauge.store.history import History
+
+MOST_RECORDS = 1_000
+"""More are only counted."""
+PAGE = "report.html"
+TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"}
+
+
+@dataclass(frozen=True)
+class SeriesPage:
+    """The histories of one series: a row for each group, and the same by boot for the figures."""
+
+    series: str
+    grouped: Sequence[History]
+    booted: Sequence[History]
+    parameters: Sequence[str]
+    """What tells a history from others of the name."""
+
+
+@dataclass(frozen=True)
+class _Section:
+    title: str
+    table: Table
+    lines: Sequence[str] = ()
+    figure: Figure | None = None
+
+    @property
+    def drawn(self) -> dict[str, str]:
+        """The figure as data of an image, for each theme."""
+        if self.figure is None:
+            return {}
+        themes: tuple[Theme, Theme] = ("light", "dark")
+        return {theme: base64.b64encode(as_svg(self.figure, theme)).decode() for theme in themes}
+
+
+def write_site(
+    folder: Path,
+    store: str,
+    machines: Sequence[MachineRow],
+    records: Sequence[RecordRow],
+    series: Sequence[SeriesPage],
+    by: str,
+) -> Path:
+    """Write all pages into a folder; gives the first one.
+
+    `records`: the oldest first. Raises InputError if the folder cannot be written, MeasureError for a full
+    disk.
+    """
+    names = _file_names([page.series for page in series])
+    pages = {"index.html": _index(folder, store, machines, records, series, names)}
+    pages |= {names[page.series]: _series_page(page, by) for page in series}
+    with clear_errors(folder, option="--site"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_folder(folder, follow=False) as opened:
+            for name, text in pages.items():
+                write_whole(folder / name, text.encode(errors="replace"), folder=opened)
+    return folder / "index.html"
+
+
+def _file_names(series: Sequence[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for at, name in enumerate(series, 1):
+        file = f"series-{clean_name(name)}.html"
+        names[name] = file if file not in names.values() else f"series-{at}-{clean_name(name)}.html"
+    return names
+
+
+def _page(title: str, line: str, sections: Sequence[_Section], *, up: bool = False) -> str:
+    import rtgauge
+
+    return (
+        templates()
+        .get_template("site.html.j2")
+        .render(
+            version=rtgauge.__version__,
+            title=title,
+            line=line,
+            sections=sections,
+            up=up,
+            style=template_text("style.css"),
+        )
+    )
+
+
+def _series_page(page: SeriesPage, by: str) -> str:
+    sections: list[_Section] = []
+    for grouped, booted, parameters in zip(page.grouped, page.booted, page.parameters, strict=True):
+        lines = [*history_report.changes(grouped), history_report.spread(grouped)]
+        sections.append(
+            _Section(
+                history_report.place_of(grouped, parameters),
+                history_report.table(grouped, by),
+                [line for line in lines if line is not None],
+                history_report.figure(booted, "course"),
+            )
+        )
+    line = "A suspected change proves nothing: rtgauge gate measures again."
+    return _page(page.series, line, sections, up=True)
+
+
+def _index(
+    folder: Path,
+    store: str,
+    machines: Sequence[MachineRow],
+    records: Sequence[RecordRow],
+    series: Sequence[SeriesPage],
+    names: dict[str, str],
+) -> str:
+    newest = list(reversed(records))
+    judged: dict[tuple[object, ...], RecordRow] = {}
+    for row in newest:
+        if row.verdict is not None:
+            judged.setdefault((row.plan, row.requirement, *row.hosts), row)
+    tables = [
+        Table(
+            "Last verdicts",
+            texts("record", "verdict", "requirement", "plan", "machine", "when"),
+            [
+                [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
+                for row in judged.values()
+            ],
+        ),
+        Table(
+            "Histories",
+            [*texts("series"), *numbers("machines", "boots", "suspected changes"), *texts("last change")],
+            [_series_row(page, names) for page in series],
+        ),
+        Table(
+            "Machines",
+            [*texts("machine", "known by"), *numbers("records"), *texts("first", "last")],
+            [
+                [row.host, row.key + (" (shared)" if row.shared else ""), str(row.records)]
+                + [day[:16].replace("T", " ") for day in (row.first, row.last)]
+                for row in machines
+            ],
+        ),
+        Table(
+            "Records",
+            texts("record", "verdict", "plan", "machine", "when", "commit", "labels"),
+            [
+                [
+                    _link(folder, row),
+                    _verdict(row),
+                    row.plan or "",
+                    *_where(row),
+                    row.commit or "",
+                    ", ".join(f"{key}={value}" for key, value in row.labels.items()),
+                ]
+                for row in newest[:MOST_RECORDS]
+            ],
+            [f"{plural(len(newest) - MOST_RECORDS, 'older record')} not listed."]
+            if len(newest) > MOST_RECORDS
+            else [],
+        ),
+    ]
+    sections = [_Section(table.title, table.without_empty()) for table in tables if table.rows]
+    return _page("Store", f"{store}, {plural(len(records), 'record')}", sections)
+
+
+def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
+    changes = [change for history in page.grouped for change in history.changes]
+    last = max(changes, key=lambda change: change.started, default=None)
+    return [
+        Cell(page.series, href=names[page.series]),
+        str(len({history.machine for history in page.grouped})),
+        str(sum(history.boots for history in page.grouped)),
+        str(len(changes)) if changes else "",
+        "" if last is None else last.started[:16].replace("T", " "),
+    ]
+
+
+def _where(row: RecordRow) -> list[str]:
+    return [", ".join(row.hosts), row.created[:16].replace("T", " ")]
+
+
+def _verdict(row: RecordRow) -> str:
+    word = "" if row.verdict is None else row.verdict.value
+    return Cell(word, tone=TONES.get(word, ""))
+
+
+def _link(folder: Path, row: RecordRow) -> str:
+    """The record's name, with a link to its page if this host has it."""
+    page = Path(row.path) / PAGE
+    if row.missing or not page.is_file():
+        return row.record
+    return Cell(row.record, href=quote(os.path.relpath(page, os.path.realpath(folder))))

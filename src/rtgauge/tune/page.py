@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What a tuning found: tables for the terminal, and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.report.compare.page import Chapter, html
+from rtgauge.report.table import Cell, Table, numbers, texts
+from rtgauge.report.text import NONE
+from rtgauge.tune.search import Found
+from rtgauge.verdict.gate_result import percent
+
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+    from rtgauge.tune.result import TestFigures, TuneResult
+
+
+def tables(result: TuneResult) -> list[Table]:
+    """What is kept, and every test."""
+    kept = Table(
+        "Kept",
+        [*texts("setting", "what it wants", "instead of", "costs"), *numbers("gain")],
+        [
+            [
+                each.rule,
+                each.title,
+                each.found,
+                each.cost,
+                NONE if each.test is None else percent(each.test.gain),
+            ]
+            for each in result.kept
+        ],
+        [f"Published advice against {each.rule}: {each.against}." for each in result.kept if each.against],
+    )
+    tests = Table(
+        "Tests",
+        [*texts("settings", "test"), *numbers("gain", "95 % interval", "pairs"), *texts("shows")],
+        [_row(test) for test in result.tests],
+        [
+            "A gain of +100 %: without the setting, the latency that decides was twice as large.",
+            f"A run keeps a setting that does not help at most once in {1 / result.false_keep:.0f} times.",
+        ],
+    )
+    return [*([kept] if result.kept else []), *([tests] if result.tests else [])]
+
+
+def _row(test: TestFigures) -> list[str]:
+    interval = (
+        NONE if test.low is None or test.high is None else f"{percent(test.low)} … {percent(test.high)}"
+    )
+    tone = {Found.BETTER: "good", Found.WORSE: "alarm"}
+    shows = (
+        Cell(test.found, "good" if test.found is Found.BETTER else "alarm")
+        if test.found in tone
+        else test.found
+    )
+    return [", ".join(test.changed), test.purpose, percent(test.gain), interval, str(test.pairs), shows]
+
+
+def notes(result: TuneResult) -> list[str]:
+    """What the answer rests on, a line each."""
+    lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
+    for name, verdict in (("Before", result.before), ("After", result.after)):
+        if verdict is not None:
+            lines.append(f"{name}: {verdict.word}. {verdict.reason}")
+    lines += [f"Left out: {text}." for text in result.left_out]
+    if result.next is not None:
+        lines.append(f"Next: {result.next}")
+    return lines
+
+
+def page(result: TuneResult, record: Record) -> str:
+    """The page as text."""
+    chapter = Chapter(
+        "",
+        [],
+        tables(result),
+        [],
+        conclusion=f"{result.outcome.upper()}: {result.conclusion}",
+        doubt=" ".join(notes(result)) or None,
+    )
+    return html([chapter], [record], title="Tuning")

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""What a tuning found, as one document."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rtgauge.errors import (
+    EXIT_CANNOT_MEASURE,
+    EXIT_CANNOT_TELL,
+    EXIT_FAILS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+)
+from rtgauge.record.model import Verdict, VerdictWord
+from rtgauge.record.strict_model import Model
+from rtgauge.system.rules import tried_rules
+from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Settings, Test
+from rtgauge.tune.study import Played, deployment, play
+from rtgauge.tune.suspects import named
+from rtgauge.units import format_span, plural
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.gate_result import percent
+from rtgauge.verdict.worst import worst
+
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+
+
+class TuneOutcome(StrEnum):
+    """The answers of a tuning."""
+
+    HOLDS = "holds as it is"
+    MENDED = "mended"
+    BETTER = "better"
+    NOTHING = "nothing helps"
+    NOTHING_TO_TRY = "nothing to try"
+    NOT_MEASURED = "could not measure"
+    UNFINISHED = "unfinished"
+
+
+class TestFigures(Model):
+    """One test of settings. `gain`: 0.5 means that the baseline's value is half as large again."""
+
+    purpose: Purpose
+    changed: list[str] = Field(description="the settings in which the sides differ")
+    baseline: list[str]
+    candidate: list[str]
+    found: Found
+    pairs: int
+    gain: float
+    low: float | None = Field(description="of the gain's interval at 95 % over all looks together")
+    high: float | None
+
+
+class KeptSetting(Model):
+    """A setting to keep, and the test that proved it; None: it was proven only together with others."""
+
+    rule: str
+    title: str
+    found: str = Field(description="what the machine had instead")
+    cost: str
+    against: str | None = Field(description="published advice against it")
+    test: TestFigures | None
+
+
+class TuneResult(Model):
+    """The document of `rtgauge tune --json`."""
+
+    outcome: TuneOutcome
+    status: int = Field(description="the exit status")
+    conclusion: str
+    record: str
+    requirement: str
+    before: Verdict | None = Field(description="the machine as it was, in every such run")
+    after: Verdict | None = Field(description="with the kept settings, in every such run")
+    culprits: list[str]
+    kept: list[KeptSetting]
+    deployment: str = Field(description="the kept settings, for --deployment; as-is: none")
+    tests: list[TestFigures]
+    confirmed: Found | None = Field(description="under loads that the search did not use")
+    confirm_loads: list[str]
+    runs: int
+    out_of_budget: bool
+    false_keep: float = FALSE_KEEP
+    left_out: list[str]
+    next: str | None = None
+
+    @staticmethod
+    def of(record: Record) -> TuneResult:
+        """The result of a record so far. Raises InputError for the record of another run."""
+        played = play(record)
+        tuned, wish = played.search.result, played.wish
+        after = _verdict(record, played, tuned.final) if tuned.final else None
+        confirmed = tuned.confirmation
+        empty = TuneResult(
+            outcome=TuneOutcome.UNFINISHED,
+            status=EXIT_INTERRUPTED,
+            conclusion="",
+            record=str(record.path),
+            requirement=wish.requirement,
+            before=_verdict(record, played, ()),
+            after=after,
+            culprits=named(played.culprits),
+            kept=[_kept(name, played) for name in tuned.final],
+            deployment=deployment(tuned.final, wish),
+            tests=[figures(test) for test in tuned.tests],
+            confirmed=None if confirmed is None else confirmed.found,
+            confirm_loads=wish.confirm_loads,
+            runs=len(played.runs),
+            out_of_budget=tuned.out_of_budget,
+            left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
+        )
+        return _concluded(empty, record, played)
+
+    def ending(
+        self, outcome: TuneOutcome, status: int, conclusion: str, next_: str | None = None
+    ) -> TuneResult:
+        """This document with its answer."""
+        update = {"outcome": outcome, "status": status, "conclusion": conclusion, "next": next_}
+        return self.model_copy(update=update)
+
+
+def figures(test: Test) -> TestFigures:
+    """A test as the document has it."""
+    decision = test.decision
+    return TestFigures(
+        purpose=test.purpose,
+        changed=list(test.changed),
+        baseline=list(test.baseline),
+        candidate=list(test.candidate),
+        found=test.found,
+        pairs=decision.pairs,
+        gain=decision.change,
+        low=decision.low if decision.low is None or math.isfinite(decision.low) else None,
+        high=decision.high if decision.high is None or math.isfinite(decision.high) else None,
+    )
+
+
+def _kept(name: str, played: Played) -> KeptSetting:
+    rule = tried_rules()[name]
+    proofs = [
+        test
+        for test in played.search.result.tests
+        if test.purpose in {Purpose.REMEDY, Purpose.PROOF} and test.changed == (name,)
+    ]
+    trial = rule.trial
+    return KeptSetting(
+        rule=name,
+        title=rule.title,
+        found=next(choice.found for choice in played.wish.choices if choice.rule == name),
+        cost="" if trial is None else trial.cost,
+        against=None if trial is None else trial.against,
+        test=figures(proofs[-1]) if proofs and name in played.search.result.kept else None,
+    )
+
+
+def _verdict(record: Record, played: Played, settings: Settings) -> Verdict | None:
+    """The worst verdict on the runs with exactly these settings, the confirmation included; None: there are
+    none.
+    """
+    numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
+    return worst(
+        [
+            judge(played.wish.bound, step, record.windows(step), record.system(step.key.targets["self"]))
+            for step in record.steps
+            if step.key.repeat in numbers
+        ]
+    )
+
+
+STATUS = {
+    VerdictWord.HOLDS: EXIT_OK,
+    VerdictWord.FAILS: EXIT_FAILS,
+    VerdictWord.MARGINAL: EXIT_CANNOT_TELL,
+    VerdictWord.CANNOT_TELL: EXIT_CANNOT_TELL,
+}
+
+
+def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult:
+    tuned, wish = played.search.result, played.wish
+    again = f"rtgauge tune --resume {shlex.quote(str(record.path))}"
+    spent = f"{plural(len(played.runs), 'run')}, {format_span(len(played.runs) * wish.run_s)}"
+    if not tuned.finished:
+        if record.run.state == "complete":
+            why = "; ".join(result.left_out) or "its steps were left out"
+            return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
+        return result.ending(TuneOutcome.UNFINISHED, EXIT_INTERRUPTED, f"unfinished after {spent}", again)
+    before = STATUS[result.before.word] if result.before is not None else EXIT_CANNOT_MEASURE
+    if not tuned.measured_before:
+        why = "; ".join(result.left_out) or "the machine as it is gave no value"
+        return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
+    if tuned.met_before:
+        return result.ending(
+            TuneOutcome.HOLDS,
+            before,
+            "the requirement holds as the machine is; nothing was tried",
+            f'measure longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
+        )
+    if not wish.choices:
+        return result.ending(
+            TuneOutcome.NOTHING_TO_TRY,
+            before,
+            "the machine keeps every rule that can be tried",
+            "rtgauge tune --dry-run lists what takes a boot",
+        )
+    if not tuned.final:
+        end = "the budget ended" if tuned.out_of_budget else "no test showed a gain"
+        return result.ending(
+            TuneOutcome.NOTHING,
+            before,
+            f"no live setting will do: {end} ({spent}); everything was put back",
+            "rtgauge tune --dry-run lists what takes a boot"
+            if not tuned.out_of_budget
+            else "give a larger --budget, or fewer settings (--only)",
+        )
+    word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
+    names = ", ".join(tuned.final)
+    apart = (
+        f"; {', '.join(tuned.together)} help together, and there was no time to find out which of them"
+        if tuned.together
+        else ""
+    )
+    confirmed = _confirmation(result)
+    if tuned.confirmation is not None and tuned.confirmation.found is Found.WORSE:
+        return result.ending(
+            TuneOutcome.NOTHING, EXIT_FAILS, f"{names} helped, but hurt{confirmed}; do not keep it"
+        )
+    outcome = TuneOutcome.MENDED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
+    judged = {
+        VerdictWord.HOLDS: "the requirement then holds",
+        VerdictWord.MARGINAL: "the requirement is then marginal",
+        VerdictWord.CANNOT_TELL: "whether the requirement then holds takes longer to tell",
+        VerdictWord.FAILS: "the requirement still fails",
+    }[word]
+    return result.ending(
+        outcome,
+        STATUS[word],
+        f"{names}: {judged}{apart}; {confirmed}",
+        f'rtgauge deploy apply "{result.deployment}"',
+    )
+
+
+def _confirmation(result: TuneResult) -> str:
+    loads = ", ".join(result.confirm_loads)
+    if result.confirmed is None:
+        return f"not confirmed under {loads}"
+    test = result.tests[-1]
+    words = {
+        Found.BETTER: f"confirmed under {loads} ({percent(test.gain)})",
+        Found.WORSE: f" under {loads} ({percent(test.gain)})",
+        Found.NO_DIFFERENCE: f"no difference shown under {loads}",
+        Found.NOT_MEASURED: f"could not be measured under {loads}",
+    }
+    return words[result.confirmed]

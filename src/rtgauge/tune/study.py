@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The search on a record: it is played again from the runs that the record holds, and asks for the next
+ones. So a record that was cut off goes on where it was.
+
+Each run has a number, the `repeat` of its steps, in the order of the search.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rtgauge.analysis.quantile_interval import LEAST_BEYOND
+from rtgauge.explain.analysis.culprits import RankedCulprit
+from rtgauge.record.marks import Severity
+from rtgauge.record.model import Step, StepKey
+from rtgauge.record.reader import Record
+from rtgauge.system.deployment.definition import AS_IS, parse_deployment
+from rtgauge.system.rules import tried_rules
+from rtgauge.tune.search import Search, Seen, Visit
+from rtgauge.tune.suspects import culprits_of, suspects
+from rtgauge.tune.wish import TuneWish, plain, wish_of
+from rtgauge.verdict.requirement import Requirement
+
+QUANTILES = (
+    (Fraction(1, 2), "p50_ns"),
+    (Fraction(95, 100), "p95_ns"),
+    (Fraction(99, 100), "p99_ns"),
+    (Fraction(999, 1000), "p99_9_ns"),
+    (Fraction(9999, 10000), "p99_99_ns"),
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A search as far as a record goes. `next`: the runs that it wants next; none: it is done."""
+
+    wish: TuneWish
+    search: Search
+    culprits: Sequence[RankedCulprit]
+    runs: Sequence[Visit]
+    """What was measured, in order: the first has the number 1."""
+    next: Sequence[Visit]
+
+
+def play(record: Record) -> Played:
+    """Play the search again. Raises InputError for the record of another run, RecordError."""
+    wish = wish_of(record.run)
+    search = Search(wish.search(record.run.seed or 0))
+    planned = {key.repeat for key in record.run.planned}
+    steps: dict[int, list[Step]] = defaultdict(list)
+    for step in record.steps:
+        steps[step.key.repeat].append(step)
+    culprits: list[RankedCulprit] = []
+    runs: list[Visit] = []
+    visits = search.visits()
+    wanted = next(visits)
+    while True:
+        numbers = range(len(runs) + 1, len(runs) + 1 + len(wanted))
+        if not planned & set(numbers):
+            return Played(wish, search, culprits, runs, wanted)
+        if not runs:
+            culprits = culprits_of(record, steps[1])
+            search.suspects = suspects(culprits, {choice.rule for choice in wish.choices})
+        seen = [
+            seen_of(steps[number], visit, wish.bound) for number, visit in zip(numbers, wanted, strict=True)
+        ]
+        runs += wanted
+        try:
+            wanted = visits.send(seen)
+        except StopIteration:
+            return Played(wish, search, culprits, runs, ())
+
+
+def next_runs(record: Record) -> Sequence[StepKey]:
+    """The steps of the next runs; none: the search is done, or can get no further."""
+    played = play(record)
+    first = next(key for key in record.run.planned if key.repeat == 1)
+    number = len(played.runs)
+    return [
+        plain(first).model_copy(
+            update={"load": load, "deployment": deployment(visit.settings, played.wish), "repeat": at}
+        )
+        for at, visit in enumerate(played.next, number + 1)
+        for load in visit.loads
+    ]
+
+
+def deployment(settings: Sequence[str], wish: TuneWish) -> str:
+    """The name of the deployment that has these settings in force."""
+    parts = {choice.rule: choice.part for choice in wish.choices}
+    return deployment_name([parts[name] for name in settings], wish.cpus)
+
+
+def deployment_name(parts: Sequence[str], cpus: str | None) -> str:
+    """The name of the deployment with these parts; without any, `as-is`. Raises InputError."""
+    if not parts:
+        return AS_IS
+    rules = [part.removeprefix("settings=") for part in parts if part.startswith("settings=")]
+    words = [part for part in dict.fromkeys(parts) if not part.startswith("settings=")]
+    words += [f"settings={','.join(rules)}"] if rules else []
+    trials = [tried_rules()[rule].trial for rule in rules if rule in tried_rules()]
+    if any(trial is not None and trial.needs_cpus for trial in trials):
+        words.append(f"rt-cpus={cpus}")
+    return parse_deployment(",".join(words)).name
+
+
+def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Seen:
+    """What a run showed: of its loads the worst; it does not count if one is missing or invalid."""
+    by_load = {step.key.load: step for step in steps}
+    values = [
+        value_ns(by_load[load], requirement.hardness) if load in by_load else None for load in visit.loads
+    ]
+    if any(value is None for value in values):
+        return Seen(None)
+    worst = max(value for value in values if value is not None)
+    return Seen(float(max(worst, 1)), worst <= requirement.bound_ns)
+
+
+def value_ns(step: Step, hardness: Fraction) -> int | None:
+    """The latency that the demanded share of a step's activations kept, from above: the first quantile of a
+    record that is not below it, or the maximum if too few samples lie beyond. None: it does not count.
+    """
+    total = step.total
+    if total is None or not total.filled.count:
+        return None
+    if any(mark.severity is Severity.INVALID for mark in step.marks):
+        return None
+    figures = total.filled
+    for share, name in QUANTILES:
+        if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:
+            value: int | None = getattr(figures, name)
+            return value
+    return figures.max_ns

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""The settings that may remove what was late: the remedies of a run's culprits, the worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.explain.analysis.culprits import RankedCulprit, explained_steps
+from rtgauge.explain.analysis.explanation import Kind, culprit_name
+from rtgauge.explain.analysis.waits import FAIR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from rtgauge.record.model import Step
+    from rtgauge.record.reader import Record
+
+LEAST_SHARE = 0.05
+"""Of the explained time: a culprit with less is no cause."""
+DEFERRED_WORK = "kworker"
+MEMORY = ("compact-unevictable", "compaction-proactiveness", "numa-balancing", "thp", "ksm")
+
+
+def culprits_of(record: Record, steps: Sequence[Step]) -> list[RankedCulprit]:
+    """The culprits of explained steps, those with the most time first. Raises RecordError."""
+    ranked = [known for explained in explained_steps(record, steps) for known in explained.culprits]
+    return sorted(
+        (known for known in ranked if known.time_share >= LEAST_SHARE and known.culprit.kind is not Kind.OWN),
+        key=lambda known: -known.ns,
+    )
+
+
+def suspects(culprits: Sequence[RankedCulprit], known: AbstractSet[str]) -> list[str]:
+    """Ids of rules among `known`."""
+    rules = [rule for culprit in culprits for rule in _remedies(culprit)]
+    return [rule for rule in dict.fromkeys(rules) if rule in known]
+
+
+def named(culprits: Sequence[RankedCulprit]) -> list[str]:
+    """The culprits in words, each once."""
+    return list(dict.fromkeys(culprit_name(known.culprit) for known in culprits))
+
+
+def _remedies(known: RankedCulprit) -> Sequence[str]:
+    culprit = known.culprit
+    if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
+        return MEMORY
+    if culprit.kind is Kind.TASK and culprit.name.startswith(DEFERRED_WORK):
+        return ("workqueues", *known.rules)
+    if culprit.kind is Kind.TASK and culprit.priority is not None and culprit.priority < FAIR:
+        return ("rt-tasks-elsewhere", *known.rules)
+    return known.rules

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""What a tuning was asked before anything was measured; its record keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from rtgauge.errors import InputError, RecordError
+from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.record.alternation import BLOCK
+from rtgauge.record.model import Run, StepKey
+from rtgauge.record.strict_model import Model
+from rtgauge.runner.step_loop import expected_s
+from rtgauge.system.rules import tried_rules
+from rtgauge.tune.search import SearchWish
+from rtgauge.units import NS_PER_S, format_duration, format_span
+from rtgauge.verdict.requirement import Requirement, parse_requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtgauge.tune.candidates import Candidate
+
+KEY = "tune"
+"""Where in the plan of run.json."""
+LEAST_RUNS = 1 + 4 * BLOCK
+"""As it is, one test, and the confirmation."""
+WASH_OUT = "1s"
+"""Warm-up of each run, in which the settings of the run before wear off."""
+
+
+class Choice(Model):
+    """A setting that may be tried: the id of its rule, what was found, and its part of a deployment."""
+
+    rule: str
+    found: str
+    part: str
+
+
+class TuneWish(Model):
+    """What is tuned for, with what, and how much may be measured."""
+
+    requirement: str
+    cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
+    choices: list[Choice]
+    loads: list[str]
+    confirm_loads: list[str]
+    most_runs: int = Field(description="the budget, in runs")
+    run_s: float = Field(description="how long one run takes, about")
+    larger_than: float = Field(default=0.2, gt=0, description="the gain that matters: 0.2 is 20 %")
+
+    @property
+    def bound(self) -> Requirement:
+        """The requirement, parsed."""
+        return parse_requirement(self.requirement)
+
+    def search(self, seed: int) -> SearchWish:
+        """What the search needs to know."""
+        rules = tried_rules()
+        conflicts = {
+            choice.rule: rule.trial.conflicts
+            for choice in self.choices
+            if (rule := rules.get(choice.rule)) is not None and rule.trial is not None
+        }
+        return SearchWish(conflicts, self.loads, self.confirm_loads, self.most_runs, seed, self.larger_than)
+
+
+def wish_of(run: Run) -> TuneWish:
+    """What the tuning of a record was asked. Raises InputError for another record, RecordError if damaged."""
+    written = run.plan.get(KEY)
+    if written is None:
+        raise InputError(f"{run.id} is not the record of a tuning")
+    try:
+        return TuneWish.model_validate(written)
+    except ValidationError:
+        raise RecordError(f"the record {run.id} is damaged: its plan does not say what it tunes") from None
+
+
+def tune_plan(
+    requirement: Requirement,
+    candidates: Sequence[Candidate],
+    *,
+    cpus: str | None,
+    loads: Sequence[str],
+    confirm_loads: Sequence[str],
+    budget_ns: int,
+    duration_ns: int,
+    larger_than: float,
+    target: str,
+    seed: int | None,
+) -> Plan:
+    """The first run: the machine as it is, explained. Raises InputError."""
+    if requirement.metric != "latency":
+        raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
+    if set(loads) & set(confirm_loads):
+        raise InputError("--confirm-load must name a load that --load does not")
+    defaults: dict[str, object] = {
+        "probe": "wakeup",
+        "interval": format_duration(requirement.period_ns or NS_PER_S // 1000),
+        "duration": f"{duration_ns}ns",
+        "warm-up": WASH_OUT,
+        "window": "250ms",
+        # The idle states count too: the machine is measured as it is.
+        "dma-latency": "off",
+        "explain": True,
+    }
+    if cpus is not None:
+        defaults["cpu"] = cpus
+    overrides = Overrides(targets=[target], seed=seed)
+    steps = [{"load": load} for load in loads]
+    plan = make_plan(
+        {"name": KEY, "order": "as-written", "defaults": defaults, "step": steps}, KEY, overrides
+    )
+    make_plan({"name": KEY, "step": [{"load": load} for load in confirm_loads]}, "--confirm-load", overrides)
+    run_s = sum(expected_s(plain(key), plan.load_warm_up_ns) for key in plan.steps)
+    most_runs = int(budget_ns / NS_PER_S / run_s)
+    if most_runs < LEAST_RUNS:
+        raise InputError(
+            f"--budget {format_duration(budget_ns)} is too short for one test and its confirmation: give at "
+            f"least {format_span(LEAST_RUNS * run_s)}, or a shorter --duration"
+        )
+    wish = TuneWish(
+        requirement=str(requirement),
+        cpus=cpus,
+        choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
+        loads=list(loads),
+        confirm_loads=list(confirm_loads),
+        most_runs=most_runs,
+        run_s=run_s,
+        larger_than=larger_than,
+    )
+    plan.written[KEY] = wish.model_dump(mode="json")
+    return plan
+
+
+def plain(key: StepKey) -> StepKey:
+    """The step without its explanation, which costs time."""
+    return key.with_parameters(explain=False)
+
+
+def resolution(wish: TuneWish, duration_ns: int) -> str:
+    """What the budget can resolve, as a sentence."""
+    run_s = duration_ns / NS_PER_S
+    tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
+    side_s = BLOCK * run_s
+    return (
+        f"The budget pays for at most {tests} tests and a confirmation. A test measures "
+        f"{format_span(side_s)} a side: 95 % of faults that come every {format_span(side_s / 3)} show in it. "
+        f"To be seen gone, a fault has to come in nearly every run, that is every {format_span(run_s / 3)} "
+        "at random, or more often."
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The files that keep a tuning's settings after a boot."""
+
+from __future__ import annotations
+
+import configparser
+from types import SimpleNamespace
+from typing import Any, cast
+
+from rtgauge.record.model import DeploymentReport, SettingMade
+from rtgauge.record.reader import Record
+from rtgauge.tune.keep_files import keep_files
+from rtgauge.tune.result import KeptSetting, TuneResult
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+def made(path: str, old: str, wanted: str, error: str | None = None) -> SettingMade:
+    return SettingMade(path=path, old=old, wanted=wanted, now=wanted, error=error)
+
+
+def files_of(*settings: SettingMade, rules: tuple[str, ...] = ("thp",)) -> dict[str, str]:
+    report = DeploymentReport(name="settings=thp", words="settings=thp", settings=list(settings))
+    step = SimpleNamespace(key=SimpleNamespace(deployment="settings=thp"), deployment=report)
+    kept = [
+        KeptSetting(rule=rule, title="a title", found="x", cost="y", against=None, test=None)
+        for rule in rules
+    ]
+    result = TuneResult.model_construct(deployment="settings=thp", requirement="latency<=1ms", kept=kept)
+    return dict(keep_files(result, cast("Record", SimpleNamespace(steps=[step]))))
+
+
+def parsed(text: str) -> Any:
+    parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment, method-assign] - paths have capitals
+    parser.read_string(text)
+    return parser
+
+
+def test_each_kind_of_setting_has_its_file_and_its_undo() -> None:
+    files = files_of(made("/proc/sys/kernel/timer_migration", "1", "0"), made(THP, "madvise", "never"))
+    assert set(files) == {"README.txt", "rtgauge-tune.conf", "rtgauge-tune.service", "tuned.conf"}
+    assert files["rtgauge-tune.conf"] == "# before: 1\nkernel.timer_migration = 0\n"
+    unit = files["rtgauge-tune.service"].splitlines()
+    assert f"ExecStart=/bin/sh -c 'echo never > {THP}'" in unit
+    assert f"ExecStop=/bin/sh -c 'echo madvise > {THP}'" in unit
+    profile = parsed(files["tuned.conf"])
+    assert dict(profile["sysctl"]) == {"kernel.timer_migration": "0"}
+    assert dict(profile["sysfs"]) == {THP: "never"}
+
+
+def test_what_no_file_can_keep_is_named() -> None:
+    files = files_of(made("thread:10:20:affinity", "1", "0"), made(THP, "madvise", "never"))
+    assert "1 settings cannot be kept by a file" in files["README.txt"]
+    assert "thread:" not in "".join(files.values())
+
+
+def test_a_record_of_somebody_else_puts_nothing_else_into_a_unit() -> None:
+    files = files_of(
+        made(f"{THP}'; reboot; '", "0", "1"),
+        made("/sys/../etc/passwd", "0", "1"),
+        made(THP, "madvise\nExecStart=/bin/reboot", "never"),
+        made(THP, "madvise", "$(reboot)"),
+        made("/etc/passwd", "0", "1"),
+    )
+    assert set(files) == {"README.txt"}
+    assert "reboot" not in files["README.txt"]
+
+
+def test_refused_settings_and_nothing_kept() -> None:
+    assert set(files_of(made(THP, "madvise", "never", error="EROFS"))) == {"README.txt"}
+    assert files_of(made(THP, "madvise", "never"), rules=()) == {}

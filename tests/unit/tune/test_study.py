@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The search on a record: which steps come next, and the value of a run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import Plan
+from rtgauge.record.alternation import BLOCK
+from rtgauge.record.model import Mark, Severity, Step
+from rtgauge.system.rules import tried_rules
+from rtgauge.tune.candidates import Candidate
+from rtgauge.tune.search import Visit
+from rtgauge.tune.study import seen_of, value_ns
+from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
+from rtgauge.units import NS_PER_S
+from rtgauge.verdict.requirement import parse_requirement
+from tests.unit import records
+
+
+def measured(latencies: list[int], **options: object) -> Step:
+    step, _ = records.step(latencies, **options)  # pyright: ignore[reportUnknownMemberType, reportArgumentType]
+    return step
+
+
+MINUTE_NS = 60 * NS_PER_S
+
+
+def candidates(*names: str) -> list[Candidate]:
+    rules = [tried_rules()[name] for name in names]
+    return [
+        Candidate(rule, rule.trial, "1", f"settings={rule.id}") for rule in rules if rule.trial is not None
+    ]
+
+
+def planned(requirement: str = "period=1ms latency<=100us", **changes: Any) -> Plan:
+    options: dict[str, object] = {
+        "cpus": None,
+        "loads": ["cpu"],
+        "confirm_loads": ["memory"],
+        "budget_ns": 30 * MINUTE_NS,
+        "duration_ns": 10 * NS_PER_S,
+        "larger_than": 0.2,
+        "target": "local",
+        "seed": 3,
+    }
+    return tune_plan(parse_requirement(requirement), candidates("thp", "ksm"), **{**options, **changes})  # pyright: ignore[reportArgumentType]
+
+
+def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
+    plan = planned(cpus="1", loads=["cpu", "idle"])
+    assert [key.load for key in plan.steps] == ["cpu", "idle"]
+    for key in plan.steps:
+        assert key.deployment == "as-is"
+        assert key.parameters.get("explain")
+        assert not plain(key).parameters.get("explain")
+        assert key.parameters.get("interval_ns") == 1_000_000
+    wish = TuneWish.model_validate(plan.written["tune"])
+    assert wish.search(3).candidates == {"thp": [], "ksm": []}
+    assert "tests and a confirmation" in resolution(wish, 10 * NS_PER_S)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"loads": ["cpu"], "confirm_loads": ["cpu"]}, "a load that --load does not"),
+        ({"budget_ns": MINUTE_NS}, "too short for one test"),
+        ({"loads": ["cpuu"]}, "unknown load 'cpuu'"),
+        ({"confirm_loads": ["cpuu"]}, "unknown load 'cpuu'"),
+    ],
+)
+def test_wrong_input_is_refused(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        planned(**changes)
+
+
+def test_only_latency_is_tuned() -> None:
+    with pytest.raises(InputError, match="tune measures latency"):
+        planned("jitter<=1ms")
+
+
+def test_a_budget_pays_for_whole_runs() -> None:
+    wish = TuneWish.model_validate(planned().written["tune"])
+    assert wish.most_runs == int(1800 / wish.run_s)
+    assert wish.most_runs > 1 + 4 * BLOCK
+
+
+def test_the_value_is_the_quantile_of_the_hardness_or_the_maximum() -> None:
+    step = measured([*range(1_000, 101_000, 100)])
+    assert step.total is not None
+    assert value_ns(step, Fraction(99, 100)) == step.total.filled.p99_ns
+    assert value_ns(step, Fraction(1)) == step.total.filled.max_ns
+    assert value_ns(step, Fraction(9999, 10000)) == step.total.filled.max_ns
+
+
+def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:
+    requirement = parse_requirement("latency<=100us")
+    quiet = measured([20_000] * 10)
+    loud = measured([20_000, 150_000], load="cpu")
+    seen = seen_of([quiet, loud], Visit((), ["idle", "cpu"]), requirement)
+    assert seen.value_ns == 150_000
+    assert not seen.meets
+    assert seen_of([quiet], Visit((), ["idle"]), requirement).meets
+    assert seen_of([quiet], Visit((), ["idle", "cpu"]), requirement).value_ns is None
+    invalid = measured([20_000], marks=[Mark(name="throttled", severity=Severity.INVALID, detail="why")])
+    assert seen_of([invalid], Visit((), ["idle"]), requirement).value_ns is None
