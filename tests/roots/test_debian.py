@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+# A root is filled over the network, which takes long on a busy machine.
+pytestmark = pytest.mark.timeout(3600)
 ROOT = Path(__file__).resolve().parents[2]
 DIST = Path(os.environ.get("RTGAUGE_DIST", ROOT / "dist"))
 SUITES = os.environ.get("RTGAUGE_SUITES", "bookworm trixie noble").split()
