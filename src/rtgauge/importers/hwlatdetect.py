@@ -56,10 +56,6 @@ def _fields(text: str) -> dict[str, int] | None:
     return values if values and ",".join(parts) != "ts:" else None
 
 
-def _cpu_labels(cpu: int | None) -> dict[str, str | int]:
-    return {} if cpu is None else {"cpu": cpu}
-
-
 def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     """The measurement in the lines of hwlatdetect. Raises InputError for foreign or damaged text."""
     settings: dict[str, int] = {}
@@ -139,7 +135,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     series = [
         ImportedSeries(
             metric="gap",
-            labels=_cpu_labels(cpu),
+            labels={} if cpu is None else {"cpu": cpu},
             histogram={value * 1000: histogram[value] for value in sorted(histogram)},
             count=sum(histogram.values()),
             minimum_ns=min(histogram) * 1000,

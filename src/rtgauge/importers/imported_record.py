@@ -44,8 +44,7 @@ def _facts(measurement: Measurement) -> Facts:
             version=texts["version"],
             architecture=texts["machine"],
             preemption=Preemption(
-                model="PREEMPT_RT" if realtime else None,
-                sources={f"{measurement.tool}'s sysinfo": sources},
+                model="PREEMPT_RT" if realtime else None, sources={f"{measurement.tool}'s sysinfo": sources}
             ),
         ),
         machine=Virtualization(virtual=None, emulated=None),

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import json_document, lines, open_file
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 
 if TYPE_CHECKING:
@@ -194,28 +194,21 @@ def _recognises(head: str) -> bool:
     return '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
 
 
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_results(json_document(path), str(path))]
-
-
-def _recognises_csv(head: str) -> bool:
-    return _CSV.match(head) is not None
-
-
-def _read_csv(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_csv(lines(path), str(path))]
-
-
-def _recognises_raw(head: str) -> bool:
-    return "\0" in head[:64]
-
-
-def _read_raw(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_raw(path)]
-
-
-JITTERDEBUGGER = Importer("jitterdebugger", "results.json, version 1 and 3", _recognises, _read)
-JITTERDEBUGGER_CSV = Importer(
-    "jitterdebugger-csv", "samples.csv of jittersamples", _recognises_csv, _read_csv
+JITTERDEBUGGER = Importer(
+    "jitterdebugger",
+    "results.json, version 1 and 3",
+    _recognises,
+    lambda path, _hints: [parse_results(json_document(path), str(path))],
 )
-JITTERDEBUGGER_RAW = Importer("jitterdebugger-raw", "samples.raw", _recognises_raw, _read_raw)
+JITTERDEBUGGER_CSV = Importer(
+    "jitterdebugger-csv",
+    "samples.csv of jittersamples",
+    lambda head: _CSV.match(head) is not None,
+    lambda path, _hints: [parse_csv(lines(path), str(path))],
+)
+JITTERDEBUGGER_RAW = Importer(
+    "jitterdebugger-raw",
+    "samples.raw",
+    lambda head: "\0" in head[:64],
+    lambda path, _hints: [parse_raw(path)],
+)

@@ -132,13 +132,9 @@ def number(text: str, decimal: str = ".") -> float:
     return float(_clean(text).replace(decimal, "."))
 
 
-def _split(lines: list[str], separator: str) -> list[list[str]]:
-    return [line.split(separator) for line in lines]
-
-
 def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     """The lines that have numbers in the same places as the last line of the head."""
-    rows = _split(lines, separator)
+    rows = [line.split(separator) for line in lines]
     last = rows[-1]
     places = [i for i, text in enumerate(last) if _is_number(text, decimal)]
     # What is neither a number nor empty is text: then these are no columns of numbers.

@@ -31,7 +31,6 @@ BULK = struct.Struct(">6I")
 CONNECT_TIMEOUT_S = 5.0
 # A bulk comes each second, one that is warming up takes longer.
 SILENCE_S = 5.0
-NO_MINIMUM = 2**32 - 1
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
 """Bulks that a latmon may send at once and each second: about one, and some that were kept."""
 

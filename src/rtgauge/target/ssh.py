@@ -67,13 +67,11 @@ COPY = """
 umask 077
 [ -f "$4" ] && [ "$(sha256sum <"$4")" = "${4##*/}  -" ] && mkdir "$1" && cp "$4" "$1/$2" && chmod "$3" "$1/$2"
 """
-FILES_TIMEOUT_S = 24 * 3600.0
 SET_UP_FAILED = 127
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 KEEP = 'umask 077; cat >"$1"'
 SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
-STARTED = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
 LEAVE_S = 15.0
 SESSION_S = 300.0
 """How long a guard may say nothing while it puts back what dead runs had left."""

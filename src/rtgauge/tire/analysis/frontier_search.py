@@ -73,7 +73,6 @@ class Outcome:
 
 Trial = tuple[int, int]
 """Nodes and repeat of a run of one search."""
-Trials = "Mapping[Trial, Outcome]"
 
 
 def bisection(search: Search) -> Generator[int, bool, Bracket]:
