@@ -186,7 +186,7 @@ def test_xenomais_latency_is_given_the_settings_of_the_step():
     [
         (step(), [1, 2], "one CPU, not 1-2"),
         (step(policy="rr"), [1], "under fifo, not rr"),
-        (step(interval="1500ns"), [1], "whole us"),
+        (step(interval="5500ns"), [1], "whole us"),
     ],
     ids=["CPUs", "policy", "interval"],
 )

@@ -24,11 +24,11 @@ done
 """
 WAITS = """
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.target import lease, local
+from rtgauge.target import guard, local
 
 local.LOOK_EVERY_S = 1e6
 with Interrupt() as interrupt:
-    program = local.LocalGuarded(["a program"], "run", lease.LeaseKeeper(), None, lambda: None)
+    program = local.LocalGuarded(["a program"], "run", guard.LeaseKeeper(), None, lambda: None)
     interrupt.stop_by(lambda: program.say("stop"))
     {imports}
     for line in program.lines():

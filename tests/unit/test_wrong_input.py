@@ -44,7 +44,7 @@ def steps(**keys: Any) -> list[StepKey]:
     [
         ({"probe": "wakeup", "cpu": "8191"}, "there is no CPU 8191"),
         ({"probe": "noise", "cpu": "8191"}, "there is no CPU 8191"),
-        ({"probe": "wakeup", "interval": "500ns"}, "shorter than what a thread can sleep"),
+        ({"probe": "wakeup", "interval": "500ns"}, "shorter than a wake-up"),
         ({"probe": "watch", "pid": 4194303}, "there is no process"),
         ({"probe": "watch", "program": "no-such-thing"}, "no program is named no-such-thing"),
     ],

@@ -90,11 +90,11 @@ def tune(
           what could be tried here; changes nothing
       rtgauge tune --require "period=1ms latency<=100us hardness=99.9%"
           half an hour, on all CPUs
-      rtgauge tune --require "latency<=50us" --cpus 1 --budget 1h --load cpu,network
+      rtgauge tune --require "latency<=50us" --cpus 1 --load cpu,network
           for real-time tasks on CPU 1
       rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a
           continue, or show the result again
-      rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a --files keep
+      rtgauge tune --resume latest --files keep
           files that keep the settings after a boot
 
     \b

@@ -405,7 +405,7 @@ def test_two_thousand_connections_take_nothing_from_the_run(
                 if number % 100 == 99:
                     assert has(page)[0] < descriptors + 2 * MOST_CONNECTIONS
             assert has(page)[1] < memory + (64 << 20)
-            assert has(os.getpid())[0] == own + 2_000, "they are all of this test"
+            assert has(os.getpid())[0] <= own + 2_000, "they are all of this test"
 
 
 def test_a_page_that_is_held_up_or_ends_holds_up_no_run(state):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity, ThreadCounts
 from rtgauge.system.facts import facts
-from rtgauge.system.scheduling import limits, throttled
+from rtgauge.system.scheduling import mechanisms, throttled
 from tests.unit.system.machines import packed, texts
 
 MS = 1_000_000
@@ -70,7 +70,7 @@ PLAIN = "CONFIG_HZ=250\n"
     ],
 )
 def test_which_limits_act(facts_: Facts, names: list[str]) -> None:
-    assert [next(name for name in names if limit.name.startswith(name)) for limit in limits(facts_)] == names
+    assert [next(name for name in names if limit.name.startswith(name)) for limit in mechanisms(facts_)] == names
 
 
 BOTH = system("6.18.0", config=GROUPED, group="950000")
