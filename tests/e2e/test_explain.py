@@ -175,6 +175,15 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
     assert step["explain"]["moments"] > 0
 
 
+def test_watch_waits_for_the_named_threads_of_a_program_that_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rtgauge.cli.watch.SETTLE_S", 0.0)
+    program = "sleep 0.3; printf late >/proc/$$/comm; while :; do sleep 0.01; done"
+    words = ("--threads", "late", "--duration", "300ms", "--no-explain", "--", "sh", "-c", program)
+    assert "task late" in good(invoke("watch", *words)).stdout
+
+
 def test_a_program_that_does_nothing_is_no_measurement() -> None:
     with subprocess.Popen(["sleep", "1000"]) as idle:
         try:

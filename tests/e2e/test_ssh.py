@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -369,6 +370,10 @@ def test_a_program_is_started_there_watched_and_ended(board: Machine) -> None:
         )
     )
     assert f"task {name[:15]}" in done.stdout
+    late = "sleep 0.3; printf late >/proc/$$/comm; while :; do sleep 0.01; done"
+    words = ("--threads", "late", "--duration", "300ms", "--no-explain", "--", "sh", "-c", late)
+    with mock.patch("rtgauge.cli.watch.SETTLE_S", 0.0):
+        assert "task late" in good(over_ssh(board, "watch", "--target", board.target, *words)).stdout
     assert "begun" in done.stderr
     assert board.run(f"cat /proc/[0-9]*/comm 2>/dev/null | grep -x '{name[:15]}'; rm /tmp/{name}") == ""
     assert "ended at once on" in error_line(

@@ -22,29 +22,40 @@ from rtgauge.target.ssh_program import program_on
 
 SETTLE_S = 2.0
 """How long a program that is started may take to begin its real-time threads."""
+NAMED_S = 30.0
+"""How long it may take to begin a thread of a given name, which it must do."""
 GRACE_S = 5.0
 REAL_TIME = ("1", "2", "6")
 """SCHED_FIFO, SCHED_RR, SCHED_DEADLINE (include/uapi/linux/sched.h)."""
 
 
-def _has_real_time(pid: int) -> bool:
+def _has_begun(pid: int, threads: str | None) -> bool:
+    """It has one of the named threads, or a real-time thread if none is named."""
+    names = None if threads is None else threads.split(",")
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         try:
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            start, _, rest = stat.read_text(errors="replace").rpartition(")")
         except OSError:
             continue
-        if len(fields) > 38 and fields[38] in REAL_TIME:
+        fields = rest.split()
+        if names is not None:
+            if start.partition("(")[2] in names:
+                return True
+        elif len(fields) > 38 and fields[38] in REAL_TIME:
             return True
     return False
 
 
-def _started(command: list[str], target: str) -> AbstractContextManager[int]:
+def _started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
     """The program on its target, once that is ours: started when this is entered, ended when it is left."""
-    return _started_here(command) if parse_address(target) is None else program_on(target, command, SETTLE_S)
+    settle_s = SETTLE_S if threads is None else NAMED_S
+    if parse_address(target) is None:
+        return _started_here(command, settle_s, threads)
+    return program_on(target, command, settle_s, threads)
 
 
 @contextmanager
-def _started_here(command: list[str]) -> Generator[int]:
+def _started_here(command: list[str], settle_s: float, threads: str | None) -> Generator[int]:
     """The program, which has begun its threads; it is ended with this.
 
     What it prints goes to standard error. Raises InputError, MeasureError.
@@ -54,8 +65,8 @@ def _started_here(command: list[str]) -> Generator[int]:
     except OSError as error:
         raise InputError(f"{command[0]} cannot be started: {error.strerror}") from None
     try:
-        end_s = time.monotonic() + SETTLE_S
-        while time.monotonic() < end_s and process.poll() is None and not _has_real_time(process.pid):
+        end_s = time.monotonic() + settle_s
+        while time.monotonic() < end_s and process.poll() is None and not _has_begun(process.pid, threads):
             time.sleep(0.02)
         if process.poll() is not None:
             raise MeasureError(
@@ -95,7 +106,7 @@ def _watch(command: list[str] | None, **given: Any) -> None:
     if parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
         raise InputError(f"{command[0]} cannot be started: No such file or directory")
     given["program"] = named(command)
-    raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target)))
+    raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target, given["threads"])))
 
 
 watch = with_options(_watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)})

@@ -33,17 +33,24 @@ kill "$!" 2>/dev/null
 """Prints the program's number, then what the program prints; ends it when standard input does, which is when
 the connection is closed or lost.
 """
-HAS_REAL_TIME = """
-found=2
+HAS_BEGUN = """
+found=2 threads=$2
 for stat in "/proc/$1/task"/*/stat; do
 	read -r line 2>/dev/null <"$stat" || continue
+	name=${line#*(} name=${name%)*}
 	set -- ${line##*) }
 	[ "$1" = Z ] || found=1
-	case $1${39} in Z* | X*) ;; *1 | *2 | *6) exit 0 ;; esac
+	if [ -n "$threads" ]; then
+		case ,$threads, in *,"$name",*) exit 0 ;; esac
+	else
+		case $1${39} in Z* | X*) ;; *1 | *2 | *6) exit 0 ;; esac
+	fi
 done
 exit "$found"
 """
-"""0: it has a thread with SCHED_FIFO, SCHED_RR or SCHED_DEADLINE; 1: none; 2: it has ended."""
+"""0: it has one of the named threads, or a thread with SCHED_FIFO, SCHED_RR or SCHED_DEADLINE if none is
+named; 1: not yet; 2: it has ended.
+"""
 GONE = 2
 LAST_S = 10.0
 LOOK_S = 0.2
@@ -56,9 +63,11 @@ def _copy(channel: Channel) -> None:
 
 
 @contextmanager
-def program_on(target: str, command: Sequence[str], settle_s: float) -> Generator[int]:
-    """Start a program on a target over SSH, and give its number there once it has real-time threads, or after
-    `settle_s`; it is ended with this.
+def program_on(
+    target: str, command: Sequence[str], settle_s: float, threads: str | None = None
+) -> Generator[int]:
+    """Start a program on a target over SSH, and give its number there once it has one of `threads` (names,
+    separated by commas; None: a real-time thread), or after `settle_s`; it is ended with this.
 
     What it prints goes to standard error. Raises InputError for a name that is no target, MeasureError where
     it cannot be started or ends at once.
@@ -73,7 +82,7 @@ def program_on(target: str, command: Sequence[str], settle_s: float) -> Generato
             threading.Thread(target=_copy, args=(channel,), name="output", daemon=True).start()
             end_s = time.monotonic() + settle_s
             while (
-                status := connection.run(HAS_REAL_TIME, [number.decode()]).status
+                status := connection.run(HAS_BEGUN, [number.decode(), threads or ""]).status
             ) == 1 and time.monotonic() < end_s:
                 time.sleep(LOOK_S)
             if status == GONE:

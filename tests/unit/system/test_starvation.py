@@ -70,7 +70,9 @@ PLAIN = "CONFIG_HZ=250\n"
     ],
 )
 def test_which_limits_act(facts_: Facts, names: list[str]) -> None:
-    assert [next(name for name in names if limit.name.startswith(name)) for limit in mechanisms(facts_)] == names
+    assert [
+        next(name for name in names if limit.name.startswith(name)) for limit in mechanisms(facts_)
+    ] == names
 
 
 BOTH = system("6.18.0", config=GROUPED, group="950000")
