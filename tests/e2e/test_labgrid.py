@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import Done, end, error_line, good, rtgauge, start, wait_until
+from tests.e2e.cli import COMMAND, Done, end, environment, error_line, good, rtgauge, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.support.machine import Machine, free_port
@@ -166,11 +166,17 @@ def test_a_place_of_others_stays_theirs(farm: Farm) -> None:
 
 
 @pytest.mark.parametrize("guard_too", [False, True], ids=["", "with its guard"])
-def test_a_killed_run_leaves_no_place_taken(farm: Farm, tmp_path: Path, *, guard_too: bool) -> None:
-    words = ("run", "--load", "idle", "--duration", "20s", "--target", "labgrid:bench", "--out", tmp_path)
-    running = start(*words, env=farm.environment, log=tmp_path / "log")
+def test_a_killed_command_leaves_no_place_taken(farm: Farm, *, guard_too: bool) -> None:
+    words = ("probe", "wakeup", "--duration", "20s", "--target", "labgrid:bench")
+    running = subprocess.Popen(
+        [*COMMAND, *words],
+        env=environment(**farm.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
-        wait_until(lambda: len(list(tmp_path.glob("*.partial/steps/.*.tmp"))) == 1, "a step")
+        wait_until(lambda: len(farm.holders()) == 1, "a place")
         (guard,) = find(running.pid, "rtgauge.target.labgrid")
         if guard_too:
             os.kill(guard, signal.SIGKILL)

@@ -353,7 +353,7 @@ def test_what_the_engine_chose_is_told(engine: Path) -> None:
         ("usage", ["--threads=1025"], "threads are 1 to"),
         ("usage", ["--threads=many"], "one, cores, hardware-threads, twice"),
         ("usage", ["--free-running"], "for --solver semaphore"),
-        ("usage", ["--without=springs", "--state=/tmp/never"], "no simulation"),
+        ("usage", ["--without=springs", "--state=/tmp/never"], "nothing is simulated"),
         ("usage", ["--steps=5", "--duration-ns=5"], "not both"),
         ("usage", ["--steps=9000000000000000", "--period-ns=3600000000000"], "70 years"),
         ("interval", ["--period-ns=999"], "shorter than what a thread can sleep"),
