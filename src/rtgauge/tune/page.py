@@ -78,6 +78,6 @@ def page(result: TuneResult, record: Record) -> str:
         tables(result),
         [],
         conclusion=f"{result.outcome.upper()}: {result.conclusion}",
-        doubt=" ".join(notes(result)) or None,
+        notes=notes(result),
     )
     return html([chapter], [record], title="Tuning")
