@@ -85,8 +85,8 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
                 self.send_response(200)
                 self.end_headers()
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the server's name
-                pass
+            def log_request(self, code: object = "-", size: object = "-") -> None:
+                """Stay silent."""
 
         power = ThreadingHTTPServer(("127.0.0.1", 0), Power)
         threading.Thread(target=power.serve_forever, daemon=True).start()

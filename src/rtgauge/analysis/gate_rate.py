@@ -6,7 +6,7 @@ often: a burst counts once. If both sides have the same rate, each event is the 
 (Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
 1940). Runs that differ by more than chance have fewer independent events: counts are divided by a dispersion,
 that of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2), widened as
-it is itself estimated (Korn and Graubard 1998). The looks and their error are those of `analysis.gate`.
+it is itself estimated (Korn and Graubard 1998). Looks and error are as in `analysis.gate`.
 `bench/gate_simulation.py --rate` measures what is kept.
 """
 

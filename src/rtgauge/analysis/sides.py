@@ -250,7 +250,7 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by path, that are not the same in all steps; the context among those that have one."""
+    """The parameters, by path, that differ between steps; the context only between steps that have one."""
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = (
@@ -346,7 +346,7 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """The conditions of each record, or of those of one label, idle first. Raises InputError for none."""
+    """Each record's conditions, or the ones with one label, idle first. Raises InputError for none."""
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
         groups = by_name.setdefault(record.label or name, {})

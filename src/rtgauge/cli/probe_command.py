@@ -176,8 +176,8 @@ def with_options(
     function: Callable[..., None], probe: AnyProbe, called: str, more: Mapping[str, tuple[Any, Any]]
 ) -> Callable[..., None]:
     """The function with the signature and the help from which typer makes the command `called`: an option
-    for each parameter of the probe, those of all probes, and `more`: name -> (type, default), which replace
-    others of their name.
+    for each parameter of the probe, the options of every probe, and `more`: name -> (type, default). `more`
+    replaces options of the same name.
     """
     options: dict[str, tuple[Any, Any]] = {}
     for name, field in _fields(probe).items():

@@ -248,9 +248,9 @@ def live_display() -> LiveDisplay | None:
 
 @contextmanager
 def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
-    """A bar over a file that is read, where standard error is a terminal.
+    """A progress bar for reading a file, if standard error is a terminal.
 
-    Gives what is to be told the bytes that were read, and those of the file.
+    Gives a function that takes the bytes read so far and the size of the file.
     """
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:

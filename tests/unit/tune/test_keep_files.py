@@ -30,9 +30,15 @@ def files_of(*settings: SettingMade, rules: tuple[str, ...] = ("thp",)) -> dict[
     return dict(keep_files(result, cast("Record", SimpleNamespace(steps=[step]))))
 
 
+class WithCapitals(configparser.RawConfigParser):
+    """Keeps the case of names: paths have capitals."""
+
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
 def parsed(text: str) -> Any:
-    parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
-    parser.optionxform = str  # type: ignore[assignment, method-assign] - paths have capitals
+    parser = WithCapitals(strict=False, delimiters=("=",))
     parser.read_string(text)
     return parser
 
