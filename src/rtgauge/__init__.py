@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 __version__: str
-"""The version of the installed package; meson.build has it."""
+"""The version of the installed package, from meson.build."""
 
 
 def __getattr__(name: str) -> str:
-    """`__version__` when it is first read: importlib.metadata takes as long to import as a whole short
+    """Look up `__version__` when it is first read: importing importlib.metadata takes as long as a short
     command.
     """
     if name != "__version__":

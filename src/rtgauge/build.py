@@ -11,8 +11,8 @@ COMMIT = Path(__file__).with_name("commit.txt")
 
 @cache
 def commit() -> str | None:
-    """The commit that was built, in 12 digits, with "+" if its sources were changed. None if it is unknown,
-    as in sources that were not installed.
+    """Return the commit that was built: 12 digits, with "+" if its sources were changed. None if it is
+    unknown, as in sources that were not installed.
     """
     try:
         return COMMIT.read_text().strip() or None

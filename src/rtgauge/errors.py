@@ -16,7 +16,7 @@ EXIT_INTERRUPTED = 130
 
 
 class RtgaugeError(Exception):
-    """A one-line message, escaped: what is wrong and what to do. `status` is the exit status."""
+    """An error whose message is one escaped line: the cause and the way out. `status`: the exit status."""
 
     status = EXIT_CANNOT_MEASURE
 
@@ -26,7 +26,7 @@ class RtgaugeError(Exception):
             self.status = status
 
     def reword(self, message: str) -> Self:
-        """This error, all its fields kept, with another message."""
+        """Give this error another message, and keep its other fields."""
         self.args = (one_line(message),)
         return self
 
@@ -46,13 +46,13 @@ class MeasureError(RtgaugeError):
 class LockedError(MeasureError):
     """Another run, or another part of this one, holds the machine.
 
-    `run`: its identity, None where it does not say.
+    `run` is that run's id; None if the machine does not say.
     """
 
     run: str | None = None
 
 
 class RecordError(RtgaugeError):
-    """A record, stream or samples file is damaged, or not one."""
+    """A record, stream or samples file is damaged, or is not one at all."""
 
     status = EXIT_INPUT

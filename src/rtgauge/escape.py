@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Text for people: what could command a terminal, reorder what is shown, or is allowed in no XML, is written
-as \\uXXXX.
+"""Escapes text for people: characters that could control a terminal, reorder text, or break XML become
+\\uXXXX.
 """
 
 from __future__ import annotations
 
 import re
 
-# Unicode's categories Cc (but tab and newline), Cf, Cs, Zl, Zp, and the noncharacters.
+# Unicode's categories Cc (except tab and newline), Cf, Cs, Zl, Zp, and the noncharacters.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -25,14 +25,12 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with unsafe characters as `\uXXXX`, as JSON writes them: in a JSON document it means the
-    same.
-
-    Tab and newline stay.
+    r"""Return the text with unsafe characters as `\uXXXX`, which JSON reads as the same text. Tab and newline
+    stay.
     """
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_as_escape, text)
 
 
 def one_line(text: str) -> str:
-    r"""`escaped`, with newlines as `\n` and tabs as `\t`."""
+    r"""Return `escaped(text)` with newlines as `\n` and tabs as `\t`."""
     return escaped(text).replace("\n", "\\n").replace("\t", "\\t")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Files that may come from anybody, at the door: regular ones only, and bounds on size, depth and count
-before they are parsed.
+"""Reads files from any source: regular files only, with limits on size, depth and count before they are
+parsed.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""How a file is opened of which it is not known yet whether it is a regular one."""
+"""Flags to open a file that may turn out not to be a regular one."""
 MOST_JSON = 64 * MIB
-"""Bytes of a JSON file of a record."""
+"""The largest JSON file of a record, in bytes."""
 MOST_TOML = MIB
-"""Bytes of a plan, a task set, rules or a flowchart."""
+"""The largest plan, task set, file of rules or flowchart, in bytes."""
 MOST_VALUES = 2_000_000
-"""Values in one JSON file: an empty list of two bytes takes 64 in memory."""
+"""The most values in one JSON file: an empty list of two bytes takes 64 in memory."""
 MOST_DEPTH = 64
 MOST_INTEGER = 1 << 63
 MOST_FLOAT = 1e30
 LARGE_NUMBER = re.compile(rb"[0-9]{19}|[\[:,\s]-?[0-9.]+[eE]")
 MOST_TEXT = 4 * MIB
 MOST_DOTS = 64
-"""In a line of TOML: a key of many parts takes time in their square."""
+"""The most dots in a line of TOML: parsing a key takes time in the square of its parts."""
 
 
 def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """The file of a descriptor, which it closes, for reading; `path` is its name in errors.
+    """Return a reader for an open descriptor, and take it over; `path` is its name in errors.
 
     Raises OSError as `open_regular` does.
     """
@@ -58,15 +58,15 @@ def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedR
 
 
 def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """A regular file, for reading.
+    """Open a regular file for reading.
 
-    Raises OSError for any other (opening a pipe would wait for its writer) and for one above `most_bytes`.
+    Raises OSError if it is of another kind (opening a pipe would wait for its writer), or above `most_bytes`.
     """
     return regular(os.open(path, READING), path, most_bytes)
 
 
 def read_at_most(file: BufferedReader, path: Path, most_bytes: int) -> bytes:
-    """The content of an open file of at most `most_bytes`. Raises OSError."""
+    """Return the content of an open file. Raises OSError if it has more than `most_bytes`."""
     data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"it is larger than {most_bytes / MIB:g} MiB", str(path))
@@ -74,13 +74,13 @@ def read_at_most(file: BufferedReader, path: Path, most_bytes: int) -> bytes:
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
-    """The content of a regular file of at most `most_bytes`. Raises OSError."""
+    """Return the content of a regular file. Raises OSError as `open_regular` does."""
     with open_regular(path, most_bytes) as file:
         return read_at_most(file, path, most_bytes)
 
 
 def _check_depth(document: object) -> None:
-    """Raises ValueError where it is nested too deep."""
+    """Raises ValueError if the document is nested too deep."""
     level: list[object] = [document] if isinstance(document, (dict, list)) else []
     for _ in range(MOST_DEPTH):
         if not level:
@@ -94,7 +94,7 @@ def _check_depth(document: object) -> None:
 
 
 def _check_values(document: object) -> None:
-    """Bounds that hold for every value, whatever it means. Raises ValueError."""
+    """Check the limits that hold for every value, whatever it means. Raises ValueError if one is exceeded."""
     _check_depth(document)
     level = [document]
     while level:
@@ -118,17 +118,17 @@ def _check_values(document: object) -> None:
 
 
 def _has_long_text(data: bytes) -> bool:
-    """Whether a text of JSON may be too long."""
+    """Return whether a text in this JSON may be too long."""
     return len(data) > MOST_TEXT and (b'\\"' in data or max(map(len, data.split(b'"'))) > MOST_TEXT)
 
 
 def parse_json(data: bytes) -> Any:
-    """JSON (RFC 8259: UTF-8, no lone surrogates, no NaN) within the bounds above. Raises ValueError."""
+    """Parse JSON (RFC 8259, UTF-8, no NaN) within the limits above. Raises ValueError if it is not that."""
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES} values")
     document = from_json(data, allow_inf_nan=False)
-    # A number of fewer digits and without an exponent keeps the bounds: looking at each of a million values
-    # would take seconds.
+    # A number with fewer digits and no exponent is within the limits. Checking each of a million values would
+    # take seconds.
     if LARGE_NUMBER.search(data) or _has_long_text(data):
         _check_values(document)
     else:
@@ -137,7 +137,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """TOML within the bounds above. Raises ValueError (tomllib.TOMLDecodeError for what is not TOML)."""
+    """Parse TOML within the limits above. Raises ValueError, for wrong syntax tomllib.TOMLDecodeError."""
     if len(text) > MOST_TOML:
         raise ValueError(f"it is larger than {MOST_TOML / MIB:g} MiB")
     for number, line in enumerate(text.splitlines(), 1):
@@ -152,7 +152,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def toml_of(text: str, subject: str) -> dict[str, Any]:
-    """`parse_toml`; `subject` is what the text is called in the error. Raises InputError."""
+    """Parse TOML like `parse_toml`. Raises InputError, which calls the text `subject`, if that fails."""
     try:
         return parse_toml(text)
     except ValueError as error:
@@ -160,7 +160,7 @@ def toml_of(text: str, subject: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:
-    """The TOML in a file; `subject` is what it is called in the error. Raises InputError."""
+    """Parse the TOML in a file. Raises InputError, which calls it `subject`, if it cannot."""
     try:
         return toml_of(read_regular(path, MOST_TOML).decode("utf-8"), subject)
     except UnicodeDecodeError as error:

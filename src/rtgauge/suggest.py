@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: `; did you mean 'interval'?`, or the list of known names if none is
+    """Return the end of an error message: `; did you mean 'interval'?`, or the list of known names if none is
     similar.
     """
     candidates = sorted(known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Notations of durations, CPU lists and CPU masks: 100us, 1.5ms, 0-3,6, ff,0000000f."""
+"""Parses and formats durations, CPU lists and CPU masks: 100us, 1.5ms, 0-3,6, ff,0000000f."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MAX_MASK_DIGITS = 4096
 
 
 def parse_duration_ns(text: str) -> int:
-    """`"100us"` -> 100000. in ns. The unit is required, and the result must be a whole number of ns.
+    """`"100us"` -> 100000, in ns. The text must have a unit, and the duration must be a whole number of ns.
 
-    Raises ValueError with the cause and an example.
+    Raises ValueError, with the cause and an example, if it does not.
     """
     match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
@@ -57,7 +57,7 @@ def format_duration(ns: float) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """A time that people wait: 7512 -> `"2 h 5 min"`; at least a second."""
+    """Format a time that people wait, at least a second: 7512 -> `"2 h 5 min"`."""
     whole = max(1, round(seconds))
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60} min"
@@ -65,7 +65,7 @@ def format_span(seconds: float) -> str:
 
 
 def parse_percent(text: str) -> float:
-    """`"10%"` -> 0.1; above 0, at most 1000 %. Raises ValueError with the cause and an example."""
+    """`"10%"` -> 0.1. Raises ValueError, with an example, unless it is above 0 and at most 1000 %."""
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)\s*%", text.strip())
     share = float(match[1]) / 100 if match is not None else 0.0
     if not 0 < share <= 10:
@@ -74,7 +74,7 @@ def parse_percent(text: str) -> float:
 
 
 def format_time(ns: float | None) -> str:
-    """A measured time: three significant digits, in ns, us, ms or s. None -> `"-"`."""
+    """Format a measured time with three significant digits, in ns, us, ms or s. None -> `"-"`."""
     if ns is None:
         return "-"
     magnitude = abs(ns)
@@ -99,14 +99,14 @@ def plural(number: int, noun: str) -> str:
 
 
 def format_share(share: float) -> str:
-    """A probability for people: `1 in 33,400`, `2.3%`."""
+    """Format a probability for people: `1 in 33,400`, `2.3%`."""
     if share <= 0:
         return "0"
     return f"{share * 100:.3g}%" if share >= 0.001 else f"1 in {1 / share:,.0f}"
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """`"0-3,6"` -> [0, 1, 2, 3, 6]; sorted, without duplicates. Raises ValueError."""
+    """`"0-3,6"` -> [0, 1, 2, 3, 6], sorted, without duplicates. Raises ValueError if it is not a CPU list."""
     cpus: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
@@ -135,7 +135,9 @@ def format_cpu_list(cpus: list[int]) -> str:
 
 
 def parse_cpu_mask(text: str) -> list[int]:
-    """A mask as the kernel prints it, `"ff,0000000f"` -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError."""
+    """`"ff,0000000f"`, as the kernel prints it -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError if it is no
+    mask.
+    """
     if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MAX_MASK_DIGITS:
         raise ValueError(f"'{text[:40]}' is not a CPU mask; write it like ff,0000000f")
     bits = int(text.replace(",", ""), 16)

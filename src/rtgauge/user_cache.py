@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The user's cache, and whether only this user could have written what is in it: engines, kernel modules and
-their headers, images, drawing code.
+"""Finds the user's cache, and checks that only this user could have written its contents.
 
-rtgauge runs much of that, often as root. `sudo` may keep the HOME of a user who is not root, and then the
-cache is that user's.
+It holds engines, kernel modules and their headers, images, and drawing code. rtgauge runs much of that, often
+as root. `sudo` may keep the HOME of a user who is not root; then the cache belongs to that user.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from rtgauge.errors import MeasureError
 
 
 def cache_folder(name: str) -> Path:
-    """The folder of this name in $XDG_CACHE_HOME/rtgauge, or in ~/.cache/rtgauge. It need not be there."""
+    """Return the folder `name` in $XDG_CACHE_HOME/rtgauge, or in ~/.cache/rtgauge. It may not exist yet."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "rtgauge" / name
 
 
 def open_to_others(path: Path) -> str | None:
-    """Why another user could change what is at `path`, also by replacing a folder or a link that leads there;
-    None: nobody but this user and root could.
+    """Say why another user could change the contents of `path`, also by replacing a folder or link on the way
+    to it. None: only this user and root could.
 
-    Raises OSError where there is nothing.
+    Raises OSError if `path` does not exist.
     """
-    # Whoever has the root folder has all; in a user namespace that is no user who is known there.
+    # The owner of the root folder can change anything; a user namespace does not know that user.
     owners = {os.geteuid(), 0, os.lstat("/").st_uid}
     for chain in dict.fromkeys((path.absolute(), path.resolve(strict=True))):
         for part in (chain, *chain.parents):
             about = part.lstat()
             if about.st_uid not in owners:
                 return f"{part} belongs to another user"
-            # In a sticky folder, as /tmp, others replace nothing that is not theirs.
+            # In a sticky folder such as /tmp, users can replace only what they own.
             sticky = stat.S_ISDIR(about.st_mode) and about.st_mode & stat.S_ISVTX and part != chain
             if (
                 about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -46,9 +45,9 @@ def open_to_others(path: Path) -> str | None:
 
 
 def check_private(path: Path) -> Path:
-    """`path`, of which nobody but this user and root can change anything.
+    """Return `path` if only this user and root can change anything there.
 
-    Raises MeasureError, OSError where there is nothing.
+    Raises MeasureError if others can, OSError if it does not exist.
     """
     reason = open_to_others(path)
     if reason is not None:
@@ -60,9 +59,9 @@ def check_private(path: Path) -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """The folder `path`; what of it is missing is made for this user alone.
+    """Return the folder `path`. Missing folders on the way to it are made for this user alone.
 
-    Raises MeasureError where others could change it, OSError.
+    Raises MeasureError if others could change it, OSError if it cannot be made.
     """
     for part in reversed((path, *path.parents)):
         if not part.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Validated types for durations and CPU lists, and one-line messages for pydantic's errors."""
+"""Types that validate durations and CPU lists, and one-line messages for pydantic's errors."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _cpus(value: Any) -> Any:
 
 
 DurationNs = Annotated[int, BeforeValidator(_duration)]
-"""A duration, `100us` -> int in ns."""
+"""A duration, as an int in ns: `100us` -> 100000."""
 
 
 def between(least: str, most: str) -> AfterValidator:
-    """Bounds of a duration, e.g. `0s` and `1h`."""
+    """Validate that a duration is within two bounds, such as `0s` and `1h`."""
 
     def check(value: int | None) -> int | None:
         if value is not None and value < parse_duration_ns(least):
@@ -50,11 +50,11 @@ def between(least: str, most: str) -> AfterValidator:
 
 
 CpuList = Annotated[str, BeforeValidator(_cpus)]
-"""A CPU list, `0-3,6` -> the same in normal form."""
+"""A CPU list in normal form: `3,0-2` -> `0-3`."""
 
 
 def _message(details: Mapping[str, Any]) -> str:
-    """The message for one of pydantic's errors."""
+    """Return the message for one of pydantic's errors."""
     context: dict[str, Any] = details.get("ctx", {})
     match details["type"]:
         case "literal_error":
@@ -86,9 +86,9 @@ def _message(details: Mapping[str, Any]) -> str:
 
 
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
-    """The first validation error as an InputError: `subject` is e.g.
+    """Turn the first validation error into an InputError.
 
-    `plan x.toml, step 2`, `known` its keys.
+    `subject` is what was validated, such as `plan x.toml, step 2`; `known` lists its keys.
     """
     details = error.errors()[0]
     where = ".".join(str(part) for part in details["loc"])

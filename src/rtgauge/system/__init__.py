@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What a target is (facts), what changed on it over a step (changes), and the doubts that follow (marks)."""
+"""Reads what a target is (facts) and what changed on it during a step; derives doubts from that (marks)."""

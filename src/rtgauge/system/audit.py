@@ -63,20 +63,20 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Facts) -> Purpose:
-    """The running kernel's kind: one with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
+    """Return the running kernel's kind: one with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
     if facts.kernel.extension.name in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
     return "preempt-rt" if facts.kernel.preemption.model == "PREEMPT_RT" else "stock"
 
 
 def architecture_of(facts: Facts) -> str:
-    """x86-64, arm64, armhf, unknown, or the kernel's name for another one."""
+    """Return x86-64, arm64, armhf, unknown, or the kernel's own name for any other architecture."""
     name = facts.kernel.architecture or UNKNOWN
     return ARCHITECTURES.get(name, name)
 
 
 def wanted(rule: Rule) -> str:
-    """The rule's checks as text."""
+    """Describe the rule's checks in words."""
     return (" or " if rule.enough == "any" else "; ").join(_wanted_by(check) for check in rule.checks)
 
 
@@ -94,7 +94,7 @@ def _wanted_by(check: Check) -> str:
 
 
 def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | None:
-    """Why the rule does not apply, or why that is unknown; None if it applies."""
+    """Return why the rule does not apply, or why that is unknown; None if it applies."""
     if purpose not in rule.for_:
         return CheckResult("not-applicable", f"only for {', '.join(rule.for_)}", "")
     architecture = architecture_of(machine.facts)
@@ -135,13 +135,13 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
     result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
-    # show only the checks that decided
+    # Show only the checks that decided.
     decisive = [check for check in results if check.result == result] or results
-    said = rule.model_dump(
+    from_rule = rule.model_dump(
         include={"title", "severity", "why", "source", "how_much", "mend", "commands", "boot"}
     )
     return Finding(
-        **said,
+        **from_rule,
         rule=rule.id,
         result=result,
         wanted=wanted(rule),
@@ -159,8 +159,8 @@ def audit(
 ) -> AuditDocument:
     """Check a machine against all rules.
 
-    `facts`, `files`: from a batch of FACT_PATHS and `rule_paths`; `purpose`: the kind of kernel to check for,
-    by default the running one; `version`: of rtgauge.
+    `facts` and `files` come from a batch of FACT_PATHS and `rule_paths`. `purpose` is the kind of kernel to
+    check for, by default the running one. `version` is rtgauge's own.
     """
     machine = Machine(facts, files)
     checked_purpose = purpose or purpose_of(facts)
@@ -183,7 +183,7 @@ def audit(
 
 
 def summarise(document: AuditDocument) -> AuditSummary:
-    """The audit in short."""
+    """Return the number of checks that passed or are unknown, and the titles of those that differ."""
     titles: dict[str, list[str]] = {"serious": [], "moderate": [], "minor": []}
     for finding in document.findings:
         if finding.result == "differs":
@@ -194,5 +194,5 @@ def summarise(document: AuditDocument) -> AuditSummary:
 
 
 def exit_status(document: AuditDocument) -> int:
-    """0, or 1 if something serious differs."""
+    """Return 1 if something serious differs, otherwise 0."""
     return EXIT_FAILS if document.serious else EXIT_OK

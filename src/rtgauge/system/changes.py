@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What changed on a target during a step, from files read before and after it; and the marks that follow."""
+"""Finds what changed on a target during a step, from files read before and after it, and derives marks."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ VMSTAT = re.compile(
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """after - before of a counter; None if one is missing, or the counter was reset or wrapped."""
+    """Return how much a counter grew; None if a value is missing, or the counter was reset or wrapped."""
     return after - before if before is not None and after is not None and after >= before else None
 
 
 class Counts(NamedTuple):
     """A line of /proc/interrupts or /proc/softirqs: its name, and CPU -> count.
 
-    A line without counts of each CPU has its single count under "".
+    A line without counts per CPU has its single count under "".
     """
 
     name: str
@@ -57,7 +57,7 @@ class Counts(NamedTuple):
 
 
 def table(text: str | None) -> dict[str, Counts]:
-    """/proc/interrupts and /proc/softirqs by their labels."""
+    """Parse /proc/interrupts or /proc/softirqs: label -> counts."""
     lines = (text or "").splitlines()
     columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
     rows: dict[str, Counts] = {}
@@ -78,9 +78,9 @@ def table(text: str | None) -> dict[str, Counts]:
 
 
 def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, Any]] | str:
-    """Label -> name, total and count a CPU; zeros are left out, None is a counter that went backwards.
+    """Return label -> name, total, and count per CPU, without zeros. A counter that went backwards is None.
 
-    "unknown" if it cannot be read.
+    "unknown" if a table could not be read.
     """
     if before is None or after is None:
         return "unknown"
@@ -88,7 +88,7 @@ def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, 
     changed: dict[str, dict[str, Any]] = {}
     for label, (name, counts) in new.items():
         earlier = old[label].per_cpu if label in old else {}
-        # the counter of a new CPU or interrupt started at 0
+        # The counter of a new CPU or interrupt started at 0.
         differences = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
         nonzero = {cpu: count for cpu, count in differences.items() if count != 0}
         if nonzero:
@@ -102,7 +102,7 @@ def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, 
 
 
 def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
-    """/proc/stat: CPU -> time by kind (ns)."""
+    """Parse /proc/stat: CPU -> kind -> time (ns)."""
     times: dict[str, dict[str, int]] = {}
     for match in re.finditer(r"^cpu([0-9]{1,5}) ([0-9 ]+)$", text or "", re.MULTILINE):
         ticks = [integer(word) for word in match[2].split()]
@@ -113,7 +113,7 @@ def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
 
 
 def stat_counter(text: str | None, name: str) -> int | None:
-    """A counter of /proc/stat: ctxt, intr, processes."""
+    """Return a counter of /proc/stat, such as ctxt, intr or processes; None if it is missing."""
     match = re.search(rf"^{name} ([0-9]{{1,19}})(?: |$)", text or "", re.MULTILINE)
     return int(match[1]) if match else None
 
@@ -143,7 +143,7 @@ def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, 
 
 
 def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
-    """The increases of the counters that are in both, without zeros."""
+    """Return the increases of the counters that are in both, without zeros."""
     return {
         key: change
         for key, value in after.items()
@@ -152,9 +152,9 @@ def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int |
 
 
 def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> dict[str, Any]:
-    """What changed between two batches of CHANGE_PATHS.
+    """Return what changed between two batches of CHANGE_PATHS.
 
-    Times in ns; counters that went backwards are None; unreadable ones are "unknown" or missing.
+    Times are in ns. Counters that went backwards are None; unreadable ones are "unknown" or missing.
     """
     before, after = Files(before_files), Files(after_files)
     both = {"before": before, "after": after}
@@ -189,14 +189,14 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
 
 
 STEAL_SHARE = 0.001
-"""More steal time than this share of a CPU's time makes a measurement doubtful; any steal is noted."""
+"""Stealing more than this share of a CPU's time makes a measurement doubtful; less is noted."""
 STEAL_MIN_NS = 20_000_000
-"""Two ticks: one of them may belong to the time before the step."""
+"""Two ticks: one of them may have begun before the step."""
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
 def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    """Marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping` from `changes()`."""
+    """Derive the marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`."""
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),
@@ -250,7 +250,7 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
 
 
 def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    # a package counter applies to all CPUs of the package
+    # A package counter applies to all CPUs of the package.
     counts = {key: count for key, count in changes["throttle_counts"].items() if count}
     hot = sorted(
         key

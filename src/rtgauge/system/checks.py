@@ -27,12 +27,12 @@ MOUNTS = {
     "/sys/kernel/debug/": "; mount -t debugfs none /sys/kernel/debug, as root",
     "/sys/kernel/tracing/": "; mount -t tracefs none /sys/kernel/tracing, as root",
 }
-"""File systems that are often not mounted, so that a missing file proves nothing."""
+"""File systems that are often not mounted: a file that is missing there proves nothing."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of a check, the value found as text, and the file or fact that was read."""
+    """The result of a check, the value found, as text, and the file or fact that was read."""
 
     result: Result
     text: str
@@ -40,7 +40,7 @@ class CheckResult:
 
 
 class Machine:
-    """A machine: its facts, the files of the batch, its kernel's configuration and command line."""
+    """A machine: its facts, the files of the batch, and the kernel's configuration and command line."""
 
     def __init__(self, facts: Facts, files: Mapping[str, Any]) -> None:
         self.facts = facts
@@ -52,7 +52,7 @@ class Machine:
         self.possible = cpu_list(facts.cpu.possible) or []
 
     def fact(self, path: str) -> Any:
-        """The fact at a path of keys; "unknown" if there is none."""
+        """Return the fact at a path of keys; "unknown" if there is none."""
         value: Any = self._by_path
         for key in path.split("."):
             if not isinstance(value, dict) or key not in value:
@@ -61,12 +61,12 @@ class Machine:
         return value
 
     def parameter(self, name: str) -> str | None:
-        """A boot parameter's value ("": it has none); None: not given, or the command line is unknown."""
+        """A boot parameter's value, "" if it has none; None if it or the command line is missing."""
         return None if self.parameters is None else self.parameters.get(name.replace("-", "_"))
 
 
 def as_text(value: Any) -> str:
-    """A value of a fact, file or rule as it is compared and shown: yes, no, none, lists with commas."""
+    """Format a value of a fact, file or rule for comparing and showing: yes, no, none, lists with commas."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
@@ -78,7 +78,7 @@ def as_text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Like `as_text`; long lists are shortened."""
+    """Format a value like `as_text`, and shorten long lists."""
     parts = list(cast("Collection[Any]", value)) if isinstance(value, (list, dict)) else []
     if len(parts) > MOST_SHOWN:
         return f"{as_text(parts[:MOST_SHOWN])} and {len(parts) - MOST_SHOWN} more"
@@ -92,7 +92,7 @@ def _words(value: Any) -> set[str]:
 
 
 def _cpus(text: Any, possible: list[int]) -> set[int] | None:
-    """CPUs of a list or, with the prefix 0x, a mask; None if it is neither."""
+    """Return the CPUs of a list or, with the prefix 0x, of a mask; None if it is neither."""
     if not isinstance(text, str) or text == UNKNOWN:
         return None
     if text in ("", NONE):
@@ -102,7 +102,7 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
 
 
 def _source(source: str, machine: Machine) -> set[int] | None:
-    """The CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if the parameter was not given."""
+    """The CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if the parameter is not given."""
     kind, _, name = source.partition(" ")
     if kind == "cpus":
         return _cpus(name, [])
@@ -111,12 +111,12 @@ def _source(source: str, machine: Machine) -> set[int] | None:
     if machine.parameters is None:
         return None
     value = machine.parameter(name) or ""
-    # the kernel drops CPUs that do not exist; if none is left, the whole list is reported as missing
+    # The kernel drops CPUs that do not exist; if none is left, the whole list is reported as missing.
     return _cpus(value, machine.possible) or _cpus(value, [])
 
 
 class _Tested(NamedTuple):
-    """The result of a check's test, and what explains it."""
+    """The result of a check's test, and its explanation."""
 
     result: Result
     explanation: str = ""
@@ -127,7 +127,7 @@ class _Tested(NamedTuple):
 
 
 def _test(check: Check, value: Any, machine: Machine) -> _Tested:
-    """Test a known value."""
+    """Test a value that is known."""
     kind, expected = check.test
     text = as_text(value)
     wanted = [as_text(choice) for choice in check.expected]
@@ -177,7 +177,7 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
         return _tested(check, value, machine.config.path, machine, f"CONFIG_{name}=")
     module = f"/sys/module/{check.module}"
     if check.module is not None and machine.files.exists(module):
-        # the code is there, built in or as a module; its absence would prove nothing, it may not be loaded
+        # The code is built in or loaded. If it were missing, that would prove nothing: it may not be loaded.
         kind = check.test.kind
         built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
@@ -200,7 +200,7 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
     if check.present is not None:
         return CheckResult("ok" if given == check.present else "differs", text, where)
     if value is None:
-        # a missing parameter passes negative tests only
+        # A missing parameter passes only negative tests.
         negative = check.test.kind in ("is-not", "has-not", "avoids")
         return CheckResult("ok" if negative else "differs", text, where)
     result, explanation = _test(check, value, machine)
@@ -208,7 +208,7 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
 
 
 def _missing(check: Check, path: str, machine: Machine) -> CheckResult:
-    """A file that could not be read. Its absence counts only if its file system is known to be readable."""
+    """Judge an unreadable file. Its absence counts only if its file system is known to be readable."""
     error = machine.files.error(path)
     sure = f"{CPU}/online" if path.startswith("/sys/") else "/proc/sys/kernel/osrelease"
     readable = machine.files.exists(sure)
@@ -240,7 +240,7 @@ def _file(check: Check, path: str, machine: Machine) -> CheckResult:
 
 
 def combine(results: list[Result], enough: str) -> Result:
-    """The result of several checks: `all` or `any` must be ok. Checks that do not apply are ignored."""
+    """Combine several results: `all` or `any` must be ok. Checks that do not apply are ignored."""
     counted = [result for result in results if result != "not-applicable"]
     if not counted:
         return "not-applicable"

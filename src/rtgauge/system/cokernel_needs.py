@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the engines of co-kernels need on a target: kernel, modules, devices, libraries."""
+"""Checks what the engines of co-kernels need on a target: kernel, modules, devices, libraries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 LOCKS = "/proc/locks"
 XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
-"""Where Xenomai is usually configured to be."""
+"""Prefixes that Xenomai is usually configured with."""
 LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 PROGRAMS = tuple(f"{prefix}/sbin" for prefix in XENOMAI_PREFIXES)
-"""Folders in which Xenomai has its autotune: they are in no PATH by default."""
+"""Folders that hold Xenomai's autotune; by default they are in no PATH."""
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
-"""Of the engine that reads it."""
+"""The status of the engine, because the engine reads it."""
 ALLOWED_GROUP = f"{rt_core.PARAMETERS}/allowed_group"
 DRIVERS = {
     "autotune": "probe calibrate",
@@ -37,7 +37,7 @@ TESTSUITES = tuple(
     for folder in FOLDERS
     for suite in ("testsuite", "testsuite/user/latency")
 )
-"""Folders in which RTAI has its latency and display."""
+"""Folders that hold RTAI's latency and display."""
 PATHS = [
     LOCKS,
     DEVICES,
@@ -56,14 +56,14 @@ PATHS = [
 
 @dataclass(frozen=True)
 class Need:
-    """Something that a co-kernel's engine needs: whether it is there, and what to do where it is not."""
+    """Something that a co-kernel's engine needs: whether the target has it, and the remedy if it does not."""
 
     cokernel: str
     what: str
     met: bool
     remedy: str
     only_for: str | None = None
-    """What of rtgauge needs it, where the probes in user space do without."""
+    """The only feature of rtgauge that needs it, if the probes in user space do not."""
 
 
 def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
@@ -73,7 +73,7 @@ def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
 
 
 def needs(files: Mapping[str, Any]) -> list[Need]:
-    """The needs of Cobalt's and of RTAI's engine, from the engine's `read` of `PATHS`."""
+    """Return the needs of the engines for Cobalt and RTAI, from the engine's `read` of `PATHS`."""
     read = Files(files)
     lock = (f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
     return [
@@ -132,7 +132,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
 
 
 def _ids(read: Files, name: str) -> list[str]:
-    """A line of numbers of STATUS: Uid (real, effective, ...), Gid or Groups."""
+    """Return the numbers in a line of STATUS: Uid (real, effective, ...), Gid or Groups."""
     line = re.search(rf"^{name}:[\t ]*([0-9\t ]*)$", read.text(STATUS) or "", re.MULTILINE)
     return line[1].split() if line is not None else []
 
@@ -143,7 +143,7 @@ def _may_use_cobalt(read: Files) -> bool:
 
 
 def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
-    """Its modules need not be loaded: rtgauge does that for as long as it measures."""
+    """Return RTAI's needs. Its modules need not be loaded: rtgauge loads them while it measures."""
     loaded = read.exists(rt_core.SCHEDULER)
     modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
     there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)

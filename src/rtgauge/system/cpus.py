@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processors of a target: which, how many, cores, caches, isolation, frequency and idle states."""
+"""Reads the processors of a target: models, counts, cores, caches, isolation, frequency and idle states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPOLOGY_PATHS = [
 
 
 def caches(files: Files) -> list[Cache] | None:
-    """Each cache once."""
+    """Return each cache once; None if there is no information."""
     listed: dict[tuple[str, str], dict[str, str]] = {}
     for match, text in files.matching(
         rf"{CPU}/cpu([0-9]{{1,5}})/cache/(index[0-9]{{1,2}})/(level|type|size|shared_cpu_list)"
@@ -45,7 +45,7 @@ def caches(files: Files) -> list[Cache] | None:
 
 
 def topology(files: Files) -> Topology:
-    """Counts of the online CPUs, the CPUs of each core with several, caches, and NUMA node -> CPUs."""
+    """Count the online CPUs; list the CPUs of each core with several, caches, and NUMA node -> CPUs."""
     packages: dict[str, str] = {}
     cores: dict[str, str] = {}
     siblings: dict[str, str] = {}
@@ -62,7 +62,7 @@ def topology(files: Files) -> Topology:
         for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")
         if (cpus := shortest_cpu_list(text)) is not None
     }
-    # cores of different clusters may have the same number: groups of siblings are the better count
+    # Cores of different clusters may have the same number: groups of siblings are the better count.
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
     return Topology(
         packages=len(set(packages.values())) or None,
@@ -109,7 +109,7 @@ PATHS = [
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
-    """The processor's name; for Arm cores, implementer and part."""
+    """Return the processor's name; for Arm cores, implementer and part."""
     fields = {
         match[1].strip().lower(): match[2].strip()
         for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)
@@ -124,7 +124,7 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
 
 
 def features(cpuinfo: str | None) -> list[str] | None:
-    """The FEATURES that an x86 processor has and the kernel uses; None on other architectures."""
+    """Return which FEATURES an x86 processor has and the kernel uses; None on other architectures."""
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
     return [name for name in FEATURES if name in flags[1].split()] if flags else None
 
@@ -138,7 +138,7 @@ def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
 
 
 def frequency(files: Files) -> Frequency:
-    """Governors and drivers by CPUs, range in kHz, turbo; "none" if sysfs shows no frequency scaling."""
+    """Governors and drivers by CPU, range in kHz, and turbo; "none" if sysfs shows no frequency scaling."""
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
     drivers = by_value(_per_cpu(files, "cpufreq/scaling_driver"))
     nothing = "none" if files.exists(f"{CPU}/online") else None
@@ -166,7 +166,7 @@ class _State:
 
 
 def idle(files: Files) -> Idle:
-    """Driver, governor and the C-states."""
+    """Return the cpuidle driver, its governor and the C-states."""
     states: dict[str, _State] = {}
     for match, text in files.matching(
         rf"{CPU}/cpu([0-9]{{1,5}})/cpuidle/(state[0-9]{{1,3}})/(name|latency|disable)"
@@ -195,24 +195,24 @@ def idle(files: Files) -> Idle:
 
 
 def _deepest_us(states: Iterable[_State], online: set[int]) -> int | None:
-    """The largest exit latency of a state that an online CPU may enter; None if one is unknown."""
+    """Return the largest exit latency of a state that an online CPU may enter; None if one is unknown."""
     latencies = [state.latency_us for state in states if online - set(state.disabled)]
     known = [latency for latency in latencies if latency is not None]
     return max(known, default=0) if online and len(known) == len(latencies) else None
 
 
 def knows_nohz_full(files: Mapping[str, Any]) -> bool:
-    """Whether the kernel was built with CONFIG_NO_HZ_FULL, by its file in sysfs; yes where sysfs could not be
-    read.
+    """Return whether the kernel has CONFIG_NO_HZ_FULL, according to a file in sysfs; True if sysfs is not
+    readable.
 
-    `files`: of a `read`.
+    `files` come from the engine's `read`.
     """
     read = Files(files)
     return read.exists(f"{CPU}/nohz_full") or not read.exists(f"{CPU}/online")
 
 
 def facts(files: Files) -> Processors:
-    """Everything about the processors."""
+    """Return all facts about the processors."""
     board, smt = files.text("/proc/device-tree/model"), files.number(f"{CPU}/smt/active")
     online, possible = (cpu_list(files.text(f"{CPU}/{name}")) for name in ("online", "possible"))
     isolated, nohz_full = (_optional(files, name) for name in ("isolated", "nohz_full"))
@@ -237,7 +237,7 @@ def facts(files: Files) -> Processors:
 
 
 def _optional(files: Files, name: str) -> list[int] | None:
-    """The CPUs of a list that an older kernel does not have if the feature is not built in."""
+    """Return the CPUs of a list that older kernels do not have unless the feature is built in."""
     missing = files.exists(f"{CPU}/online") and not files.exists(f"{CPU}/{name}")
     return [] if missing else cpu_list(files.text(f"{CPU}/{name}"))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The facts of a target: its hardware, kernel and settings.
+"""Collects the facts of a target: its hardware, kernel and settings.
 
-"unknown" if something cannot be read, never a guess.
+A fact that cannot be read is "unknown"; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ FACT_PATHS = list(
 
 
 class MachineRead(NamedTuple):
-    """The facts of a machine, and the files that they are made from."""
+    """The facts of a machine, and the files that they came from."""
 
     facts: Facts
     files: dict[str, Any]
 
 
 def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
-    """Paths that follow from the first batch, to be read in a second one; `facts` takes both."""
+    """Return the paths that follow from the first batch, for a second one; `facts` takes both."""
     read = Files(files)
     release = read.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
@@ -73,7 +73,7 @@ def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
 
 
 def memory(files: Files) -> Memory:
-    """Sizes in bytes, and settings of huge pages, merging and migration."""
+    """Return sizes in bytes, and the settings of huge pages, merging and migration."""
     meminfo, swaps = files.text("/proc/meminfo") or "", files.text("/proc/swaps")
     sizes = {
         match[1]: int(match[2]) * 1024
@@ -90,9 +90,9 @@ def memory(files: Files) -> Memory:
 
 
 def timers(files: Files) -> Timers:
-    """Resolution of the kernel's timers: 1 ns with high-resolution timers, else a tick.
+    """Return the resolution of the kernel's timers: 1 ns with high-resolution timers, otherwise a tick.
 
-    Readable by root only.
+    Only root can read it.
     """
     text = files.text(TIMER_LIST) or ""
     match = re.search(r"^[ \t]*\.resolution:[ \t]+([0-9]{1,12}) nsecs$", text, re.MULTILINE)
@@ -100,7 +100,7 @@ def timers(files: Files) -> Timers:
 
 
 def pretty_name(files: Files) -> str | None:
-    """PRETTY_NAME of os-release(5)."""
+    """Return PRETTY_NAME of os-release(5)."""
     for path in OS_RELEASE:
         match = re.search(r"^PRETTY_NAME=([\"']?)(.*)\1$", files.text(path) or "", re.MULTILINE)
         if match:
@@ -109,9 +109,9 @@ def pretty_name(files: Files) -> str | None:
 
 
 def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> Facts:
-    """The facts, from the `files` of the engine's `read` of FACT_PATHS (and of `more_fact_paths`).
+    """Return the facts, from the engine's `read` of FACT_PATHS and `more_fact_paths`.
 
-    `hello`: the engine's first line, if any; it has the architecture, which older kernels do not show in
+    `hello` is the engine's first line, if any. It has the architecture, which older kernels do not show in
     /proc.
     """
     read = Files(files)
@@ -142,9 +142,9 @@ def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> F
 
 
 def read_machine(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
-    """The facts of a target, read in two batches; `more_paths` are read with the first.
+    """Return the facts of a target, read in two batches; `more_paths` are read with the first.
 
-    Raises InputError or MeasureError.
+    Raises InputError if there is no such target, MeasureError if it cannot be read.
     """
     with reader(target) as (machine, read):
         return facts_by(read, machine, more_paths)
@@ -153,7 +153,7 @@ def read_machine(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
 def facts_by(
     read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()
 ) -> MachineRead:
-    """The facts read with `read`, the verb of a target's engine; `machine`: its `uname -m`."""
+    """Return the facts that `read`, the verb of a target's engine, finds; `machine` is its `uname -m`."""
     files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
     files |= read(more_fact_paths(files))
     return MachineRead(facts(files, {"machine": machine}), files)

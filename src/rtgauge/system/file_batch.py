@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values out of a batch of files from the engine's verb `read`; no content makes these functions fail."""
+"""Extracts values from the files that the engine's verb `read` returned; no content makes that fail."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LARGEST_UNPACKED = 4 << 20
 
 
 def integer(text: str | None) -> int | None:
-    """A decimal number of up to 19 digits, None for anything else."""
+    """Parse a decimal number of up to 19 digits; None for anything else."""
     text = (text or "").strip()
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
 
 
 def cpu_list(text: str | None) -> list[int] | None:
-    """The CPUs of a list as the kernel prints it; [] if empty or `(null)`, None for anything else."""
+    """Parse a CPU list as the kernel prints it; [] if it is empty or `(null)`, None for anything else."""
     if text is None:
         return None
     if text in ("", "(null)"):
@@ -35,22 +35,22 @@ def cpu_list(text: str | None) -> list[int] | None:
 
 
 def shortest_cpu_list(text: str | None) -> str | None:
-    """A CPU list in its shortest form; None for anything else."""
+    """Return a CPU list in its shortest form; None for anything else."""
     cpus = cpu_list(text)
     return None if cpus is None else format_cpu_list(cpus)
 
 
 def chosen(text: str | None) -> str | None:
-    """`"always [madvise] never"` -> `"madvise"`; any other text as it is."""
+    """`"always [madvise] never"` -> `"madvise"`; any other text is returned unchanged."""
     match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
     return match[1] if match else text
 
 
 class Files:
-    """path -> {"text"} | {"base64"} | {"directory"} | {"error"}, as `read` gives it."""
+    """What `read` returned: path -> {"text"} | {"base64"} | {"directory"} | {"error"}."""
 
     def __init__(self, files: Mapping[str, Any]) -> None:
-        # a target may send anything: entries of the wrong shape are dropped
+        # A target may send anything: drop entries of the wrong shape.
         self._files = {
             path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)
         }
@@ -60,7 +60,7 @@ class Files:
         file = self._files.get(path, {})
         text = file.get("text")
         if not isinstance(text, str):
-            # device tree strings end in NUL and may come as bytes
+            # Strings of the device tree end in NUL and may come as bytes.
             try:
                 text = base64.b64decode(str(file["base64"]), validate=True).decode()
             except (KeyError, ValueError):
@@ -68,7 +68,7 @@ class Files:
         return text.strip("\0 \t\r\n")
 
     def number(self, path: str) -> int | None:
-        """A file that is one number; None if it is missing or something else."""
+        """Return the number in a file; None if the file is missing or holds anything else."""
         return integer(self.text(path))
 
     def exists(self, path: str) -> bool:
@@ -77,19 +77,18 @@ class Files:
         return any(kind in file for kind in ("text", "base64", "directory"))
 
     def error(self, path: str) -> str | None:
-        """Why the path could not be read; None if it could or was not requested."""
+        """Return why the path could not be read; None if it could, or was not requested."""
         error = self._files.get(path, {}).get("error")
         return error if isinstance(error, str) else None
 
     def matching(self, pattern: str) -> Iterator[tuple[re.Match[str], str]]:
-        """(match, text) of every file whose whole path matches the regular expression, in natural order of
-        the paths.
+        """Yield (match, text) for every file whose whole path matches the regular expression, sorted
+        naturally by path.
 
         The expression must not have `|` outside brackets.
         """
         compiled = re.compile(pattern)
-        # a large machine has ten thousand files: comparing a literal prefix first is cheaper than the
-        # expression
+        # A large machine has ten thousand files: comparing a literal prefix first is cheaper.
         start = re.match(r"[A-Za-z0-9_/]*(?=[^?*{]|$)", pattern)
         paths = [path for path in self._files if path.startswith(start[0])] if start else self._files
         matches = [
@@ -100,7 +99,7 @@ class Files:
         return iter(sorted(matches, key=lambda pair: _natural(pair[0][0])))
 
     def unpacked(self, path: str) -> str | None:
-        """The text of a gzip file; None if it is missing, truncated or larger than 4 MiB."""
+        """Return the text of a gzip file; None if it is missing, truncated or larger than 4 MiB."""
         packed = self._files.get(path, {}).get("base64")
         if not isinstance(packed, str):
             return None
@@ -113,7 +112,7 @@ class Files:
 
 
 def _natural(path: str) -> list[tuple[int, int, str]]:
-    """cpu2 before cpu10."""
+    """Return a sort key that puts cpu2 before cpu10."""
     return [
         (0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part)
         for part in re.split(r"([0-9]{1,9})", path)

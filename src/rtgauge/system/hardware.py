@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine's identity and firmware, and whether it is virtual or emulated."""
+"""Finds a machine's identity and firmware, and whether it is virtual or emulated."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ SOURCES = {
     "soc": "/sys/devices/soc0/serial_number",
     "machine-id": "/etc/machine-id",
 }
-"""The best first. Only root can read the first; the last is a file that copies of one image share."""
+"""Sources of a serial number, the best first.
+
+Only root can read the first. The last is a file that copies of one image share.
+"""
 IDENTITY_PATHS = list(SOURCES.values())
 SHARED = "machine-id"
 LEAST_DIGITS = 4
 EXAMPLES = {"03000200040005000006000700080009", "12345678123456781234567812345678"}
-"""UUIDs that makers of boards left as their tools had them."""
+"""UUIDs that makers of boards forgot to change from their tools' defaults."""
 
 
 def is_serial(text: str) -> bool:
-    """Whether it can be the number of one machine: not all zeros or one digit again and again, no known
-    example, not words such as "To be filled by O.E.M.".
+    """Return whether the text can be the serial number of one machine: it has several different characters,
+    is not a known example, and has a digit, unlike "To be filled by O.E.M.".
     """
     digits = re.sub(r"[^0-9a-z]", "", text.lower())
     return (
@@ -42,7 +45,7 @@ def is_serial(text: str) -> bool:
 
 
 def identity(files: Files) -> Identity:
-    """The best number of the machine, hashed; unknown if it has none that this user may read."""
+    """Return the machine's best number, hashed; unknown if it has none that this user may read."""
     for source, path in SOURCES.items():
         text = files.text(path)
         if text is not None and is_serial(text):
@@ -66,7 +69,7 @@ FIRMWARE_PATHS = [
 
 
 def microcode(files: Files) -> list[str] | None:
-    """Every microcode version that a CPU runs."""
+    """Return every microcode version that a CPU runs."""
     versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
     cpuinfo = files.text("/proc/cpuinfo") or ""
     versions.update(re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", cpuinfo, re.MULTILINE))
@@ -74,7 +77,7 @@ def microcode(files: Files) -> list[str] | None:
 
 
 def firmware(files: Files) -> Firmware:
-    """Firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
+    """Return firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
     found = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
     vulnerabilities = {match[1]: text for match, text in found}
     mitigated = sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
@@ -100,7 +103,7 @@ VIRTUAL_PATHS = [
     "/proc/cpuinfo",
     "/proc/cmdline",
 ]
-# patterns of the DMI vendor and product strings of virtual machines
+# Patterns of DMI vendor and product strings of virtual machines.
 MAKERS = {
     "qemu": r"\bQEMU\b|\bKVM\b|\bBochs\b|Standard PC \(",
     "vmware": r"\bVMware\b",
@@ -116,12 +119,12 @@ MAKERS = {
     "firecracker": r"\bFirecracker\b",
 }
 MOST_ICOUNT_SHIFT = 10
-"""QEMU's greatest."""
+"""The largest that QEMU takes."""
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 
 def virtualization(files: Files) -> Virtualization:
-    """Whether the machine is virtual or emulated, and what shows it."""
+    """Find out whether the machine is virtual or emulated, with the evidence."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
@@ -168,7 +171,7 @@ def virtualization(files: Files) -> Virtualization:
 
 
 def _instruction_ns(command_line: str | None, *, emulated: bool | None) -> int | None:
-    """The lab says it in a parameter; of other emulators nothing is known."""
+    """Return the ns per emulated instruction, from a boot parameter that the lab sets; None if unknown."""
     shift = re.search(r"(?:^|\s)rtgauge\.icount=([0-9]{1,2})(?:\s|$)", command_line or "")
     if emulated is False:
         return 0
@@ -178,11 +181,11 @@ def _instruction_ns(command_line: str | None, *, emulated: bool | None) -> int |
 def _emulated(
     cpuinfo: str, *, virtual: bool | None, hardware_assisted: bool, evidence: list[str]
 ) -> bool | None:
-    """QEMU's emulation (TCG) shows in the processor's name; only real ones have a paravirtual clock."""
+    """Detect QEMU's emulation (TCG) by the processor's name. Only real ones have a paravirtual clock."""
     if virtual is False or hardware_assisted:
         return False
     name = re.search(r"^model name\s*:\s*(QEMU (?:Virtual|TCG) CPU[^\n]{0,64})", cpuinfo, re.MULTILINE)
-    # QEMU's `max` processor for Arm has implementer 0 and part 0x51
+    # QEMU's `max` processor for Arm has implementer 0 and part 0x51.
     arm = re.search(r"^CPU implementer\s*:\s*0x00$", cpuinfo, re.MULTILINE) and re.search(
         r"^CPU part\s*:\s*0x051$", cpuinfo, re.MULTILINE
     )

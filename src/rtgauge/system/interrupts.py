@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The CPUs that handle a target's interrupts and the kernel's deferred work."""
+"""Finds the CPUs that handle a target's interrupts and the kernel's deferred work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _mask_list(text: str | None) -> str | None:
 
 
 def _lines(files: Files) -> dict[str, InterruptLine] | None:
-    """IRQ -> its line. Only debugfs shows whether the kernel manages the affinity."""
+    """Return IRQ -> its line. Only debugfs shows whether the kernel manages the affinity."""
     irqs: dict[str, InterruptLine] = {}
     for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
         number = match[1]
@@ -49,10 +49,10 @@ def _lines(files: Files) -> dict[str, InterruptLine] | None:
 
 
 def facts(files: Files, isolated: list[int] | None) -> Interrupts:
-    """CPU lists: the default for new interrupts, each interrupt's, the unbound workqueues', the lockup
-    watchdog's.
+    """Return the CPU lists of new interrupts, of each interrupt, of unbound workqueues, and of the lockup
+    watchdog.
 
-    `isolated`: the isolated CPUs, None if they are unknown.
+    `isolated`: the isolated CPUs; None if they are unknown.
     """
     lines = _lines(files)
     return Interrupts(
@@ -65,10 +65,10 @@ def facts(files: Files, isolated: list[int] | None) -> Interrupts:
 
 
 def _in_use_on(lines: dict[str, InterruptLine], cpus: set[int]) -> list[str]:
-    """Interrupts that a device uses and one of `cpus` handles."""
+    """Return the interrupts that a device uses and one of `cpus` handles."""
     return [
         f"{number} ({line.devices})"
         for number, line in lines.items()
-        # an interrupt without a device has the default mask and never fires
+        # An interrupt without a device has the default mask and never fires.
         if line.devices is not None and line.cpus and cpus & set(parse_cpu_list(line.cpus))
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel of a target: release, configuration, preemption model and the parameters of its command line."""
+"""Reads the kernel of a target: release, configuration, preemption model and boot parameters."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ MOST_CPUS = 65536
 
 
 def parameters(cmdline: str) -> dict[str, str]:
-    """Name -> value ("" if it has none); the last one wins.
+    """Parse a command line: name -> value ("" if it has none); the last one wins.
 
-    The kernel treats `-` and `_` in names as equal: names have `_` here.
-
-    Words after `--` are for init. Quotes protect spaces, as in the kernel's own parser.
+    The kernel treats `-` and `_` in names as equal: names have `_` here. Words after `--` are for init.
+    Quotes protect spaces, as in the kernel's own parser.
     """
     values: dict[str, str] = {}
     for word in re.findall(r'(?:[^\s"]|"[^"]*(?:"|$))+', cmdline):
@@ -31,8 +30,8 @@ def parameters(cmdline: str) -> dict[str, str]:
 
 
 def cpu_list(text: str, possible: list[int]) -> list[int] | None:
-    """The CPUs of a parameter such as isolcpus= or nohz_full=, only those that the machine has; None for
-    anything else.
+    """Return the CPUs of a parameter such as isolcpus= or nohz_full= that the machine has; None if it is not
+    a list.
 
     The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for
     the last CPU, `all`, ranges with a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
@@ -59,7 +58,7 @@ def cpu_list(text: str, possible: list[int]) -> list[int] | None:
 
 
 def mask_cpus(text: str, possible: list[int]) -> list[int] | None:
-    """The CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for anything else."""
+    """Return the CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for anything else."""
     match = re.fullmatch(r"(?:0[xX])?([0-9a-fA-F]{1,64})", text)
     return [cpu for cpu in possible if int(match[1], 16) >> cpu & 1] if match else None
 
@@ -97,7 +96,7 @@ ARCHITECTURES = {
 
 
 def config_paths(release: str) -> list[str]:
-    """Where distributions keep a kernel's configuration."""
+    """Return where distributions keep a kernel's configuration."""
     return [
         f"/boot/config-{release}",
         f"/lib/modules/{release}/config",
@@ -112,14 +111,14 @@ def version_tuple(release: str | None) -> tuple[int, int] | None:
 
 
 class Configuration(NamedTuple):
-    """The options that are set in a kernel, and the file that has them."""
+    """The options that are set in a kernel, and the file that lists them."""
 
     options: dict[str, str]
     path: str
 
 
 def config(files: Files) -> Configuration | None:
-    """The configuration; None if the running kernel's configuration cannot be read."""
+    """Return the running kernel's configuration; None if it cannot be read."""
     path, text = PACKED_CONFIG, files.unpacked(PACKED_CONFIG)
     if text is None:
         release = files.text("/proc/sys/kernel/osrelease") or ""
@@ -133,7 +132,7 @@ def config(files: Files) -> Configuration | None:
 
 
 def preemption(files: Files) -> Preemption:
-    """The preemption model, and the content of each source."""
+    """Return the preemption model, and what each source says about it."""
     release = files.text("/proc/sys/kernel/osrelease")
     version = files.text("/proc/sys/kernel/version") or ""
     realtime = files.text(REALTIME)
@@ -160,14 +159,14 @@ def preemption(files: Files) -> Preemption:
     elif not version:
         model = None
     elif flag_text == "PREEMPT_DYNAMIC":
-        # debugfs can change the model at any time; without it, the boot parameter is the best source
+        # debugfs can change the model at any time; without it, the boot parameter is the best source.
         model = requested[-1] if requested else configured
     elif configured:
         model = configured
     elif flag_text == "PREEMPT_LAZY":
         model = "lazy"
     elif flag_text == "PREEMPT":
-        # since 6.13 a kernel with lazy preemption has the same flag
+        # Since 6.13 a kernel with lazy preemption has the same flag.
         model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
     else:
         model = "none or voluntary"
@@ -181,15 +180,15 @@ def lockdown(text: str | None) -> str | None:
 
 
 def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | None:
-    """The name of the first of these options that is set."""
+    """Return the name of the first of these options that is set."""
     options = {} if built is None else built.options
     return next((name for option, name in names.items() if options.get(option) == "y"), None)
 
 
 def facts(files: Files, hello: Mapping[str, Any] | None = None) -> Kernel:
-    """Release, version, architecture, preemption model, command line, real-time core.
+    """Return release, version, architecture, preemption model, command line and real-time core.
 
-    `hello`: the engine's first line, which also has the architecture.
+    `hello` is the engine's first line, which also has the architecture.
     """
     built = config(files)
     hz = "" if built is None else built.options.get("CONFIG_HZ", "")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge's kernel modules (kmod/) for the kernel of a target: found there, or built, and brought to it.
+"""Finds or builds rtgauge's kernel modules (kmod/) for a target's kernel, and brings them to the target.
 
-Inserting them is the runner's.
+The runner inserts them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).resolve().parent.parent
 ABI = "1"
-"""RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h; the engine compares it with the loaded module's, too."""
+"""RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h. The engine also compares it with the loaded module's."""
 CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
-"""A folder of modules that somebody built; those of several kernels are in subfolders by release."""
+"""Names a folder of modules built elsewhere; modules for several kernels are in subfolders by release."""
 BUILD_S = 300.0
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -53,7 +53,7 @@ exit $status
 
 
 class NoModules(Refused):
-    """This kernel does not get the modules: why, and the way out."""
+    """The modules cannot be used on this kernel; the message has the cause and the remedy."""
 
     what = "kernel modules"
 
@@ -64,7 +64,7 @@ class NoModules(Refused):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What of a target's kernel decides about modules."""
+    """The properties of a target's kernel that decide which modules it takes."""
 
     release: str
     version: str
@@ -73,7 +73,7 @@ class Kernel:
 
     @classmethod
     def of(cls, target: Target) -> Kernel:
-        """Raises NoModules if it takes none whatever they are."""
+        """Read them from the target. Raises NoModules if its kernel can load no module at all."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if "error" in files[LIST]:
             raise NoModules(
@@ -99,13 +99,13 @@ def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
 
 
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """The files, on the target, of these modules for its kernel.
+    """Return the paths, on the target, of these modules for its kernel.
 
-    They are, in this order, those in the folder $RTGAUGE_KMOD, those that are installed there (DKMS), those
-    that were built before, or built now: with the headers on the target, or for a guest of the lab with
+    They are looked for in the folder $RTGAUGE_KMOD, among the modules installed there (DKMS), and among those
+    built before. Otherwise they are built, with the headers on the target or, for a guest of the lab, with
     Debian's.
 
-    Raises NoModules if there are none, with the reason and the way out.
+    Raises NoModules, with cause and remedy, if there are none.
     """
     kernel = Kernel.of(target)
     given = os.environ.get(OWN)
@@ -130,7 +130,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 
 
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
-    """The modules of a folder, compared with the kernel. Raises NoModules."""
+    """Return the modules in a folder. Raises NoModules if one is missing, or is for another kernel or ABI."""
     again = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
     here = folder / kernel.release if (folder / kernel.release).is_dir() else folder
     files = {name: here / f"{name}.ko" for name in names}
@@ -149,7 +149,7 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
 
 
 def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str, str] | None:
-    """These below /lib/modules, where all are there and of this ABI."""
+    """Return these modules below /lib/modules, if all are there and have this ABI."""
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
     entries = target.read(folders)
     for folder in folders:
@@ -168,7 +168,7 @@ def _abi(target: Target, path: str) -> str:
 
 
 def source_folder() -> Path:
-    """The modules' sources: installed with the package, or the checkout. Raises NoModules."""
+    """Return the folder of the modules' sources, or raise NoModules: the package's or the checkout's."""
     for folder in (PACKAGE / "source" / "kmod", PACKAGE.parent.parent / "kmod"):
         if (folder / "Kbuild").is_file():
             return folder
@@ -186,7 +186,7 @@ def _sources(folder: Path) -> list[Path]:
 
 
 def _fingerprint(sources: Path, kernel: Kernel) -> str:
-    """Of the sources and of the kernel: either one changed, they are built again."""
+    """Return a hash of the sources and the kernel: if either changes, the modules are built again."""
     digest = hashlib.sha256(f"{kernel.release}\0{kernel.version}\0{kernel.machine}\0".encode())
     for path in _sources(sources):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -194,7 +194,7 @@ def _fingerprint(sources: Path, kernel: Kernel) -> str:
 
 
 def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Callable[[str], None]) -> None:
-    """Build into the folder `place`, which is there only when it is whole. Raises NoModules."""
+    """Build into `place`, which appears only when it is complete. Raises NoModules if that fails."""
     private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
         folder = Path(name)
@@ -218,7 +218,7 @@ def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Call
 
 
 def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> None:
-    """On the target, with the headers that it has. The modules come into `folder`."""
+    """Build on the target, with the headers that it has, and fetch the modules into `folder`."""
     for program in ("make", "tar"):
         if target.which(program) is None:
             raise NoModules(
@@ -230,8 +230,8 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
     words = ["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)]
     done = target.run(words, BUILD_S)
     if done.returncode:
-        said = done.stdout.splitlines()
-        lines = [line for line in said if "error" in line.lower()] or said[-1:] or ["no message"]
+        output = done.stdout.splitlines()
+        lines = [line for line in output if "error" in line.lower()] or output[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
             "see the whole of it: make -C kmod; for the kernels that they were built for see docs/kmod.md",
@@ -250,7 +250,7 @@ def _archive(sources: Path) -> bytes:
 def _build_for_guest(
     target: Target, kernel: Kernel, sources: Path, folder: Path, say: Callable[[str], None]
 ) -> None:
-    """On this machine, with Debian's headers. The modules come into `folder`."""
+    """Build on this machine, with Debian's headers, into `folder`."""
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.headers import headers_tree
 
@@ -275,7 +275,7 @@ def _build_for_guest(
 
 
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
-    """Why the kernel refused a module: the name of an errno that finit_module(2) gave."""
+    """Explain why the kernel refused a module, from the name of the errno that finit_module(2) gave."""
     name = file.rpartition("/")[2].partition(".")[0]
     rtais = name.startswith("rtai_")
     whose = "RTAI's own instructions" if rtais else "docs/kmod.md"

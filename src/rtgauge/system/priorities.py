@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The controller's priorities (Brown & Martin 2010, sec. 3.6).
+"""Sets the controller's priorities (Brown & Martin 2010, sec. 3.6).
 
-The process that runs the test gets a low real-time priority so that it runs under load, other real-time
+The process that runs the test gets a low real-time priority so that it runs under load. Other real-time
 threads are capped below the measured one, and the IRQ threads that the measurement waits for are raised.
 """
 
@@ -30,13 +30,13 @@ SETTABLE = ("fifo", "rr")
 
 @dataclass(frozen=True)
 class Controller:
-    """`raised`: devices whose IRQ threads get priority 99, or names of kernel threads that do."""
+    """Which threads get priority 99. `raised` names devices, for their IRQ threads, or kernel threads."""
 
     raised: tuple[str, ...] = ()
 
 
 def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
-    """Whether it is an IRQ thread of the device `name`, or a kernel thread of that name."""
+    """Return whether this is an IRQ thread of the device `name`, or a kernel thread with that name."""
     if re.fullmatch(rf"{re.escape(name)}(/[0-9]+)?", thread.name):
         return True
     irq = re.match(r"irq/([0-9]{1,6})-", thread.name)
@@ -45,7 +45,7 @@ def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
 
 
 LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
-"""Labels of the GPIO lines that the engine watches; their interrupts and IRQ threads have these names."""
+"""Labels of the GPIO lines that the engine watches, and so the names of their interrupts and IRQ threads."""
 
 
 def line_actions(files: Mapping[str, Any]) -> list[Action]:
@@ -61,7 +61,7 @@ def line_actions(files: Mapping[str, Any]) -> list[Action]:
 
 
 class ControllerActions(NamedTuple):
-    """What is to be done, and the names that no thread has."""
+    """The actions to carry out, and the names that no thread has."""
 
     actions: list[Action]
     missing: list[str]
@@ -70,14 +70,13 @@ class ControllerActions(NamedTuple):
 def controller_actions(
     controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int
 ) -> ControllerActions:
-    """What raises the controller, and lowers what would delay it.
+    """Return the actions that raise the controller, and lower other threads that would delay it.
 
-    `own`: the processes of the controller. `measured`: the priority that is measured.
-
-    `migration/N`, which the kernel needs above all, is never touched.
+    `own`: the processes of the controller. `measured`: the priority that is measured. `migration/N` is never
+    touched: the kernel needs it above everything else.
     """
     read, controlling = Files(files), set(own)
-    # reset-on-fork: its children, the loads, must not be real-time
+    # reset-on-fork: its children, the loads, must not be real-time.
     value = f"fifo {OWN_PRIORITY} reset-on-fork"
     cap = max(1, min(CAP, measured - 1))
     settings: list[Setting] = []

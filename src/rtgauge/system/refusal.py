@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Why a target's kernel refused something to the engine, and what to do.
+"""Explains why a target's kernel refused something to the engine, and what to do.
 
-The engine says what was refused, with the errno and the numbers that decide it (docs/formats/stream.md,
-`error`); the reasons are told here.
+The engine reports what was refused, with the errno and the numbers that decide it (docs/formats/stream.md,
+`error`); this module finds the reason.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rtgauge.system.scheduling import V1_MOUNTS, V2_MOUNT, own_group
 
 PERIOD_MIN = "/proc/sys/kernel/sched_deadline_period_min_us"
 DEFAULT_PERIOD_MIN_US = 100
-"""The kernel's own, where it does not say."""
+"""The kernel's default, if its file cannot be read."""
 
 Read = Callable[[Iterable[str]], Mapping[str, dict[str, Any]]]
-"""Reads files of the target, as `Target.read`."""
+"""Reads files on the target, like `Target.read`."""
 
 
 class _Priority(BaseModel):
@@ -39,7 +39,7 @@ class _Priority(BaseModel):
 
     @property
     def granted(self) -> bool:
-        """Whether capability or limit allow the priority, so that something else refuses it."""
+        """Whether the capability or the limit allows the priority, so that something else refused it."""
         limit = self.rtprio_limit
         return (self.cap_sys_nice and not self.user_namespace) or limit is None or limit >= self.priority
 
@@ -60,10 +60,10 @@ class _MemoryLock(BaseModel):
 
 
 def explain(error: ErrorLine, read: Read) -> str:
-    """One sentence for the user: the engine's message, or where its facts tell more, the reason and the way
-    out.
+    """Return one sentence for the user: the reason and the way out, or the engine's message if its facts do
+    not tell.
 
-    An engine of another version may leave facts out: its message is what is known then.
+    An engine of another version may leave facts out.
     """
     try:
         match error.code:
@@ -100,7 +100,7 @@ def _user_namespace(what: str) -> str:
 
 
 def _group_without_runtime(cgroup: str, read: Read) -> str | None:
-    """The group of cgroup v1 that has no real-time runtime; None if it has some."""
+    """Explain which group of cgroup v1 has no real-time runtime; None if this process's group has some."""
     group = own_group(cgroup)
     for mount in V1_MOUNTS if group is not None and group.version == "v1" else ():
         path = f"{mount}{'' if group is None or group.path == '/' else group.path}/cpu.rt_runtime_us"
@@ -114,7 +114,7 @@ def _group_without_runtime(cgroup: str, read: Read) -> str | None:
 
 
 def _group_of_v2(cgroup: str, read: Read) -> str | None:
-    """A group of cgroup v2 in a kernel that gives such groups no real-time runtime, else None.
+    """Explain that a group of cgroup v2 gets no real-time runtime on this kernel; None if it may get some.
 
     With RT_GROUP_SCHED a group has a runtime of 0 until one is written, and cgroup v2 has no file for it
     (Documentation/admin-guide/cgroup-v2.rst, "CPU").
@@ -123,7 +123,7 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
     if group is None or group.version != "v2":
         return None
     folder = V2_MOUNT + ("" if group.path == "/" else group.path)
-    # in a namespace of cgroups, the container's own group is `/`; only the host's root has no such file
+    # In a namespace of cgroups, the container's own group is `/`; only the host's root has no such file.
     if group.path == "/" and _text(f"{folder}/cgroup.type", read) is None:
         return None
     found = dict(read(KERNEL_PATHS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The real-time core of a target, if any: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
+"""Reads the real-time core of a target, if any: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOBODY = "-1"
 
 
 def cobalt(files: Files) -> RealTimeCore:
-    """What Cobalt says of itself: version, CPUs, state, pipeline, gravity, devices of its timer and clock."""
+    """Return what Cobalt reports: version, CPUs, state, pipeline, gravity, and its timer and clock."""
     clock = files.text(CLOCK) or ""
     devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
     group = files.text(f"{PARAMETERS}/allowed_group") or ""
@@ -59,7 +59,7 @@ def cobalt(files: Files) -> RealTimeCore:
 
 
 def gravity_of(clock: str) -> dict[str, int] | None:
-    """`irq_ns`, `kernel_ns`, `user_ns` from the text of CLOCK; None if it has none."""
+    """Return `irq_ns`, `kernel_ns` and `user_ns` from the text of CLOCK; None if it has none."""
     match = GRAVITY.search(clock)
     if match is None:
         return None
@@ -67,18 +67,18 @@ def gravity_of(clock: str) -> dict[str, int] | None:
 
 
 def autotuned(printed: str) -> dict[str, int]:
-    """What Xenomai's autotune printed that it found so far, in the form of `gravity_of`."""
+    """Return the gravities that Xenomai's autotune has printed so far, in the form of `gravity_of`."""
     return {f"{match[1]}_ns": int(match[2]) for match in FOUND.finditer(printed)}
 
 
 def autotune_looks_for(printed: str) -> str | None:
-    """The gravity autotune looks for, by its last line: irq, kernel or user; None: found, or not begun."""
+    """The gravity that autotune is looking for now (irq, kernel or user), from its last line, or None."""
     begun = BEGUN.findall(printed)
     return begun[-1] if begun else None
 
 
 def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str | None:
-    """The CPUs of a mask, of those that are possible."""
+    """Return the CPUs of a mask, limited to the possible ones."""
     possible = cpu_list(files.text(POSSIBLE))
     if possible is None or mask is None or not re.fullmatch(pattern, mask):
         return None
@@ -95,7 +95,7 @@ FOLDER = "/proc/rtai"
 HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
 MODULES = "/proc/modules"
 INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
-"""The running modules do not tell their version: the name of a configuration tells the installation."""
+"""RTAI's configuration file, whose name has the version; the running modules do not report it."""
 RTAI_PATHS = [
     FOLDER,
     HAL,
@@ -124,7 +124,7 @@ MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 
 
 def rtai(files: Files) -> RealTimeCore:
-    """Version of the installation, isolated CPUs, modules, and what /proc/rtai/scheduler says.
+    """Return RTAI's version, isolated CPUs, modules, and the contents of /proc/rtai/scheduler.
 
     RTAI counts its CPUs from 0.
     """
@@ -148,7 +148,7 @@ def rtai(files: Files) -> RealTimeCore:
 
 
 def version(files: Files) -> str | None:
-    """Version of the installation; None if there is none, or more than one, in the usual places."""
+    """Return the version of RTAI's installation; None if the usual places have none, or more than one."""
     versions = {match[1] for match, _ in files.matching(INSTALLED)}
     return versions.pop() if len(versions) == 1 else None
 
@@ -170,12 +170,12 @@ EVL = "/sys/devices/virtual/evl/control"
 RUNTIMES = {"Xenomai Cobalt": "cobalt", "RTAI": "rtai"}
 """A core's name in the facts -> parameter `rt` of the probes that can be measured on it."""
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
-"""The second is there also where /proc/rtai cannot be read."""
+"""The second one exists even if /proc/rtai cannot be read."""
 PATHS = [*COBALT_PATHS, f"{EVL}/abi", f"{EVL}/cpus", f"{EVL}/version", *RTAI, *RTAI_PATHS]
 
 
 def facts(files: Files) -> RealTimeCore:
-    """`name`: Xenomai Cobalt, EVL, RTAI, none or unknown."""
+    """Return the real-time core. Its `name` is Xenomai Cobalt, EVL, RTAI, none or unknown."""
     if files.exists(VERSION):
         return cobalt(files)
     if files.exists(f"{EVL}/cpus") or files.exists(f"{EVL}/abi"):
@@ -184,7 +184,7 @@ def facts(files: Files) -> RealTimeCore:
         return RealTimeCore(name="EVL", version=version, cpus=files.text(f"{EVL}/cpus") or None)
     if any(files.exists(path) for path in RTAI):
         return rtai(files)
-    # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none
+    # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none.
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
     name = "none" if readable else None
     return RealTimeCore(name=name, version=name, cpus=name)

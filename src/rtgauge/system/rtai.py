@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RTAI's own modules and programs on a target: which a step needs, where they are, and how they are run."""
+"""Finds RTAI's own modules and programs on a target, and says how to run them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ ORDER = (
     "rtai_fifos",
     "latency_rt",
 )
-"""In which they are loaded.
+"""The order in which the modules are loaded.
 
-All that RTAI has are part of rtai_hal and rtai_sched, unless it was configured to have them apart.
+All other modules are part of rtai_hal and rtai_sched, unless RTAI was configured to build them separately.
 """
 ALWAYS = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem")
 FOLDERS = ("/usr/realtime/modules", "/opt/rtai/modules")
-"""RTAI's own default prefix, and the usual other one."""
+"""RTAI's own default prefix, and the other usual one."""
 CONFIG = "rtai-config"
 CONFIG_S = 10.0
 PIPELINE = "/proc/ipipe/version"
 
 
 class TimerLead(NamedTuple):
-    """By how much RTAI's timers fire early in user and in kernel space."""
+    """How early RTAI's timers fire in user and in kernel space."""
 
     user_ns: int
     kernel_ns: int
@@ -48,10 +48,10 @@ class TimerLead(NamedTuple):
 def rtai_modules(
     target: Target, lead: TimerLead | None, more: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
-    """What has to be loaded for RTAI on this target, as `FILE PARAMETERS`; nothing if all is loaded.
+    """Return the modules to load for RTAI on this target, as `FILE PARAMETERS`; nothing if all are loaded.
 
-    `lead`: None lets RTAI calibrate itself. `more`: further modules, if they are apart from the scheduler ->
-    their parameters. Raises NoModules.
+    `lead`: None lets RTAI calibrate itself. `more`: further modules, if they are separate from the scheduler
+    -> their parameters. Raises NoModules if RTAI is not installed, or the kernel is not RTAI's.
     """
     listed = target.read([LIST])[LIST]
     loaded = {line.split(" ")[0] for line in str(listed.get("text", "")).splitlines()}
@@ -71,14 +71,14 @@ def rtai_modules(
 
 
 def module_folders(target: Target) -> list[str]:
-    """Where RTAI's modules may be on the target: where its rtai-config says, then the usual places."""
+    """Folders that may have RTAI's modules on the target: the one that rtai-config names, then the usual."""
     config = target.which(CONFIG)
-    told = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
-    return [*([told] if told.startswith("/") and "\n" not in told else []), *FOLDERS]
+    configured = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
+    return [*([configured] if configured.startswith("/") and "\n" not in configured else []), *FOLDERS]
 
 
 def _folder(target: Target) -> tuple[str, list[str]]:
-    """Where they are on the target, and the files there. Raises NoModules."""
+    """Return RTAI's module folder on the target, and the files in it. Raises NoModules if it is not there."""
     folders = module_folders(target)
     listed = target.read(folders)
     for folder in folders:
@@ -93,7 +93,7 @@ def _folder(target: Target) -> tuple[str, list[str]]:
 
 
 def _parameters(lead: TimerLead | None) -> str:
-    """Those of rtai_sched."""
+    """Return the parameters of the module rtai_sched."""
     if lead is None:
         return ""
     user_ns, kernel_ns = (max(number, 1) for number in lead)  # 0 would mean: calibrate
@@ -101,7 +101,7 @@ def _parameters(lead: TimerLead | None) -> str:
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """A step's parameter `rtai_latency`, or what RTAI found when it was loaded for this run, or None."""
+    """A step's `rtai_latency`, or what RTAI found when it was loaded for this run; None without either."""
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)
@@ -112,21 +112,21 @@ def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
 
 LATENCY, SWITCHES = "rtai-latency", "rtai-switches"
 RTAIS = {LATENCY: "latency", SWITCHES: "switches"}
-"""RTAI's own programs."""
+"""The programs that come with RTAI."""
 MODULES = {
     (LATENCY, False): ("rtai_mbx", "rtai_msg"),
     (SWITCHES, False): ("rtai_msg",),
     (LATENCY, True): ("rtai_fifos",),
 }
-"""(tool, in kernel space) -> what it needs beyond the scheduler."""
+"""(tool, in kernel space) -> the modules that it needs, except the scheduler."""
 IN_KERNEL = "latency_rt"
-"""A module that has latency's task in the kernel, which measures as long as it is loaded."""
+"""A module that runs latency's task in the kernel; it measures while it is loaded."""
 PROGRAM_FOLDERS = {
     (LATENCY, False): (("testsuite", "display"), ("testsuite/user/latency", "display")),
     (SWITCHES, False): (("testsuite", "switches"), ("testsuite/user/switches", "switches")),
     (LATENCY, True): (("testsuite/kern/latency", "display"),),
 }
-"""(tool, in kernel space) -> (folder below RTAI's prefix, a program there that it cannot do without)."""
+"""(tool, in kernel space) -> (folder below RTAI's prefix, a program there that the tool needs)."""
 
 USER_LATENCY = r"""
 cd "$1" || exit
@@ -154,25 +154,25 @@ SCRIPTS = {
 
 
 def modules_of(tool: str, *, in_kernel: bool) -> dict[str, str]:
-    """The modules that a tool needs beyond RTAI's scheduler -> their parameters."""
+    """Return the modules that a tool needs, except RTAI's scheduler -> their parameters."""
     return dict.fromkeys(MODULES.get((tool, in_kernel), ()), "")
 
 
 def measuring_module(tool: str, interval_ns: int | None, *, in_kernel: bool) -> dict[str, str]:
-    """The module that measures by itself, for a tool that is one -> its parameters."""
+    """Return the module that does the measuring -> its parameters; empty for a tool without such a module."""
     if (tool, in_kernel) != (LATENCY, True):
         return {}
     return {IN_KERNEL: f"period={interval_ns}"}
 
 
 def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[str]:
-    """The command that lets the programs in this folder measure for so many seconds."""
-    # a second more: latency prints after each that is over
+    """Return the command that lets the programs in this folder measure for `seconds`."""
+    # One second more: latency prints at the end of each.
     return ["sh", "-c", SCRIPTS[tool, in_kernel], tool, folder, str(seconds + 1)]
 
 
 def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
-    """Where the program may be on this target."""
+    """Return the paths that the program may have on this target."""
     prefixes = dict.fromkeys(str(PurePosixPath(folder).parent) for folder in module_folders(target))
     return [
         f"{prefix}/{folder}/{program}"
@@ -182,7 +182,7 @@ def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
 
 
 def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:
-    """The folder with the programs; None where they are not installed."""
+    """Return the folder with the programs; None if they are not installed."""
     there = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
     if in_kernel and not any(f"{IN_KERNEL}.ko" in names for names in _listed(target)):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The audit's rules: the model of rules.toml, validated when it is read."""
+"""Reads and validates the audit's rules: the model of rules.toml."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _dashed(name: str) -> str:
 
 
 class Strict(BaseModel):
-    """Base: keys have dashes; unknown keys are errors."""
+    """Base of the models: keys have dashes, and unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True
@@ -40,14 +40,14 @@ class Strict(BaseModel):
 
 
 class Subject(NamedTuple):
-    """What a check looks at: `kind` is its key in the file."""
+    """The subject of a check: `kind` is its key in the file."""
 
     kind: str
     name: str
 
 
 class Test(NamedTuple):
-    """How a check tests the value: `kind` is its key in the file."""
+    """How a check tests the value: `kind` is the key in the file."""
 
     kind: str
     expected: Any
@@ -74,7 +74,7 @@ class Check(Strict):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Check:
-        """One subject, one test, and only keys that go with the subject."""
+        """Check that there is one subject, one test, and only keys that go with the subject."""
         given = self.model_fields_set
         for keys, role in ((SUBJECTS, "subject"), (TESTS, "test")):
             present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
@@ -93,7 +93,7 @@ class Check(Strict):
 
     @property
     def subject(self) -> Subject:
-        """What is checked."""
+        """The subject of this check."""
         return next(
             Subject(key, str(getattr(self, _field(key))))
             for key in SUBJECTS
@@ -102,13 +102,13 @@ class Check(Strict):
 
     @property
     def expected(self) -> list[Any]:
-        """The expected value of the test, or its alternatives."""
+        """The expected value, or its alternatives."""
         value = self.test.expected
         return cast("list[Any]", value) if isinstance(value, list) else [value]
 
     @property
     def test(self) -> Test:
-        """How it is tested."""
+        """The test of the value."""
         return next(
             Test(key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None
         )
@@ -119,8 +119,8 @@ def _field(key: str) -> str:
 
 
 class TrialSetting(Strict):
-    """What `rtgauge tune` writes to try a rule: `to` is a value, or `{other-cpus}`, `{other-mask}`: the CPUs
-    without the real-time ones.
+    """What `rtgauge tune` writes to try a rule. `to` is a value, or `{other-cpus}` or `{other-mask}`: all
+    CPUs except the real-time ones.
     """
 
     file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
@@ -135,19 +135,19 @@ class TrialSetting(Strict):
 
 
 class Trial(Strict):
-    """How a rule is tried on the running machine: settings that a journal undoes, or part of a deployment."""
+    """How to try a rule on the running machine: settings that a journal undoes, or a part of a deployment."""
 
     set: list[TrialSetting] = []
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
-    """Such as `c-states=off`; `{cpus}` are the real-time CPUs."""
+    """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
     cost: Annotated[str, Field(min_length=3)]
-    """What is given up for it."""
+    """What the user gives up for it."""
     against: Annotated[str, Field(min_length=3)] | None = None
     """The advice against it, with its source."""
     conflicts: list[str] = []
-    """Rules that are not tried together with it."""
+    """Rules that are not tried together with this one."""
     lasting: bool = False
-    """Whether its effect outlasts the setting: what is measured afterwards may still show it."""
+    """Whether the effect outlasts the setting, so that later measurements may still show it."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
@@ -157,7 +157,7 @@ class Trial(Strict):
 
     @property
     def needs_cpus(self) -> bool:
-        """Whether it is about the real-time CPUs, which then have to be named."""
+        """Whether the trial needs the names of the real-time CPUs."""
         return any("{" in each.to or each.threads is not None for each in self.set) or (
             "{" in (self.deployment or "")
         )
@@ -182,11 +182,11 @@ class Rule(Strict):
     how_much: Annotated[str, Field(min_length=3)]
     mend: Annotated[str, Field(min_length=3)]
     commands: list[Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{3,300}$")]] = []
-    """The mend as shell commands, as far as it can be made on the running machine."""
+    """The remedy as shell commands, if it can be applied to the running machine."""
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
-    """The mend as parameters of the kernel, if there is no command for it."""
+    """The remedy as boot parameters, if no command can apply it."""
     trial: Trial | None = None
-    """How `rtgauge tune` tries it; None: it does not."""
+    """How `rtgauge tune` tries the rule; None: it does not."""
 
 
 CHECK_KEYS = [_dashed(name) for name in Check.model_fields]
@@ -194,9 +194,9 @@ RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
 
 
 def parse_rules(text: str, source: str) -> list[Rule]:
-    """The rules of a TOML text; `source` names it in errors.
+    """Parse the rules in a TOML text; `source` names it in errors.
 
-    Raises InputError, which names the wrong rule.
+    Raises InputError, which names the invalid rule.
     """
     document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]
@@ -222,12 +222,12 @@ def parse_rules(text: str, source: str) -> list[Rule]:
 
 @cache
 def tried_rules() -> dict[str, Rule]:
-    """The rules that `rtgauge tune` can try, by id."""
+    """Return the rules that `rtgauge tune` can try, by id."""
     return {rule.id: rule for rule in read_rules() if rule.trial is not None}
 
 
 def read_rules(path: Path | None = None) -> list[Rule]:
-    """The rules that come with rtgauge, or those of a file. Raises InputError."""
+    """Return rtgauge's rules, or the rules in a file. Raises InputError if the file is not valid."""
     if path is None:
         return parse_rules(
             (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
@@ -241,7 +241,7 @@ def read_rules(path: Path | None = None) -> list[Rule]:
 
 
 def rule_paths(rules: list[Rule]) -> list[str]:
-    """The files that checks need besides the facts."""
+    """Return the files that the checks need in addition to the facts."""
     checks = [check for rule in rules for check in (*rule.checks, *rule.when)]
     files = [check.file for check in checks if check.file is not None]
     modules = [f"/sys/module/{check.module}" for check in checks if check.module is not None]
@@ -249,7 +249,7 @@ def rule_paths(rules: list[Rule]) -> list[str]:
 
 
 def glob_pattern(glob: str) -> str:
-    """A shell's pattern (`*`, `?`, `[...]`) as a regular expression; no wildcard matches `/`."""
+    """Turn a shell pattern (`*`, `?`, `[...]`) into a regular expression; no wildcard matches `/`."""
     parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
     signs = {"*": "[^/]*", "?": "[^/]"}
     return "".join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The threads of a target (proc_pid_stat(5)): real-time ones, and kernel threads that show settings."""
+"""Lists a target's threads (proc_pid_stat(5)): real-time ones, and kernel threads that reveal settings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""
 FIELDS = {"flags": 9, "start": 22, "priority": 40, "policy": 41}
-"""Numbers of the fields in proc_pid_stat(5); `start`: start time, `priority`: real-time priority."""
+"""Field numbers of proc_pid_stat(5): `start` is the start time, `priority` the real-time priority."""
 
 
 @dataclass(frozen=True)
 class Thread:
     """A thread as /proc shows it.
 
-    `name`: at most 15 characters for a user's; `policy`: fifo, rr or deadline, None if it is not real-time.
+    `name`: at most 15 characters for a user's; `policy`: fifo, rr, deadline; None if it is not real-time.
     """
 
     process: int
@@ -45,14 +45,14 @@ class Thread:
         return bool(self.flags & KERNEL_THREAD)
 
     def setting(self, name: str) -> str:
-        """Its `policy` or `affinity` in the notation of the engine's verb `set`."""
+        """Return its `policy` or `affinity` in the notation of the engine's verb `set`."""
         return f"thread:{self.tid}:{self.start}:{name}"
 
 
 def threads(files: Files) -> Iterator[Thread]:
-    """Every thread of a batch of PATHS, except those that ended before their file was read."""
+    """Yield every thread in a batch of PATHS, except any that ended before its file was read."""
     for match, text in files.matching(r"/proc/([0-9]{1,9})/task/([0-9]{1,9})/stat"):
-        # the name is in brackets and may contain brackets and spaces; field 3 follows it
+        # The name is in brackets and may contain brackets and spaces; field 3 follows it.
         before, _, after = text.rpartition(")")
         words = after.split()
         numbers = {
@@ -74,9 +74,9 @@ def threads(files: Files) -> Iterator[Thread]:
 
 
 def facts(files: Files) -> Tasks:
-    """The real-time threads; per-CPU kernel threads (`migration/3`) are listed as `migration/*`.
+    """Return the real-time threads; per-CPU kernel threads (`migration/3`) are listed as `migration/*`.
 
-    A CPU whose RCU callbacks have a thread of their own has rcu_nocbs in effect. Unknown if no thread can be
+    A thread for the RCU callbacks of a CPU shows that rcu_nocbs is in effect. Unknown if no thread can be
     seen.
     """
     seen = list(threads(files))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
-"""Paths per call: the length of a command line is limited."""
+"""Paths per call, because the length of a command line is limited."""
 WHY = {
     "EACCES": "not allowed: run as root",
     "EPERM": "not allowed: run as root, outside of a container",
@@ -46,7 +46,7 @@ class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
     """The machine refused an essential setting of the deployment. Everything was restored."""
 
     what: str | None = None
-    """What the machine cannot take; None: the deployment itself."""
+    """What the machine cannot do; None: the deployment itself."""
     remedy = "see which setting it refuses: rtgauge deploy show"
 
     def __init__(self, reason: str, message: str | None = None) -> None:
@@ -73,24 +73,24 @@ def read_files(
     threads: bool = False,
     rules: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The files that a deployment needs, in two or three batches of `read`.
+    """Read the files that a deployment needs, in two or three batches of `read`.
 
-    `rules`: ids of the audit's rules that it keeps.
+    `rules`: ids of the audit's rules that the deployment keeps.
     """
     paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
     files = dict(read(list(dict.fromkeys(paths))))
     files |= read(more_paths(files))
-    # cgroup v2: the controllers, and so the paths of the groups, are known only now
+    # cgroup v2: only now are the controllers known, and so the paths of the groups.
     return files | dict(read(more_paths(files)))
 
 
 def read_machine(target: Target, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
-    """The present state of a target; `rules`: ids of the audit's rules whose files are wanted."""
+    """Read the present state of a target; `rules`: ids of the audit's rules whose files are needed."""
     return Machine(read_files(target.read, threads=threads, rules=rules))
 
 
 def why_refused(made: SettingMade) -> str:
-    """`it is read-only, as in a container`; empty if it was not refused."""
+    """Return the reason, such as `it is read-only, as in a container`; empty if nothing was refused."""
     managed = made.path.startswith("/proc/irq/") and made.error in ("EPERM", "EIO")
     reason = (
         "the kernel manages this interrupt itself" if managed else WHY.get(made.error or "", made.error or "")
@@ -99,8 +99,8 @@ def why_refused(made: SettingMade) -> str:
 
 
 def explain_refusal(made: SettingMade) -> str:
-    """`/sys/... = 1: it is read-only, as in a container`; of a trace instance, whose name is ours, `tracefs:
-    not allowed: run as root`.
+    """Return setting and reason, such as `/sys/... = 1: it is read-only, as in a container`. A trace
+    instance, whose name only rtgauge knows, is called `tracefs`.
     """
     setting = "tracefs" if made.path.startswith("trace:") else f"{made.path} = {made.wanted}"
     return f"{setting}: {why_refused(made)}"
@@ -115,7 +115,7 @@ class _Actions:
         self._options = options
 
     def all(self, actions: Iterable[Action]) -> None:
-        """Raises Refused at the first essential setting that is refused."""
+        """Carry out the actions. Raises Refused at the first essential setting that is refused."""
         for action in actions:
             if isinstance(action, Write):
                 self._write(action)
@@ -151,7 +151,7 @@ class _Actions:
             answers = self._target.agent(
                 "set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE]
             )
-            # a thread may have ended since it was listed
+            # A thread may have ended since it was listed.
             self._report.noted += sum(answer.get("error") is None for answer in answers)
 
     def _gather(self, action: Gather) -> None:
@@ -165,7 +165,7 @@ class _Actions:
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
-    """Apply a deployment, stage by stage. Raises Refused after restoring what was set so far."""
+    """Apply a deployment, stage by stage. If a stage raises Refused, everything set before is restored."""
     report = DeploymentReport(name=deployment.name, words=deployment.words)
     applied = Applied(deployment, report)
     actions = _Actions(target, report, ("--held",) if held else ())
@@ -186,12 +186,12 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
 
 
 def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -> None:
-    """Carry out more actions for a step, into the same report; they are restored together."""
+    """Carry out further actions of a step, and report and restore them with its deployment."""
     _Actions(target, applied.report, ()).all(actions)
 
 
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
-    """Restore what this run set, newest first; the report says what became of each setting."""
+    """Restore what this run set, newest first, and report the result of each setting."""
     answers = [
         answer
         for answer in target.agent("restore", *(("--held",) if held else ()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A deployment by boot parameters: the parameters, whether a machine supports them, and whether they took
-effect.
+"""Turns a deployment into boot parameters, and checks whether a machine supports them and they took effect.
 
-Source: Linux, Documentation/admin-guide/kernel-parameters."""
+Source: Linux, Documentation/admin-guide/kernel-parameters.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OF_DEPLOYMENTS = {
     *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "cpufreq.default_governor"),
     "xenomai.supported_cpus",
 }
-"""Parameters that make a deployment; idle=poll does only beside others."""
+"""Parameters that make a deployment; idle=poll does so only together with others."""
 
 
 def _c_states(deployment: Deployment, architecture: str) -> list[str]:
-    """All three on x86: with only the first, another driver takes over, as the paper observed."""
+    """Return three parameters on x86: with only the first, the paper saw another driver take over."""
     if deployment.c_states != "off":
         return []
     if architecture in X86:
@@ -47,7 +47,7 @@ def _c_states(deployment: Deployment, architecture: str) -> list[str]:
 
 
 def _cores(deployment: Deployment, machine: Machine) -> list[str]:
-    """maxcpus= counts CPU numbers: the CPUs to keep must be the first ones."""
+    """Return maxcpus=, which counts CPU numbers: the CPUs to keep must be the lowest."""
     if deployment.cores in (None, ALL):
         return []
     kept = kept_cpus(deployment, machine)
@@ -86,11 +86,10 @@ def command_line(
     xenomai: bool = False,
     tickless: bool = True,
 ) -> list[str]:
-    """The boot parameters of a deployment, in a fixed order; none for unchanged settings.
+    """Return the boot parameters of a deployment, in a fixed order; none for settings that it does not
+    change.
 
-    `tickless`: the kernel knows nohz_full=.
-
-    Raises InputError if boot parameters cannot do it.
+    `tickless`: the kernel supports nohz_full=. Raises InputError if boot parameters cannot do it.
     """
     words = _c_states(deployment, architecture)
     words += ["nosmt"] if deployment.smt == "off" else []
@@ -101,7 +100,7 @@ def command_line(
 
 
 def not_by_boot(deployment: Deployment) -> list[str]:
-    """What must be done after the boot, or in the firmware."""
+    """Return what the user must do after the boot, or in the firmware."""
     hints: list[str] = []
     if deployment.throttling == "off":
         hints.append("after the boot: sysctl kernel.sched_rt_runtime_us=-1")
@@ -119,28 +118,25 @@ def not_by_boot(deployment: Deployment) -> list[str]:
 
 
 def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> list[str]:
-    """The boot parameters for a guest; `machine`: its state without them.
+    """Return the boot parameters for a guest; `machine` is its state without them.
 
-    Raises InputError if boot parameters cannot do it.
-
-    A processor without C-states needs no parameters against them: idle=poll would only keep every emulated
-    CPU busy.
+    Raises InputError if boot parameters cannot do it. A processor without C-states gets no parameters against
+    them: idle=poll would only keep every emulated CPU busy.
     """
     wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
     return command_line(wanted, machine, architecture=architecture)
 
 
 def other_words(words: Sequence[str]) -> list[str]:
-    """Those of a guest's boot parameters that make no deployment: it keeps them in each."""
+    """Return the boot parameters of a guest that it keeps in every deployment."""
     left = [word for word in words if word.partition("=")[0] not in OF_DEPLOYMENTS]
     return left if len(left) == len(words) else [word for word in left if word != "idle=poll"]
 
 
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
-    """Why the machine does not support the deployment by boot, as far as can be seen beforehand; None: it
-    does.
+    """Return why boot parameters cannot give the machine this deployment, if that shows beforehand, or None.
 
-    `machine`: its state without the deployment's parameters.
+    `machine`: its state without the parameters.
     """
     cannot = smt_cannot(deployment, machine) or c_states_cannot(deployment, machine)
     if cannot is not None:
@@ -164,12 +160,12 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
 
 
 def left_to_set(deployment: Deployment) -> Deployment:
-    """The settings that boot parameters cannot make, or not on every kernel; they are set after the boot."""
+    """Return the settings to make after the boot: boot parameters cannot make them on every kernel."""
     return replace(deployment, c_states=None, smt=None, cores=None, isolate=None)
 
 
 def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | None:
-    """How the booted machine differs from the deployment; None: it does not.
+    """Return how the booted machine differs from the deployment; None if it does not.
 
     `before`: its state without the parameters; `cpu`: the facts of its processors now.
     """
@@ -189,6 +185,6 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
 
 
 def not_in_effect(words: list[str], cpu: Processors) -> list[str]:
-    """Parameters that this kernel does not support, as far as its facts show."""
+    """Return the parameters that this kernel does not support, as its facts show."""
     requested = next((word.partition("=")[2] for word in words if word.startswith("nohz_full=")), None)
     return [] if requested is None or cpu.nohz_full == requested else [f"nohz_full={requested}"]

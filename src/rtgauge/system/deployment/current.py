@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The present deployment of a machine: recognised from its facts, or applied by `rtgauge deploy apply`."""
+"""Finds a machine's present deployment: recognised from its facts, or applied by `rtgauge deploy apply`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
-"""Root's journal: applying needs root."""
+"""The journal of root, because applying a deployment needs root."""
 PREFIX = "deploy-"
 
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment applied by `rtgauge deploy apply`; `cgroup`: of the isolated CPUs."""
+    """A deployment that `rtgauge deploy apply` applied; `cgroup` holds the isolated CPUs."""
 
     name: str
     settings: int
@@ -30,13 +30,13 @@ class Held:
 
 
 def read_held(read: Callable[[Iterable[str]], Mapping[str, Any]]) -> Held | None:
-    """What `deploy apply` holds on the target whose files `read` gives."""
+    """Return the deployment that `deploy apply` holds on a target; `read` reads the target's files."""
     files = read([JOURNAL, BOOT_ID])
     return find_held(files, Files(files).text(BOOT_ID))
 
 
 def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
-    """The applied deployment, from a `read` of JOURNAL; entries of an earlier boot do not count."""
+    """Return the applied deployment in a `read` of JOURNAL; entries of an earlier boot do not count."""
     text = Files(files).text(JOURNAL) or ""
     paths: list[str] = []
     run = ""
@@ -44,7 +44,7 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
         try:
             parsed: Any = json.loads(line)
         except ValueError:
-            continue  # the engine reports damaged lines
+            continue  # The engine reports damaged lines.
         entry = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
         if entry.get("owner") != "held" or entry.get("state") == "o":
             continue
@@ -60,26 +60,26 @@ def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
 
 
 def run_id(name: str) -> str:
-    """The run id of an applied deployment, in characters that the engine accepts."""
+    """Return the run id of an applied deployment, in characters that the engine accepts."""
     signs = {"=": ":", ",": "+"}
     return PREFIX + "".join(c if c.isalnum() or c in "._-:@+" else signs.get(c, "_") for c in name)[:100]
 
 
 def name_of(run: str) -> str:
-    """The inverse of `run_id`."""
+    """Return the deployment's name in a `run_id`."""
     return run.removeprefix(PREFIX).replace(":", "=").replace("+", ",")
 
 
 LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
-"""The paper's naming: the letters of the enabled features, in this order (Delgado & Choi 2020, III-B)."""
+"""The letters of the enabled features in a deployment's name, in this order (Delgado & Choi 2020, III-B)."""
 
 
 def recognise(cpu: Processors, held: Held | None) -> PresentDeployment:
-    """The deployment of these processors, and the applied one."""
+    """Return the deployment that the processors show, and the applied one."""
     deepest, isolated = cpu.idle.deepest_latency_us, held is not None and held.group is not None
     threads, cores, active = cpu.topology.threads_per_core, cpu.topology.cores, cpu.smt_active
     features: dict[str, bool | None] = {
-        # without an idle driver no CPU enters one
+        # Without an idle driver no CPU enters one.
         "c_states": False if deepest == "none" else None if deepest is None else deepest > 0,
         "smt": active if active is not None else threads > 1 if threads is not None else None,
         "multicore": cores > 1 if cores is not None else None,

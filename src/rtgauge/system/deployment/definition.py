@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A deployment: its name (`HMI`) or settings (`c-states=off,isolate=2-3`); whether a machine supports it."""
+"""A deployment: name (`HMI`) or settings (`c-states=off,isolate=2-3`), and whether a machine supports it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ EXAMPLE = "c-states=off,smt=off,cores=all,isolate=1"
 class Deployment:
     """Settings of the cores; None leaves a setting unchanged.
 
-    `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (but the first
-    CPU), or a CPU list. `settings`: rules of the audit that are kept, separated by commas; `rt_cpus`: the
-    real-time CPUs, which some of these are about.
+    `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
+    first CPU), or a CPU list. `settings`: rules of the audit to keep, separated by commas; `rt_cpus`: the
+    real-time CPUs, which some of these rules need.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Deployment:
 
 
 COMMON = {"governor": "performance", "throttling": "off"}
-"""The same in all six: the paper varies four features only."""
+"""Settings that all six share: the paper varies only four features."""
 NAMED: dict[str, Deployment] = {
     "CHM": Deployment("CHM", c_states="on", smt="on", cores=ALL, isolate="off", **COMMON),
     "HM": Deployment("HM", c_states="off", smt="on", cores=ALL, isolate="off", **COMMON),
@@ -107,7 +107,7 @@ def _rt_cpus(key: str, value: str) -> str:
 
 
 def _settings(key: str, value: str) -> str:
-    """In a fixed order."""
+    """Check the names of rules, and sort them."""
     known = [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set]
     names = {name.strip() for name in value.split(",")}
     for name in sorted(names - {*known}):
@@ -130,10 +130,10 @@ CHECKS = {
 
 
 def parse_deployment(text: str) -> Deployment:
-    """`"HMI"`, `"as-is"` or `"c-states=off,isolate=1"` -> the deployment; custom settings in a fixed order
-    are its name.
+    """Parse `"HMI"`, `"as-is"` or `"c-states=off,isolate=1"`. The name of a custom deployment is its settings
+    in a fixed order.
 
-    Raises InputError.
+    Raises InputError if a name or setting is unknown, or a value is not valid.
     """
     text = text.strip()
     if text == AS_IS:
@@ -146,7 +146,7 @@ def parse_deployment(text: str) -> Deployment:
             f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}"
         )
     settings: dict[str, str] = {}
-    # a CPU list has commas too: a part without = belongs to the setting before it
+    # A CPU list has commas too: a part without = belongs to the setting before it.
     for part in text.split(","):
         key, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign and settings:
@@ -167,7 +167,7 @@ def parse_deployment(text: str) -> Deployment:
 
 
 def split_deployments(text: str) -> list[str]:
-    """`"HM,MI;c-states=off,cores=1"` -> HM, MI and a custom one: commas between names, semicolons in one."""
+    """Split `"HM,MI;c-states=off,cores=1"` into HM, MI and a custom deployment."""
     deployments: list[str] = []
     for chunk in text.split(";"):
         settings: list[str] = []
@@ -195,7 +195,7 @@ class Cannot:
 
 
 def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """The online CPUs that stay online with the deployment."""
+    """Return the online CPUs that the deployment leaves online."""
     cores = machine.cores
     if deployment.cores not in (None, ALL):
         cores = cores[: int(deployment.cores)]
@@ -205,7 +205,7 @@ def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """The isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020, sec. III-B)."""
+    """The isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020, III-B)."""
     kept = kept_cpus(deployment, machine)
     if not deployment.isolates or deployment.isolate is None:
         return []
@@ -213,7 +213,7 @@ def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """The deployment needs SMT and the machine has none; None: it is fine."""
+    """Return why the machine has no SMT if the deployment needs it; None if all is well."""
     if deployment.smt != "on" or machine.has_smt or machine.smt_control == "off":
         return None
     if machine.smt_control == "forceoff":
@@ -229,7 +229,7 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
 
 
 def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """The deployment needs C-states and the machine has none; None: it is fine."""
+    """Return why the machine has no C-states if the deployment needs them; None if all is well."""
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
@@ -245,7 +245,7 @@ def _cores_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
         return Cannot(f"it has {len(machine.cores)} core(s) online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
-    # with smt/control the kernel itself switches the threads
+    # With smt/control the kernel itself switches the threads.
     stuck = (
         sorted(leaving - machine.hotpluggable)
         if deployment.cores not in (None, ALL) or machine.smt_control is None
@@ -264,7 +264,7 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
     if not deployment.isolates:
         return None
     kept, isolated = kept_cpus(deployment, machine), isolated_cpus(deployment, machine)
-    # CPUs that will come online are not known yet
+    # CPUs that will come online are not known yet.
     if not (machine.offline and deployment.cores == ALL):
         missing = sorted(set(isolated) - set(kept))
         if missing:
@@ -298,7 +298,7 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
 
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Why the machine does not support the deployment, as far as can be seen beforehand; None: it does."""
+    """Return why the machine does not support the deployment, if that shows beforehand; None otherwise."""
     for check in (smt_cannot, c_states_cannot, _cores_cannot, _isolation_cannot):
         cannot = check(deployment, machine)
         if cannot is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a deployment depends on: CPUs, SMT siblings, idle states, control groups, interrupts."""
+"""The state that a deployment depends on: CPUs, SMT siblings, idle states, control groups, interrupts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ THREAD_PATHS = [*STAT_PATHS, "/proc/[0-9]*/task/[0-9]*/status"]
 
 @dataclass(frozen=True)
 class Cpuset:
-    """The cpuset hierarchy: cgroup version, mount point, and prefix of its file names."""
+    """The cpuset hierarchy: cgroup version, mount point, and the prefix of its file names."""
 
     version: int
     mount: str
@@ -67,7 +67,7 @@ class CState(NamedTuple):
 
 
 def find_cpuset(files: Files) -> Cpuset | None:
-    """The first hierarchy with cpuset: a v1 mount, or the v2 mount (`more_paths` has its controllers)."""
+    """Find the first hierarchy with cpuset: a v1 mount, or the v2 mount (see `more_paths`)."""
     for line in (files.text(MOUNTS) or "").splitlines():
         words = line.split()
         if len(words) < 4 or "\\" in words[1]:
@@ -81,7 +81,7 @@ def find_cpuset(files: Files) -> Cpuset | None:
 
 
 def more_paths(files: Mapping[str, Any]) -> list[str]:
-    """The files of the control groups, which follow from MACHINE_PATHS."""
+    """Return the files of the control groups, which follow from MACHINE_PATHS."""
     read = Files(files)
     mounts = [
         words[1]
@@ -93,7 +93,7 @@ def more_paths(files: Mapping[str, Any]) -> list[str]:
     for mount, prefix in (
         [(cpuset.mount, cpuset.prefix)] if cpuset else [(mount, "cpuset.") for mount in mounts[:4]]
     ):
-        # nested groups: five levels are more than anything creates
+        # Nested groups: five levels are more than anything creates.
         paths += [f"{mount}/{'*/' * depth}{prefix}cpus" for depth in range(6)]
         paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance")] + [
             f"{mount}/cgroup.subtree_control"
@@ -109,25 +109,25 @@ class Machine:
 
     @cached_property
     def files(self) -> Files:
-        """The files from the engine's `read`."""
+        """The files that the engine read."""
         return Files(self.raw)
 
     def expecting(self, online: list[int]) -> Machine:
-        """The machine as it will be with only these CPUs online."""
+        """Return the machine as it will be with only these CPUs online."""
         return Machine({**self.raw, f"{CPU}/online": {"text": format_cpu_list(online)}})
 
     def text(self, path: str) -> str | None:
-        """A file's text, None if it could not be read."""
+        """Return a file's text; None if it could not be read."""
         return self.files.text(path)
 
     @cached_property
     def online(self) -> list[int]:
-        """Online CPUs."""
+        """The online CPUs."""
         return cpu_list(self.text(f"{CPU}/online")) or [0]
 
     @cached_property
     def offline(self) -> list[int]:
-        """CPUs that are present and offline."""
+        """CPUs that are present but offline."""
         return sorted(set(cpu_list(self.text(f"{CPU}/present")) or []) - set(self.online))
 
     @cached_property
@@ -137,7 +137,7 @@ class Machine:
 
     @cached_property
     def cores(self) -> list[list[int]]:
-        """The online CPUs of each core, in order; a CPU without sibling information counts as a core."""
+        """The online CPUs of each core, in order. A CPU without sibling information counts as a core."""
         siblings = {
             int(match[1]): cpu_list(text) or []
             for match, text in self.files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/topology/thread_siblings_list")
@@ -150,7 +150,7 @@ class Machine:
 
     @property
     def smt_control(self) -> str | None:
-        """on, off, forceoff, notsupported, notimplemented, or None."""
+        """on, off, forceoff, notsupported or notimplemented; None if the kernel has no SMT control."""
         return self.text(SMT_CONTROL)
 
     @property
@@ -160,7 +160,7 @@ class Machine:
 
     @cached_property
     def idle_states(self) -> list[CState]:
-        """The C-states of each online CPU, without polling, which has no exit latency."""
+        """The C-states of each online CPU, except polling, which has no exit latency."""
         states: list[CState] = []
         for match, _ in self.files.matching(rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"):
             latency = integer(self.text(f"{match[1]}/latency")) or 0
@@ -170,7 +170,7 @@ class Machine:
 
     @cached_property
     def irqs(self) -> dict[str, set[int]]:
-        """Path -> allowed CPUs of each interrupt."""
+        """The CPUs that may handle each interrupt, by the path of its setting."""
         affinities = (
             (match[0], cpu_list(text))
             for match, text in self.files.matching(r"/proc/irq/[0-9]{1,6}/smp_affinity_list")
@@ -179,7 +179,7 @@ class Machine:
 
     @cached_property
     def cpuset(self) -> Cpuset | None:
-        """Its cpuset hierarchy, or None."""
+        """The machine's cpuset hierarchy, or None."""
         return find_cpuset(self.files)
 
     @cached_property
@@ -196,7 +196,7 @@ class Machine:
         return dict(sorted(groups.items(), key=lambda item: -item[0].count("/")))
 
     def movable_threads(self) -> Iterator[tuple[Thread, set[int]]]:
-        """Threads whose affinity can be changed, and the CPUs that each may use (needs THREAD_PATHS)."""
+        """Yield threads whose affinity can be changed, each with its allowed CPUs (needs THREAD_PATHS)."""
         for thread in threads(self.files):
             status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
             allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
@@ -205,9 +205,7 @@ class Machine:
                 yield thread, set(cpus)
 
     def bound_threads(self) -> Iterator[BoundThread]:
-        """Threads that may use only some of the online CPUs, without those whose affinity is fixed (needs
-        THREAD_PATHS).
-        """
+        """Yield the threads that may use only some online CPUs and can be moved (needs THREAD_PATHS)."""
         for thread, cpus in self.movable_threads():
             if not set(self.online) <= cpus:
                 yield BoundThread(thread.setting("affinity"), frozenset(cpus))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The settings that apply a deployment, in stages: each looks at the machine that the last one left."""
+"""Stages that apply a deployment's settings; each looks at the machine that the stage before it left."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Note:
-    """Paths that hotplug and moves between groups change as a side effect: they are restored at the end."""
+    """Paths that hotplug and moves between groups change as a side effect. They are restored at the end."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Write:
-    """Settings that are written in one call, in this order."""
+    """Settings to write in one call, in this order."""
 
     settings: tuple[Setting, ...]
 
 
 @dataclass(frozen=True)
 class Gather:
-    """Move the tasks of the parent group into this one, as far as possible."""
+    """Moves the tasks of the parent group into this one, if the kernel allows it."""
 
     group: str
 
@@ -54,15 +54,15 @@ DEFAULT_RT_RUNTIME = "950000"
 
 
 def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
-    """Write the settings whose value differs."""
+    """Write the settings that differ from the machine's."""
     changed = tuple(setting for setting in settings if machine.text(setting.path) != setting.value)
     return [Write(changed)] if changed else []
 
 
 def notes(deployment: Deployment, machine: Machine) -> list[Action]:
-    """What hotplug and moving tasks will change as a side effect.
+    """Note what hotplug and moving tasks will change as a side effect.
 
-    Restored last, in reverse order: CPUs, groups from the top down, interrupts, threads.
+    It is restored last, in reverse order: CPUs, groups from the top down, interrupts, threads.
     """
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
     paths: list[str] = []
@@ -82,7 +82,7 @@ def notes(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def smt(deployment: Deployment, machine: Machine) -> list[Action]:
-    """SMT, by smt/control; without it, by taking all but the first CPU of each core offline."""
+    """Set SMT by smt/control; without that file, take all but the first CPU of each core offline."""
     if deployment.smt is not None and machine.smt_control in ("on", "off"):
         return _write(machine, [Setting(SMT_CONTROL, deployment.smt)])
     if deployment.smt == "off":
@@ -92,10 +92,10 @@ def smt(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def cores(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Cores, by CPU hotplug."""
+    """Set the number of cores by CPU hotplug."""
     if deployment.cores == ALL:
         if machine.smt_control in ("off", "forceoff"):
-            return []  # the offline CPUs are SMT siblings, which the kernel keeps offline
+            return []  # The offline CPUs are SMT siblings, which the kernel keeps offline.
         siblings = machine.offline if deployment.smt != "off" or not machine.has_smt else []
         return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "1") for cpu in siblings])
     leaving = sorted(set(machine.online) - set(kept_cpus(deployment, machine)))
@@ -103,7 +103,7 @@ def cores(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
-    """C-states, frequency governor, real-time throttling."""
+    """Set C-states, frequency governor and real-time throttling."""
     settings: list[Setting] = []
     if deployment.c_states is not None:
         settings += [
@@ -126,7 +126,7 @@ def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: list[int]) -> list[Action]:
-    """cgroup v1: an exclusive cpuset without load balancing, and one for everything else."""
+    """Create an exclusive cpuset (cgroup v1) without load balancing, and one for everything else."""
     mems = machine.text(f"{cpuset.mount}/{cpuset.prefix}mems") or "0"
     actions: list[Action] = []
     for name, cpus, more in (
@@ -142,7 +142,7 @@ def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: li
 
 
 def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
-    """cgroup v2: an isolated partition; the kernel removes its CPUs from every other group."""
+    """Create an isolated partition (cgroup v2). The kernel removes its CPUs from every other group."""
     group = f"{cpuset.mount}/{ISOLATED}"
     values = (("cpus", format_cpu_list(isolated)), ("cpus.partition", "isolated"))
     return [
@@ -153,10 +153,10 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 
 
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Isolation: move interrupts, workqueues and timers off the CPUs, then create control groups.
+    """Isolate CPUs: move interrupts, workqueues and timers away from them, then create control groups.
 
-    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask must be read before, and
-    restored after.
+    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask is read before that, and
+    restored at the end.
     """
     isolated = isolated_cpus(deployment, machine)
     if not isolated or machine.cpuset is None:
@@ -184,7 +184,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
-    """The audit's rules that the deployment keeps."""
+    """Apply the audit's rules that the deployment keeps."""
     return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus))
 
 
@@ -199,7 +199,7 @@ STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (
 
 
 def preview(deployment: Deployment, machine: Machine) -> list[Action]:
-    """All stages, as far as they can be predicted: nothing is known yet about CPUs that will come online."""
+    """Predict the actions of all stages. CPUs that will come online are not known yet."""
     before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
     after = machine.expecting(kept_cpus(deployment, machine))
     return before + [

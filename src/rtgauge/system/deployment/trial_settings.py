@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What has to be written so that a machine keeps a rule of the audit: the `trial` of rules.toml on one
-machine.
-"""
+"""Finds the settings to write so that a machine keeps a rule of the audit: the `trial` in rules.toml."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ if TYPE_CHECKING:
     from rtgauge.system.rules import TrialSetting
 
 IRQ_THREADS = "irq/"
-"""What their names begin with: they follow their interrupt."""
+"""The prefix of the names of IRQ threads, which follow their interrupt."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A value to write. `essential`: the deployment fails if it is refused; other refusals are counted."""
+    """A value to write. The deployment fails if an `essential` one is refused; others are counted."""
 
     path: str
     value: str
@@ -33,7 +31,7 @@ class Setting:
 
 
 def trial_paths(names: Iterable[str]) -> list[str]:
-    """The files that the trials of these rules look at, to be read with the machine."""
+    """Return the files that the trials of these rules look at, to be read with the machine."""
     paths: list[str] = []
     for setting in _settings(names):
         paths += THREAD_PATHS if setting.file is None else [setting.file]
@@ -41,9 +39,10 @@ def trial_paths(names: Iterable[str]) -> list[str]:
 
 
 def trial_settings(names: Iterable[str], machine: Machine, rt_cpus: str | None) -> list[Setting]:
-    """What differs on the machine from what these rules want; empty: it keeps them, or lacks the files.
+    """Return the settings to write so that the machine keeps these rules; empty if it does, or lacks the
+    files.
 
-    `rt_cpus`: the real-time CPUs as a list; without them, the trials that are about them give nothing.
+    `rt_cpus`: the real-time CPUs as a list; without it, trials that are about them have no settings.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     others = [cpu for cpu in machine.online if cpu not in cpus]
@@ -71,7 +70,7 @@ def _settings(names: Iterable[str]) -> list[TrialSetting]:
 
 
 def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> list[Setting]:
-    """Files whose CPUs have a real-time one among them, without it."""
+    """Take the real-time CPUs out of every file of CPUs that includes one."""
     made: list[Setting] = []
     is_mask = "{other-mask}" in setting.to
     for match, text in machine.files.matching(glob_pattern(file)):
@@ -93,7 +92,7 @@ def _mask(text: str) -> list[int] | None:
 
 
 def _threads_elsewhere(machine: Machine, cpus: set[int], others: list[int]) -> list[Setting]:
-    """Real-time threads that may run on a real-time CPU and can be moved."""
+    """Move every movable real-time thread away from the real-time CPUs."""
     return [
         Setting(
             thread.setting("affinity"), format_cpu_list(sorted(allowed - cpus) or others), essential=False
