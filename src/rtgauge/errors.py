@@ -43,6 +43,10 @@ class MeasureError(RtgaugeError):
     status = EXIT_CANNOT_MEASURE
 
 
+class HungError(MeasureError):
+    """What changes a setting did not end, and was killed."""
+
+
 class LockedError(MeasureError):
     """Another run, or another part of this one, holds the machine.
 

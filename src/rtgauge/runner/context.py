@@ -323,9 +323,14 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def how_to_resume(record: Path) -> str:
-    """The end of every line that ends a run early and keeps its record."""
-    return f"; go on with: rtgauge run --resume {shlex.quote(str(record))}"
+RESUMING = ("run", "gate", "tune")
+"""The commands with --resume. A record that another one began goes on with `rtgauge run`."""
+
+
+def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
+    """The end of every line that ends a run early and keeps its record; `command` began it."""
+    verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
+    return f"; go on with: rtgauge {verb} --resume {shlex.quote(str(record))}"
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:

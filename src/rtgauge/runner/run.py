@@ -239,7 +239,7 @@ def find_partial(out: Path) -> Path:
 @contextmanager
 def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
     """Whatever ends a run early says how to resume it."""
-    how = how_to_resume(writer.path) if options.kept else ""
+    how = how_to_resume(writer.path, options.command) if options.kept else ""
     try:
         yield
     except KeyboardInterrupt:

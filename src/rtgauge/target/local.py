@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import HungError, MeasureError
 from rtgauge.target.answers import answer_of, answers_of
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.guard import (
@@ -346,7 +346,7 @@ class LocalTarget:
 def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run a verb that answers at once, with `send` as its standard input.
 
-    Raises MeasureError if it cannot be started or does not end.
+    Raises MeasureError if it cannot be started, HungError if it does not end.
     """
     try:
         return subprocess.run(
@@ -357,7 +357,7 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise MeasureError(
+        raise HungError(
             f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, and was killed"
         ) from None
     except OSError as error:

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import pytest
 
-from rtgauge.errors import InputError
+from rtgauge.errors import HungError, InputError
+from rtgauge.system.deployment.apply import Refused, apply
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import NO_SETAFFINITY, Machine
 from rtgauge.system.deployment.stages import Write, preview
 from rtgauge.system.deployment.trial_settings import trial_paths, trial_settings
 from rtgauge.system.rules import tried_rules
+from rtgauge.target.target import Target
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -127,3 +131,26 @@ def test_a_rule_only_conflicts_with_rules_that_are_tried() -> None:
     for rule in tried_rules().values():
         assert rule.trial is not None
         assert set(rule.trial.conflicts) <= set(tried_rules())
+
+
+class Hanging:
+    """A target on which a setting hangs."""
+
+    def __init__(self, files: Mapping[str, Any]) -> None:
+        self.files, self.verbs = files, list[str]()
+
+    def read(self, paths: Iterable[str]) -> Mapping[str, Any]:
+        return self.files if paths else {}
+
+    def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        self.verbs.append(verb)
+        if verb == "set":
+            raise HungError(f"the engine's verb {verb} did not end: {arguments}")
+        return []
+
+
+def test_a_setting_that_hangs_is_refused_and_put_back() -> None:
+    target = Hanging(machine(**{THP.replace("/", "__"): "always [madvise] never"}).raw)
+    with pytest.raises(Refused, match="a setting hung"):
+        apply(parse_deployment("settings=thp"), cast("Target", target))
+    assert target.verbs == ["set", "restore"]

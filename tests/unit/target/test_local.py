@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import HungError, MeasureError
 from rtgauge.target import guard, local
 from rtgauge.target.local import LocalTarget, read_local
 from tests.support.patience import PATIENCE_S
@@ -40,7 +40,7 @@ def test_a_verb_that_hangs_is_killed_and_named(
     engine(f"{LOCKED}\nexec sleep 1000")
     with LocalTarget("test", "a test") as target:
         monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
-        with pytest.raises(MeasureError, match=r"verb set did not end within 0\.01 s"):
+        with pytest.raises(HungError, match=r"verb set did not end within 0\.01 s"):
             target.agent("set", "--", "/sys/x", "1")
         with pytest.raises(MeasureError, match=r"verb read did not end within 0\.01 s"):
             target.read(["/proc/version"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import HungError, MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.system.deployment.definition import ISOLATED, isolated_cpus
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
@@ -165,7 +165,9 @@ class _Actions:
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
-    """Apply a deployment, stage by stage. If a stage raises Refused, everything set before is restored."""
+    """Apply a deployment, stage by stage. If a stage raises Refused, or hangs, everything set before is
+    restored.
+    """
     report = DeploymentReport(name=deployment.name, words=deployment.words)
     applied = Applied(deployment, report)
     actions = _Actions(target, report, ("--held",) if held else ())
@@ -179,6 +181,9 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
         report.isolated = format_cpu_list(applied.isolated)
         if applied.isolated and machine.cpuset is not None:
             applied.group = f"{machine.cpuset.mount}/{ISOLATED}"
+    except HungError as error:
+        put_back(applied, target, held=held)
+        raise Refused(f"a setting hung: {error}") from None
     except BaseException:
         put_back(applied, target, held=held)
         raise
