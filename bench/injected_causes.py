@@ -425,30 +425,41 @@ def quota() -> Callable[[int], None]:
     make_group(os.getpid())
     GROUP.joinpath("cpu.cfs_period_us").write_text("30000")
     GROUP.joinpath("cpu.cfs_quota_us").write_text("3000")
-    last = now_ns()
-    gaps: list[tuple[int, int]] = []
 
     def throttled_ns() -> int:
         return int(GROUP.joinpath("cpu.stat").read_text().partition("throttled_time ")[2].partition("\n")[0])
 
-    before = throttled_ns()
+    known = ThrottlingClock(throttled_ns)
+    return lambda number: known.work(6_000_000 if number % 20 == 0 else WORK_NS)
 
-    def work(number: int) -> None:
-        nonlocal before, last
-        last = max(last, SLEPT_UNTIL)
-        end = now_ns() + (6_000_000 if number % 20 == 0 else WORK_NS)
-        while last < end:
+
+class ThrottlingClock:
+    """Tells each throttling of this program: a gap in its own clock, in which the kernel's counter grew."""
+
+    def __init__(self, throttled_ns: Callable[[], int]) -> None:
+        self._throttled_ns = throttled_ns
+        self._before_ns = throttled_ns()
+        self._last_ns = now_ns()
+        self._gaps: list[tuple[int, int]] = []
+
+    def work(self, ns: int) -> None:
+        """Work for so long."""
+        self._last_ns = max(self._last_ns, SLEPT_UNTIL)
+        end = now_ns() + ns
+        while self._last_ns < end:
             time_ns = now_ns()
-            if time_ns - last > LEAST_GAP_NS:
-                gaps.append((last, time_ns))
-                if (counted_ns := throttled_ns() - before) > 0:
-                    tell_throttling(gaps, counted_ns)
-                    before += counted_ns
-                    gaps.clear()
+            if time_ns - self._last_ns > LEAST_GAP_NS:
+                self._look(time_ns)
                 time_ns = now_ns()
-            last = time_ns
+            self._last_ns = time_ns
 
-    return work
+    def _look(self, time_ns: int) -> None:
+        counted_ns = self._throttled_ns() - self._before_ns
+        self._gaps += [(self._last_ns, time_ns), (time_ns, now_ns())]  # it may be throttled as it reads
+        if counted_ns > 0:
+            tell_throttling(self._gaps, counted_ns)
+            self._before_ns += counted_ns
+            self._gaps.clear()
 
 
 def tell_throttling(gaps: list[tuple[int, int]], counted_ns: int) -> None:
@@ -666,7 +677,11 @@ class Cause:
     least_ns: int = 400_000
     """Shorter latencies are not of this cause: what it takes to stop a thread, or to wake it again."""
     unsure_ns: int = 100_000
-    """How long after an injection at most the program may have waited for what was injected."""
+    unsure_before_ns: int = 0
+    """How long after an injection, and before it, at most the program may have waited for what was injected.
+    """
+    runs: int = 1
+    """Of waits only a new maximum is explained, which are few in a run."""
 
 
 OWN = ("own work",)
@@ -714,22 +729,35 @@ CAUSES = (
         by_gap=True,
     ),
     # other fair programs get some of the time too
-    Cause("real-time throttling", r"throttling|fair server", throttling, inside=OWN, unsure_ns=10**9),
+    Cause(
+        "real-time throttling",
+        r"throttling|fair server",
+        throttling,
+        inside=OWN,
+        unsure_ns=10**9,
+        unsure_before_ns=10**9,
+    ),
     Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
     Cause("debugger", r"stopped", debugger, inside=SLEEPS),
     Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
     Cause("frozen cgroup, version 2", r"blocked.* until cause-freezer", frozen_2, inside=SLEEPS),
     # after a throttling it waits for its turn, which its clock does not tell apart
     Cause("CPU quota of its cgroup", r"quota", within=quota, inside=(*OWN, "task"), fair=True),
-    Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim")),
+    Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim"), runs=5),
     Cause(
-        "held lock", r"cause-owner with the lock", within=lock, inside=SLEEPS, options=("--threads", "victim")
+        "held lock",
+        r"cause-owner with the lock",
+        within=lock,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+        runs=5,
     ),
     Cause(
         "priority inversion, third task",
         r"\bcause-third\b",
         within=inversion,
         options=("--threads", "victim"),
+        runs=5,
     ),
     Cause(
         "another thread's mprotect",
@@ -935,7 +963,7 @@ def bounded(
     after = bisect.bisect_left(ran, (end_ns, 0))
     last = ran[after][0] if after < len(ran) else end_ns
     first = max(
-        begin_ns - before_ns,
+        begin_ns - max(before_ns, cause.unsure_before_ns),
         max((stop for _, stop in ran[max(after - 5, 0) : after] if stop <= begin_ns), default=0),
     )
     return begin_ns, end_ns, first, min(last, end_ns + cause.unsure_ns)
@@ -1001,7 +1029,11 @@ def main() -> None:
         if words.causes and cause.name not in words.causes:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            row = summary(cause, tried(cause, Path(folder)))
+            rows: list[Row] = []
+            for run in map(str, range(cause.runs)):
+                Path(folder, run).mkdir()
+                rows += tried(cause, Path(folder, run))
+            row = summary(cause, rows)
             if words.keep is not None:
                 shutil.copytree(folder, words.keep / cause.name)
         print(json.dumps(row) if words.json else table_row(row), flush=True)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What bench/injected_causes.py takes for the truth: an injection is told with all that its clocks know."""
+
+from __future__ import annotations
+
+import pytest
+from bench import injected_causes
+from bench.injected_causes import CAUSES, ThrottlingClock, bounded
+
+MS = 1_000_000
+
+
+class Machine:
+    """A clock of which each reading takes 1 us, and a group that is throttled now and then."""
+
+    def __init__(self) -> None:
+        self.time_ns = self.throttled_ns = 0
+        self.gaps: dict[int, int] = {}
+
+    def now_ns(self) -> int:
+        self.time_ns += 1_000 + self.gaps.pop(self.time_ns, 0)
+        return self.time_ns
+
+    def throttle(self, ns: int) -> None:
+        self.time_ns += ns
+        self.throttled_ns += ns
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine()
+    monkeypatch.setattr(injected_causes, "now_ns", made.now_ns)
+    monkeypatch.setattr(injected_causes, "TOLD", [])
+    return made
+
+
+def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine):
+    readings = 0
+
+    def throttled_ns() -> int:
+        nonlocal readings
+        readings += 1
+        if readings == 2:
+            machine.throttle(27 * MS)
+        return machine.throttled_ns
+
+    machine.gaps = {50_000: 30_000}
+    ThrottlingClock(throttled_ns).work(200_000)
+    ((begin, end, _, after),) = injected_causes.TOLD
+    assert end - begin == 27 * MS
+    assert 50_000 < begin <= 82_000
+    assert after < 10_000
+
+
+def test_a_gap_in_which_nothing_was_counted_is_not_told(machine: Machine):
+    machine.gaps = {50_000: 30_000}
+    ThrottlingClock(lambda: 0).work(200_000)
+    assert injected_causes.TOLD == []
+
+
+def test_a_fair_program_may_have_run_before_the_injector_while_all_are_throttled():
+    throttling = next(cause for cause in CAUSES if cause.name == "real-time throttling")
+    ran = [(0, 10 * MS), (61 * MS, 70 * MS)]
+    told = (12 * MS, 60 * MS)
+    assert bounded(throttling, *told, 0, 0, ran) == (*told, 10 * MS, 61 * MS)
