@@ -19,6 +19,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.guest import SUITE, built_in
 from rtgauge.lab.image import build
+from rtgauge.lab.modules import STRIP
 from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
 from rtgauge.user_cache import check_private, private_folder
@@ -115,9 +116,9 @@ class HeadersTree:
             "modules",
         ]
         output = self._run(release, namespaces, make)
-        # Debug information is most of a module: it would take minutes over a serial line.
         modules = [f"/{place.name}/{path.name}" for path in place.glob("*.ko")]
-        strip = [f"{CROSS[self.architecture]}strip", "--strip-debug", *modules]
+        program, *words = STRIP
+        strip = [f"{CROSS[self.architecture]}{program}", *words, *modules]
         return output + self._run(release, namespaces, strip)
 
     def _run(self, release: str, namespaces: Sequence[str], command: Sequence[str]) -> str:

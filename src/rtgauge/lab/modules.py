@@ -26,6 +26,8 @@ WANTED = (
     "veth",
 )
 """Modules for disk, network and loads; built-in ones have no module."""
+STRIP = ("strip", "--strip-debug")
+"""Debug information is most of a module: it would take minutes over a serial line."""
 
 
 def find_modules(folder: Path) -> dict[str, Path]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.modules import module_content, module_information
+from rtgauge.lab.modules import STRIP, module_content, module_information
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.target.address import LAB
 from rtgauge.user_cache import cache_folder, check_private, private_folder
@@ -45,7 +45,10 @@ INSTALLED = ("updates/dkms", "updates", "extra")
 """Folders of /lib/modules/RELEASE that DKMS and `make modules_install` use."""
 
 BUILD = """
-folder=$(mktemp -d) && cd "$folder" && tar -xf "$1" && make -C "$2" M="$folder" modules 2>&1 && cp ./*.ko "$3"
+folder=$(mktemp -d) && cd "$folder" && tar -xf "$1" && make -C "$2" M="$folder" modules 2>&1 && {
+	! command -v strip >/dev/null || strip --strip-debug ./*.ko 2>/dev/null
+	cp ./*.ko "$3"
+}
 status=$?
 rm -rf "$folder"
 exit $status
@@ -186,8 +189,9 @@ def _sources(folder: Path) -> list[Path]:
 
 
 def _fingerprint(sources: Path, kernel: Kernel) -> str:
-    """Return a hash of the sources and the kernel: if either changes, the modules are built again."""
-    digest = hashlib.sha256(f"{kernel.release}\0{kernel.version}\0{kernel.machine}\0".encode())
+    """Return a hash of the sources, the kernel and the build: if one changes, they are built again."""
+    words = (kernel.release, kernel.version, kernel.machine, BUILD, *STRIP)
+    digest = hashlib.sha256("".join(f"{word}\0" for word in words).encode())
     for path in _sources(sources):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

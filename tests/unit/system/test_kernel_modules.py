@@ -6,6 +6,7 @@ No module is loaded: that is for the lab.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -146,6 +147,30 @@ def test_they_are_built_on_the_target_once(tmp_path: Path, monkeypatch: pytest.M
     Path(files[0]).parent.chmod(0o777)
     with pytest.raises(MeasureError, match="others can write to"):
         find(board, MODULES[:1])
+
+
+def test_they_are_built_again_if_how_they_are_built_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "headers"
+    board = Board(headers(folder, "cd $(M) && touch rtgauge_core.ko"))
+    build_in(folder, monkeypatch)
+    before = find(board, MODULES[:1])
+    monkeypatch.setattr(kernel_modules, "STRIP", ("strip", "--strip-all"))
+    assert find(board, MODULES[:1]) != before
+    assert len(board.ran) == 2
+
+
+def test_debug_information_is_removed_on_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "strip"
+    program.write_text('#!/bin/sh\nshift\nfor file; do echo stripped >"$file"; done\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    folder = tmp_path / "headers"
+    board = Board(headers(folder, "cd $(M) && touch rtgauge_core.ko"))
+    build_in(folder, monkeypatch)
+    (file,) = find(board, MODULES[:1])
+    assert Path(file).read_text() == "stripped\n"
 
 
 def test_a_module_that_this_kernel_has_not_is_refused(
