@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `rtgauge store` costs with 10,000 records: `python bench/store_speed.py [RECORDS]`.
+"""What `rtgauge store` and `history` cost with 10,000 records: `python bench/store_speed.py [RECORDS]`.
 
 One drawn record is read once, and its rows are put into a store under other names, dates, machines and
 kernels, as often as wanted. Then each command is run as a user calls it. Wall time depends on what else the
@@ -107,6 +107,13 @@ def main() -> None:
         measure("store show SERIES", [*asked, "show", SERIES, *with_store])
         measure("store show SERIES --last 0", [*asked, "show", SERIES, "--last", "0", *with_store])
         measure("store show RECORD", [*asked, "show", record.name, *with_store])
+        history = [*RTGAUGE, "history", SERIES, *with_store]
+        one = ["--machine", "board-3"]
+        site = ["--site", str(folder / "site")]
+        measure("history SERIES (20 machines)", history)
+        measure("history SERIES --machine NAME", [*history, *one])
+        measure("history SERIES --machine NAME --site DIR", [*history, *one, *site])
+        measure("history SERIES --site DIR", [*history, *site])
 
 
 if __name__ == "__main__":

@@ -98,6 +98,11 @@ def plural(number: int, noun: str) -> str:
     return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
 
 
+def format_change(change: float) -> str:
+    """A relative change with its sign: 0.123 is "+12.3 %"."""
+    return f"{change * 100:+.1f} %"
+
+
 def format_share(share: float) -> str:
     """Format a probability for people: `1 in 33,400`, `2.3%`."""
     if share <= 0:

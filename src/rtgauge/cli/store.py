@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import BaseModel
@@ -31,9 +31,11 @@ from rtgauge.store.document import (
     StoreRemoved,
     StoreShown,
 )
-from rtgauge.store.history import History
 from rtgauge.store.store import Store
 from rtgauge.units import format_count, format_duration, plural
+
+if TYPE_CHECKING:
+    from rtgauge.store.history import History
 
 HELP = """Keep the figures of many records in one store, and query them.
 

@@ -11,8 +11,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
-from rtgauge.units import format_count, format_time, plural
-from rtgauge.verdict.gate_result import percent
+from rtgauge.units import format_change, format_count, format_time, plural
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -31,11 +30,11 @@ def notes(result: GateResult) -> list[str]:
     if change is not None and change.spread is not None:
         line = f"Runs of one side vary by {change.spread * 100:.1f} %."
         if result.found is not None:
-            line += f" {plural(change.pairs, 'pair')} find {percent(result.found)} in nine of ten cases"
+            line += f" {plural(change.pairs, 'pair')} find {format_change(result.found)} in nine of ten cases"
             line += (
-                f"; {percent(result.larger_than)} needs {plural(result.pairs_needed, 'pair')}."
+                f"; {format_change(result.larger_than)} needs {plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
-                else f"; {percent(result.larger_than)} needs too many: measure longer runs."
+                else f"; {format_change(result.larger_than)} needs too many: measure longer runs."
             )
         lines.append(line)
     if result.events_needed is not None and change is not None:
@@ -93,7 +92,7 @@ def pairs_table(result: GateResult) -> Table:
                 str(pair.pair),
                 format_time(pair.baseline_ns),
                 format_time(pair.candidate_ns),
-                "" if pair.change is None else percent(pair.change),
+                "" if pair.change is None else format_change(pair.change),
                 "" if pair.baseline_events is None else str(pair.baseline_events),
                 "" if pair.candidate_events is None else str(pair.candidate_events),
                 pair.first,
@@ -162,7 +161,7 @@ def _figure(result: GateResult) -> Figure:
         "Each pair",
         description,
         [spec],
-        notes=[f"The upper line is the change that matters, {percent(result.larger_than)}."],
+        notes=[f"The upper line is the change that matters, {format_change(result.larger_than)}."],
     )
 
 
@@ -198,11 +197,11 @@ def _cells(change: SeriesChange) -> list[str]:
     interval = (
         NONE
         if change.low is None or change.high is None
-        else f"{percent(change.low)} … {percent(change.high)}"
+        else f"{format_change(change.low)} … {format_change(change.high)}"
     )
     return [
         change.series,
-        NONE if change.change is None else percent(change.change),
+        NONE if change.change is None else format_change(change.change),
         interval,
         "" if change.spread is None else f"{change.spread * 100:.1f} %",
         str(change.pairs),

@@ -10,8 +10,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.store.history import MOST_NAMED
-from rtgauge.units import plural
-from rtgauge.verdict.gate_result import percent
+from rtgauge.units import format_change, plural
 
 if TYPE_CHECKING:
     from rtgauge.store.history import History, SuspectedChange
@@ -38,7 +37,11 @@ def spread(history: History) -> str | None:
         return None
     within = history.spread_within_boots
     runs = "" if within is None else f", runs of one boot by {within * 100:.1f} %"
-    found = "" if history.detectable is None else f"; a gate of 12 pairs finds {percent(history.detectable)}"
+    found = (
+        ""
+        if history.detectable is None
+        else f"; a gate of 12 pairs finds {format_change(history.detectable)}"
+    )
     return f"{history.quantile} of boots varies by {history.spread_between_boots * 100:.1f} %{runs}{found}"
 
 
@@ -114,6 +117,6 @@ def _change_text(change: SuspectedChange) -> str:
     more = len(change.differs) - len(named)
     what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records know"
     return (
-        f"suspected change {percent(change.change)} at {change.record} ({change.started[:16]}); "
+        f"suspected change {format_change(change.change)} at {change.record} ({change.started[:16]}); "
         f"changed there: {what}"
     )

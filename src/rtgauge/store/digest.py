@@ -5,27 +5,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from rtgauge.analysis.differing_settings import flat
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, why_no_interval, window_counts
 from rtgauge.record.facts import Facts
 from rtgauge.record.labels import LABELS, Labels, read_labels
 from rtgauge.record.model import Distribution, SeriesSummary, Step
-from rtgauge.record.parameters import LIMITS
 from rtgauge.record.reader import RUN, Record
 from rtgauge.record.record_folder import RecordFolder
-from rtgauge.store.tables import FIGURES, INTERVALS
+from rtgauge.store.tables import FIGURES
 from rtgauge.system.hardware import SHARED
-
-if TYPE_CHECKING:
-    from rtgauge.record.windows import Windows
 
 Row = dict[str, Any]
 """Column -> value."""
@@ -131,7 +123,7 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
         if peer is None
         else machine_of(record.system(peer.target), peer.target, labels.machines.get(peer.target)),
         configuration_of(facts),
-        list(_results(record, step)),
+        list(_results(step)),
         [_mark(mark.name, mark.severity, mark.detail, mark.series) for mark in step.marks],
     )
 
@@ -162,12 +154,9 @@ def configuration_of(facts: Facts) -> Row:
     }
 
 
-def _results(record: Record, step: Step) -> Iterable[tuple[Row, Row]]:
-
-    intervals = Intervals(record, step)
+def _results(step: Step) -> Iterable[tuple[Row, Row]]:
     for summary in (*step.series, *([] if step.total is None else [step.total])):
         whole = summary is step.total
-        numbers = [each.series for each in step.main_series] if whole else [summary.series]
         figures: Row = {"number": summary.series}
         figures |= {name: getattr(summary, name) for name in ("count", "missed", "lost", "impossible")}
         figures |= {
@@ -176,7 +165,6 @@ def _results(record: Record, step: Step) -> Iterable[tuple[Row, Row]]:
             "lower_bounds": summary.lower_bounds,
         }
         figures |= _figures(summary) | _figures(summary.filled, "filled_")
-        figures |= intervals.of([number for number in numbers if number is not None], summary.filled)
         yield series_of(step, summary, whole=whole), figures
 
 
@@ -244,46 +232,3 @@ def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
         both = hashlib.sha256(f"{number}\0{where}".encode(errors="replace")).hexdigest()[:32]
         return Machine(f"{SHARED}:{both}", SHARED, shared=True, host=host)
     return Machine(f"{ADDRESS}:{host if target == 'local' else target}", ADDRESS, shared=True, host=host)
-
-
-LEVEL = 0.95
-
-
-class Intervals:
-    """Of one step; its windows are read once, if at all."""
-
-    def __init__(self, record: Record, step: Step) -> None:
-        self._record, self._step = record, step
-
-    @cached_property
-    def _windows(self) -> Windows:
-        return self._record.windows(self._step)
-
-    def of(self, numbers: Collection[int], filled: Distribution) -> dict[str, Any]:
-        """The columns of `result` with intervals at 95 % (None: too short for one), and the number and the
-        length (ns) of the windows.
-
-        `numbers`: the series together; `filled`: their figures. Raises RecordError.
-        """
-        columns: dict[str, Any] = {f"{name}_{end}_ns": None for name in INTERVALS for end in ("low", "high")}
-        if not numbers or not filled.count:
-            return columns | {"windows": None, "window_ns": None}
-        from scipy.special import stdtrit
-
-        windows = self._windows.chosen(self._windows.are_of(numbers))
-        lengths = windows.end_ns - windows.start_ns
-        columns |= {
-            "windows": len(np.unique(windows.index)),
-            "window_ns": round(float(np.median(lengths))) if len(lengths) else None,
-        }
-        if self._step.parameters.get(LIMITS):
-            return columns  # a tool's histogram that ends: not all samples are in the bins
-        resolution_ns = int(self._step.parameters.get("resolution_ns") or 1)
-        run = window_counts(windows, windows.index, resolution_ns, filled)
-        for name, share in INTERVALS.items():
-            if why_no_interval(run, share) is None:
-                quantile = RunQuantile(run, share)
-                low, high = quantile.bounds(float(stdtrit(quantile.freedom, (1 + LEVEL) / 2)))
-                columns[f"{name}_low_ns"] = low if abs(low) < ENDLESS_NS else None
-                columns[f"{name}_high_ns"] = high if abs(high) < ENDLESS_NS else None
-        return columns

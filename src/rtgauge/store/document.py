@@ -115,16 +115,6 @@ class Point(Model):
     filled_p99_9_ns: int | None
     filled_p99_99_ns: int | None
     filled_max_ns: int | None
-    p50_low_ns: int | None
-    p50_high_ns: int | None
-    p99_low_ns: int | None
-    p99_high_ns: int | None
-    p99_9_low_ns: int | None
-    p99_9_high_ns: int | None
-    p99_99_low_ns: int | None
-    p99_99_high_ns: int | None
-    windows: int | None
-    window_ns: int | None
     lower_bounds: list[str]
 
 

@@ -6,20 +6,9 @@ Times in columns `_ns` are integers; dates are ISO 8601 in UTC, as in the record
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, Integer, MetaData, Table, Text
 
 FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
-INTERVALS = {
-    "p50": Fraction(1, 2),
-    "p99": Fraction(99, 100),
-    "p99_9": Fraction(999, 1000),
-    "p99_99": Fraction(9999, 10000),
-}
-"""Quantiles of which the interval is kept, and the share of samples that do not exceed each."""
-
-
 SCHEMA_VERSION = 1
 METADATA = MetaData()
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
@@ -123,15 +112,9 @@ RESULT = Table(
     Column("std_ns", Float),
     *_numbers(*FIGURES),
     *_numbers(*(f"filled_{name}" for name in FIGURES)),
-    *_numbers(*(f"{name}_{end}_ns" for name in INTERVALS for end in ("low", "high"))),
-    *_numbers("windows", "window_ns"),
     Column("lower_bounds", JSON, nullable=False),
 )
-"""One series of one step. `number`: of the series in its step; null for the whole.
-
-An interval is at 95 % and of the quantile with the missed activations filled in; null if the run is too short
-for one. `windows` of `window_ns` (the median) each: what the intervals rest on.
-"""
+"""One series of one step. `number`: of the series in its step; null for the whole."""
 
 MARK = Table(
     "mark",

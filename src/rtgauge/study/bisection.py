@@ -20,8 +20,7 @@ from rtgauge.analysis.gate import Decision, Outcome, decide
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
 from rtgauge.record.alternation import BLOCK
 from rtgauge.record.strict_model import Model
-from rtgauge.units import format_time
-from rtgauge.verdict.gate_result import percent
+from rtgauge.units import format_change, format_time
 
 
 class BisectWish(Model):
@@ -133,7 +132,7 @@ class Search:
                 order = [wish.good, wish.bad] if first else [wish.bad, wish.good]
                 values = {commit: self._value_of_end(commit) for commit in order}
                 self.pairs.append((values[wish.good], values[wish.bad]))
-        seen = f"{percent(decision.change)} in {decision.pairs} pairs"
+        seen = f"{format_change(decision.change)} in {decision.pairs} pairs"
         if decision.outcome is not Outcome.WORSE:
             raise RtgaugeError(
                 f"the ends do not differ enough to search between them: {wish.bad[:12]} is {seen} against "

@@ -9,7 +9,7 @@ from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.search import Found
-from rtgauge.verdict.gate_result import percent
+from rtgauge.units import format_change
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -27,7 +27,7 @@ def tables(result: TuneResult) -> list[Table]:
                 each.title,
                 each.found,
                 each.cost,
-                NONE if each.test is None else percent(each.test.gain),
+                NONE if each.test is None else format_change(each.test.gain),
             ]
             for each in result.kept
         ],
@@ -47,7 +47,9 @@ def tables(result: TuneResult) -> list[Table]:
 
 def _row(test: TestFigures) -> list[str]:
     interval = (
-        NONE if test.low is None or test.high is None else f"{percent(test.low)} … {percent(test.high)}"
+        NONE
+        if test.low is None or test.high is None
+        else f"{format_change(test.low)} … {format_change(test.high)}"
     )
     tone = {Found.BETTER: "good", Found.WORSE: "alarm"}
     shows = (
@@ -55,7 +57,7 @@ def _row(test: TestFigures) -> list[str]:
         if test.found in tone
         else test.found
     )
-    return [", ".join(test.changed), test.purpose, percent(test.gain), interval, str(test.pairs), shows]
+    return [", ".join(test.changed), test.purpose, format_change(test.gain), interval, str(test.pairs), shows]
 
 
 def notes(result: TuneResult) -> list[str]:

@@ -23,9 +23,8 @@ from rtgauge.system.rules import tried_rules
 from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Settings, Test
 from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
-from rtgauge.units import format_span, plural
+from rtgauge.units import format_change, format_span, plural
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.gate_result import percent
 from rtgauge.verdict.worst import worst
 
 if TYPE_CHECKING:
@@ -252,8 +251,8 @@ def _confirmation(result: TuneResult) -> str:
         return f"not confirmed under {loads}"
     test = result.tests[-1]
     words = {
-        Found.BETTER: f"confirmed under {loads} ({percent(test.gain)})",
-        Found.WORSE: f" under {loads} ({percent(test.gain)})",
+        Found.BETTER: f"confirmed under {loads} ({format_change(test.gain)})",
+        Found.WORSE: f" under {loads} ({format_change(test.gain)})",
         Found.NO_DIFFERENCE: f"no difference shown under {loads}",
         Found.NOT_MEASURED: f"could not be measured under {loads}",
     }

@@ -26,7 +26,7 @@ from rtgauge.errors import (
 from rtgauge.record.alternation import Alternation, alternation_of
 from rtgauge.record.model import Exposure
 from rtgauge.record.strict_model import Model
-from rtgauge.units import format_duration, plural
+from rtgauge.units import format_change, format_duration, plural
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge_metric
 from rtgauge.verdict.gate_pairs import CannotGate, GateSeries, gate_series, primary
 from rtgauge.verdict.requirement import Requirement, parse_requirement
@@ -203,11 +203,6 @@ class GateResult(Model):
         return self.quantile if self.require is None else self.require
 
 
-def percent(change: float) -> str:
-    """A relative change with its sign: "+12.3 %"."""
-    return f"{change * 100:+.1f} %"
-
-
 def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
     if wish.require is None:
         ratios = [pair.log_ratio for pair in series.counted]
@@ -333,10 +328,10 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
 
 
 def _interval(decision: gate.Decision) -> str:
-    change = percent(decision.change)
+    change = format_change(decision.change)
     if decision.low is None or decision.high is None:
         return change
-    return f"{change} (95 %: {percent(decision.low)} to {percent(decision.high)})"
+    return f"{change} (95 %: {format_change(decision.low)} to {format_change(decision.high)})"
 
 
 def _concluded(
@@ -348,7 +343,7 @@ def _concluded(
     alternation: Alternation,
 ) -> GateResult:
     baseline, candidate = alternation.names
-    wanted = percent(wish.larger_than)
+    wanted = format_change(wish.larger_than)
     seen = _seen(result, series, decision, wish)
     if decision.outcome is gate.Outcome.WORSE:
         return result.ending(GateOutcome.WORSE, f"{candidate} is worse than {baseline}. {seen}")

@@ -24,9 +24,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rtgauge.errors import EXIT_OK
 from rtgauge.input_file import read_toml
-from rtgauge.units import parse_percent
+from rtgauge.units import format_change, parse_percent
 from rtgauge.validation import explain
-from rtgauge.verdict.gate_result import GateOutcome, percent
+from rtgauge.verdict.gate_result import GateOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,9 @@ class KnownChanges(BaseModel):
         for accepted in self.accept:
             matches = fnmatchcase(result.primary.series, accepted.series)
             if matches and change is not None and change <= accepted.up_to:
-                return _with_reason(result, f"accepted up to {percent(accepted.up_to)}: {accepted.reason}")
+                return _with_reason(
+                    result, f"accepted up to {format_change(accepted.up_to)}: {accepted.reason}"
+                )
         for muted in self.mute:
             if fnmatchcase(result.primary.series, muted.series) and today <= muted.until:
                 return _with_reason(result, f"muted until {muted.until}: {muted.reason}")

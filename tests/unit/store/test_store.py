@@ -45,10 +45,6 @@ def test_a_result_has_the_figures_of_the_record(records: Path, store: str) -> No
         assert point[name] == getattr(step.total, name)
     for name in ("p50_ns", "p99_ns", "max_ns"):
         assert point[f"filled_{name}"] == getattr(step.total.filled, name)
-    assert (point["windows"], point["window_ns"]) == (30, 10**9)
-    assert point["p50_low_ns"] <= point["p50_ns"] <= point["p50_high_ns"]
-    assert point["p99_low_ns"] < point["p99_high_ns"]
-    assert point["p99_99_low_ns"] is None, "too few samples lie beyond it"
     (row,) = asked("list", "--store", store)["records"]
     assert (row["verdict"], row["steps"], row["missing"]) == ("fails", 1, False)
     assert row["requirement"] == "period=1ms latency<=200us hardness=100%"
