@@ -95,7 +95,7 @@ int process_signal(pid_t pid, int64_t start, int number)
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 #endif
 	error = process_lives(pid, start) ? send(fd, pid, number) : ESRCH;
-	if (!error && number != SIGKILL)
+	if (!error && number != SIGKILL && number != SIGSTOP)
 		error = send(fd, pid, SIGCONT);
 	if (fd >= 0)
 		close(fd);

@@ -23,8 +23,8 @@ bool process_read(pid_t pid, struct process *process);
 /* The process that had this start time lives still: one of its threads does (a zombie alone does not). */
 bool process_lives(pid_t pid, int64_t start);
 
-/* Sends a signal to it, and SIGCONT after any but SIGKILL: what is stopped hears nothing else. Returns 0 or
- * an errno; ESRCH: it is gone, whoever may have its number now. */
+/* Sends a signal to it, and SIGCONT after any but SIGKILL and SIGSTOP: what is stopped hears nothing else.
+ * Returns 0 or an errno; ESRCH: it is gone, whoever may have its number now. */
 int process_signal(pid_t pid, int64_t start, int number);
 
 #endif

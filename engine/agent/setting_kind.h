@@ -26,7 +26,8 @@ extern const struct setting_kind setting_kernel_file;
 extern const struct setting_kind setting_gravity;
 
 /*
- * `thread:TID:START:policy` ("fifo 50", "other") and `thread:TID:START:affinity` ("0-3"). START is the
+ * `thread:TID:START:policy` ("fifo 50", "other"), `thread:TID:START:affinity` ("0-3"), and of the first
+ * thread of a process `thread:PID:START:state` ("running", "stopped": the whole process is). START is the
  * thread's start time, so that another thread which has the number later is left alone. ESRCH: it is gone;
  * ENOTSUP: a deadline policy, which these words cannot say.
  */

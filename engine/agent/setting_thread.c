@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "agent/process.h"
 #include "agent/setting_kind.h"
+#include "base/clock.h"
 #include "base/cpuset.h"
 #include "base/options.h"
 
@@ -16,6 +18,8 @@
 #define RESET_ON_FORK 0x40000000
 #define RESET_WORD " reset-on-fork"
 #define LIST_MAX 4096
+#define STATE_TRIES 1000
+#define STATE_PAUSE_NS (NS_PER_S / 1000)
 
 static const struct {
 	const char *word;
@@ -29,7 +33,7 @@ static const struct {
 struct thread {
 	pid_t tid;
 	int64_t start;
-	bool affinity; /* else its policy */
+	enum { POLICY, AFFINITY, STATE } part;
 };
 
 /* A whole number up to the next colon; -1: there is none. */
@@ -59,8 +63,8 @@ static bool parse(const char *name, struct thread *thread)
 		return false;
 	thread->tid = (pid_t)tid;
 	thread->start = part(&at);
-	thread->affinity = !strcmp(at, "affinity");
-	return thread->start >= 0 && (thread->affinity || !strcmp(at, "policy"));
+	thread->part = !strcmp(at, "affinity") ? AFFINITY : !strcmp(at, "state") ? STATE : POLICY;
+	return thread->start >= 0 && (thread->part != POLICY || !strcmp(at, "policy"));
 }
 
 static bool is_thread(const char *name)
@@ -143,6 +147,33 @@ static int write_policy(pid_t tid, const char *value)
 	return EINVAL;
 }
 
+static bool is_stopped(pid_t pid)
+{
+	struct process process;
+
+	return process_read(pid, &process) && process.state == 'T';
+}
+
+/* Of the whole process: waits until its threads have seen the signal. */
+static int write_state(const struct thread *thread, const char *value)
+{
+	bool stop = !strcmp(value, "stopped");
+	int error;
+
+	if (!stop && strcmp(value, "running"))
+		return EINVAL;
+	error = process_signal(thread->tid, thread->start, stop ? SIGSTOP : SIGCONT);
+	for (int tries = 0; !error && tries < STATE_TRIES && is_stopped(thread->tid) != stop; tries++)
+		clock_pause_ns(STATE_PAUSE_NS);
+	return error;
+}
+
+static int read_state(pid_t pid, char **value)
+{
+	*value = strdup(is_stopped(pid) ? "stopped" : "running");
+	return *value ? 0 : ENOMEM;
+}
+
 static int read_setting(const char *name, char **value)
 {
 	struct thread thread;
@@ -151,7 +182,14 @@ static int read_setting(const char *name, char **value)
 		return EINVAL;
 	if (!process_lives(thread.tid, thread.start))
 		return ESRCH;
-	return thread.affinity ? read_affinity(thread.tid, value) : read_policy(thread.tid, value);
+	switch (thread.part) {
+	case AFFINITY:
+		return read_affinity(thread.tid, value);
+	case STATE:
+		return read_state(thread.tid, value);
+	default:
+		return read_policy(thread.tid, value);
+	}
 }
 
 static int write_setting(const char *name, const char *value)
@@ -162,7 +200,14 @@ static int write_setting(const char *name, const char *value)
 		return EINVAL;
 	if (!process_lives(thread.tid, thread.start))
 		return ESRCH;
-	return thread.affinity ? write_affinity(thread.tid, value) : write_policy(thread.tid, value);
+	switch (thread.part) {
+	case AFFINITY:
+		return write_affinity(thread.tid, value);
+	case STATE:
+		return write_state(&thread, value);
+	default:
+		return write_policy(thread.tid, value);
+	}
 }
 
 const struct setting_kind setting_thread = {is_thread, read_setting, write_setting};

@@ -96,6 +96,24 @@ def test_a_threads_policy_and_affinity_are_set_and_put_back(
     assert os.sched_getaffinity(sleeper.pid) == before
 
 
+def test_a_process_is_stopped_and_goes_on_after_its_owner_is_killed(
+    agent: Agent, sleeper: subprocess.Popen[bytes]
+) -> None:
+    def state() -> str:
+        return Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    with subprocess.Popen(["sleep", "1000"]) as owner:
+        status, said = agent.set(
+            setting(sleeper, "state"), "stopped", options=("--owner-pid", str(owner.pid))
+        )
+        assert (status, said[0]["old"], said[0]["now"]) == (0, "running", "stopped")
+        assert state() == "T"
+        owner.kill()
+    status, said = agent.restore("--stale")
+    assert (status, said[0]["action"], said[0]["now"]) == (0, "restored", "running")
+    assert state() != "T"
+
+
 @pytest.mark.parametrize(
     "words",
     ["fifo 1", "fifo 99", "rr 50", "batch", "idle", "other", "fifo 3 reset-on-fork", "batch reset-on-fork"],

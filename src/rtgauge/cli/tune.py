@@ -107,12 +107,15 @@ def tune(
       130  interrupted; --resume continues
     """
     from rtgauge.errors import InputError
-    from rtgauge.tune.candidates import read_offer
+    from rtgauge.tune.candidates import Scope, read_offer
 
     if resume is not None:
         record = _resumed(resume, wait_s(wait))
     else:
-        offer = read_offer(target, cpus_option(cpus), names_option(only), names_option(without))
+        offer = read_offer(
+            target,
+            Scope(cpus_option(cpus), only=names_option(only), without=names_option(without)),
+        )
         if dry_run:
             _print_offer(offer, details=details)
             return

@@ -134,7 +134,9 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
-    result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
+    result: Result = "differs"  # without a check, the machine is not known to keep it
+    if exclusion is not None or results:
+        result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
     # Show only the checks that decided.
     decisive = [check for check in results if check.result == result] or results
     from_rule = rule.model_dump(
@@ -164,7 +166,7 @@ def audit(
     """
     machine = Machine(facts, files)
     checked_purpose = purpose or purpose_of(facts)
-    findings = [judge(rule, checked_purpose, machine) for rule in rules]
+    findings = [judge(rule, checked_purpose, machine) for rule in rules if rule.checks]
     counts: dict[Result, int] = {"ok": 0, "differs": 0, "unknown": 0, "not-applicable": 0}
     for finding in findings:
         counts[finding.result] += 1

@@ -118,20 +118,49 @@ def _field(key: str) -> str:
     return "is_" if key == "is" else key.replace("-", "_")
 
 
+SIBLING = r"^[a-z0-9_]{1,64}$"
+STATES = ("running", "stopped")
+
+
 class TrialSetting(Strict):
     """What `rtgauge tune` writes to try a rule. `to` is a value, or `{other-cpus}` or `{other-mask}`: all
     CPUs except the real-time ones.
     """
 
     file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
-    threads: Literal["other-real-time"] | None = None
-    to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")]
+    """A file or a glob; `{pid}` is the watched program."""
+    threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
+    """`other-real-time`, `program` (the watched one's real-time threads), or a pattern of their names."""
+    to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
+    """Of threads: CPUs, a policy such as `fifo 50`, or `stopped` (of a process)."""
+    to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
+    """Instead of `to`: the file of the same folder that has the value."""
+    offered_by: Annotated[str, Field(pattern=SIBLING)] | None = None
+    """The file of the same folder that lists the values which can be written."""
 
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
             raise ValueError("a setting needs file or threads, and not both")
+        if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
+            raise ValueError("a setting needs to, or of a file to-file, and not both")
         return self
+
+    @property
+    def about_cpus(self) -> bool:
+        """Whether it is about the real-time CPUs."""
+        return self.to is not None and "{" in self.to
+
+    @property
+    def about_program(self) -> bool:
+        """Whether it is about the watched program."""
+        return self.threads == "program" or "{pid}" in (self.file or "")
+
+    @property
+    def siblings(self) -> list[str]:
+        """The files of the same folder that decide the value."""
+        folder = (self.file or "").rpartition("/")[0]
+        return [f"{folder}/{name}" for name in (self.to_file, self.offered_by) if name is not None]
 
 
 class Trial(Strict):
@@ -148,6 +177,8 @@ class Trial(Strict):
     """Rules that are not tried together with this one."""
     lasting: bool = False
     """Whether the effect outlasts the setting, so that later measurements may still show it."""
+    fought_by: list[Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]] = []
+    """Daemons that set it back; they are stopped meanwhile."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
@@ -158,9 +189,12 @@ class Trial(Strict):
     @property
     def needs_cpus(self) -> bool:
         """Whether the trial needs the names of the real-time CPUs."""
-        return any("{" in each.to or each.threads is not None for each in self.set) or (
-            "{" in (self.deployment or "")
-        )
+        return any(each.about_cpus for each in self.set) or "{" in (self.deployment or "")
+
+    @property
+    def needs_program(self) -> bool:
+        """Whether the trial needs the watched program."""
+        return any(each.about_program for each in self.set)
 
 
 class Rule(Strict):
@@ -169,7 +203,8 @@ class Rule(Strict):
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: Annotated[str, Field(min_length=3, max_length=100)]
     severity: AuditSeverity
-    checks: Annotated[list[Check], Field(min_length=1)]
+    checks: list[Check] = []
+    """None: the audit leaves the rule out, and only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
     when: list[Check] = []
     for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]
@@ -187,6 +222,12 @@ class Rule(Strict):
     """The remedy as boot parameters, if no command can apply it."""
     trial: Trial | None = None
     """How `rtgauge tune` tries the rule; None: it does not."""
+
+    @model_validator(mode="after")
+    def _checked_or_tried(self) -> Rule:
+        if not self.checks and self.trial is None:
+            raise ValueError("a rule needs checks, or a trial")
+        return self
 
 
 CHECK_KEYS = [_dashed(name) for name in Check.model_fields]

@@ -45,7 +45,7 @@ class Thread:
         return bool(self.flags & KERNEL_THREAD)
 
     def setting(self, name: str) -> str:
-        """Return its `policy` or `affinity` in the notation of the engine's verb `set`."""
+        """Return its `policy`, `affinity` or `state` in the notation of the engine's verb `set`."""
         return f"thread:{self.tid}:{self.start}:{name}"
 
 

@@ -66,32 +66,35 @@ class Offer:
     not_tried: Sequence[NotTried]
 
 
-def read_offer(
-    target: str, cpus: str | None, only: Collection[str] = (), without: Collection[str] = ()
-) -> Offer:
-    """What can be tried on a target, from one look at it; nothing is changed.
+@dataclass(frozen=True)
+class Scope:
+    """What the user lets be tried. `cpus`: the real-time CPUs as a list; `pid`: the watched program; `only`,
+    `without`: ids of rules.
+    """
 
-    `cpus`: the real-time CPUs as a list. `only`, `without`: ids of rules. Raises InputError, MeasureError.
+    cpus: str | None = None
+    pid: int | None = None
+    only: Collection[str] = ()
+    without: Collection[str] = ()
+
+
+def read_offer(target: str, scope: Scope) -> Offer:
+    """What can be tried on a target, from one look at it; nothing is changed. Raises InputError,
+    MeasureError.
     """
     with reader(target) as (architecture, read):
         facts, files = facts_by(read, architecture, rule_paths(read_rules()))
         machine = Machine(read_files(read, threads=True, rules=[*tried_rules()]))
-    return offer(facts, files, machine, cpus, only, without)
+    return offer(facts, files, machine, scope)
 
 
-def offer(
-    facts: Facts,
-    files: Mapping[str, Any],
-    machine: Machine,
-    cpus: str | None,
-    only: Collection[str] = (),
-    without: Collection[str] = (),
-) -> Offer:
+def offer(facts: Facts, files: Mapping[str, Any], machine: Machine, scope: Scope) -> Offer:
     """What can be tried; `files` are of the rules' checks, `machine` has the files of their trials.
 
     Raises InputError for a rule that is not there, and for CPUs that are not online.
     """
-    for name in [*only, *without]:
+    cpus = scope.cpus
+    for name in [*scope.only, *scope.without]:
         if name not in tried_rules():
             raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
     if cpus is not None and not set(parse_cpu_list(cpus)) <= set(machine.online):
@@ -104,10 +107,11 @@ def offer(
         about_cpus = trial is not None and trial.needs_cpus
         # The trial itself looks at the real-time CPUs; the audit knows only isolated ones.
         judged = judge(rule.model_copy(update={"when": []}) if about_cpus else rule, purpose, audited)
-        why = _why_not(rule, judged, machine, cpus, only, without)
+        why = _why_not(rule, judged, machine, scope)
         if trial is not None and why is None:
-            count = len(trial_settings([rule.id], machine, cpus))
-            found = f"{count} to change" if about_cpus and trial.deployment is None else judged.found
+            count = len(trial_settings([rule.id], machine, cpus, scope.pid))
+            counted = trial.deployment is None and (about_cpus or not rule.checks)
+            found = f"{count} to change" if counted else judged.found
             candidates.append(Candidate(rule, trial, found, _part(rule, trial, cpus)))
         elif why:
             not_tried.append(NotTried(rule, why))
@@ -120,20 +124,15 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     return trial.deployment.replace("{cpus}", cpus or "")
 
 
-def _why_not(
-    rule: Rule,
-    judged: Finding,
-    machine: Machine,
-    cpus: str | None,
-    only: Collection[str],
-    without: Collection[str],
-) -> str | None:
+def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope) -> str | None:
     """Why a rule is not tried; None: it is; empty: there is nothing to say, as the machine keeps it."""
-    trial = rule.trial
+    trial, cpus = rule.trial, scope.cpus
     if trial is None:
         return _elsewhere(rule) if judged.result == "differs" else ""
     if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
         return ""
+    if trial.needs_program and scope.pid is None:
+        return "it is about a program: name it (--watch)"
     if trial.needs_cpus and cpus is None:
         return "it is about the real-time CPUs: name them (--cpus)"
     if trial.deployment is not None:
@@ -143,11 +142,11 @@ def _why_not(
             return cannot.reason
         if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
             return f"it takes a CPU of {cpus} offline"
-    elif not trial_settings([rule.id], machine, cpus):
-        return "" if judged.result != "differs" else "this machine has no such setting"
-    if only and rule.id not in only:
+    elif not trial_settings([rule.id], machine, cpus, scope.pid):
+        return "this machine has no such setting" if judged.result == "differs" and rule.checks else ""
+    if scope.only and rule.id not in scope.only:
         return "not in --only"
-    return "left out (--without)" if rule.id in without else None
+    return "left out (--without)" if rule.id in scope.without else None
 
 
 def _elsewhere(rule: Rule) -> str:

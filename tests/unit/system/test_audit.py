@@ -26,7 +26,7 @@ from rtgauge.system.rules import Rule, glob_pattern, parse_rules, read_rules, ru
 from tests.unit.system import machines
 from tests.unit.system.worlds import World
 
-RULES = read_rules()
+RULES = [rule for rule in read_rules() if rule.checks]
 BY_ID = {rule.id: rule for rule in RULES}
 PATHS = [*FACT_PATHS, *rule_paths(RULES)]
 DOCS = Path(__file__).parents[3] / "docs"

@@ -85,7 +85,7 @@ def test_a_deployment_keeps_rules() -> None:
     deployment = parse_deployment("settings=workqueues,thp,rt-cpus=1")
     assert deployment.name == parse_deployment("rt-cpus=1,settings=thp,workqueues").name
     assert parse_deployment(deployment.name) == deployment
-    assert set(trial_paths(deployment.rules)) == {THP, "/sys/devices/virtual/workqueue/cpumask"}
+    assert {THP, "/sys/devices/virtual/workqueue/cpumask"} <= set(trial_paths(deployment.rules))
     now = machine(**{THP.replace("/", "__"): "[always] madvise never"})
     (write,) = preview(deployment, now)
     assert isinstance(write, Write)
@@ -107,24 +107,117 @@ def test_a_wrong_setting_is_refused(text: str, why: str) -> None:
     assert why in str(caught.value)
 
 
-def test_no_trial_touches_what_the_owner_needs() -> None:
-    """The network, the console, thermal limits and the root disk: by the folders that the kernel has them
-    in.
-    """
+def test_no_trial_touches_the_console_or_thermal_limits() -> None:
+    """By the folders that the kernel has them in."""
     forbidden = (
-        "/sys/class/net/*",
-        "/proc/sys/net/*",
         "*/tty*",
         "/proc/sys/kernel/printk*",
         "/sys/class/thermal/*",
         "*/thermal_throttle/*",
         "*/hwmon/*",
-        "/sys/block/*",
-        "/sys/class/block/*",
     )
     for rule in tried_rules().values():
         for setting in rule.trial.set if rule.trial is not None else []:
             assert not any(fnmatch.fnmatch(setting.file or "", pattern) for pattern in forbidden), rule.id
+
+
+NETWORK = {
+    "/proc/net/route": "Iface\tDestination\neth0\t00000000\n",
+    "/proc/net/ipv6_route": f"{'0' * 32} 00 {'0' * 32} 00 {'0' * 32} 00000400 00000003 0 0 wlan0",
+    **{f"/sys/class/net/{name}/threaded": "0" for name in ("eth0", "eth1", "lo", "wlan0")},
+    "/sys/class/net/eth0/queues/rx-0/rps_cpus": "f",
+    "/sys/class/net/eth1/queues/rx-0/rps_cpus": "f",
+}
+
+
+def test_the_network_by_which_a_machine_is_reached_is_not_touched() -> None:
+    assert set(written(["threaded-napi", "rps"], machine(**NETWORK), "1")) == {
+        "/sys/class/net/eth1/threaded",
+        "/sys/class/net/lo/threaded",
+        "/sys/class/net/eth1/queues/rx-0/rps_cpus",
+    }
+
+
+@pytest.mark.parametrize(
+    ("mounts", "touched"),
+    [
+        ("/dev/sda1 / ext4 rw 0 0", {"nvme0n1"}),
+        ("/dev/nvme0n1p2 / ext4 rw 0 0", {"sda"}),
+        ("/dev/nvme0n1p2 / ext4 rw 0 0\n/dev/sda1 /data ext4 rw 0 0", set[str]()),
+        ("/dev/mapper/root / ext4 rw 0 0", set[str]()),
+        ("overlay / overlay rw 0 0", set[str]()),
+        ("/dev/root / ext4 rw 0 0", set[str]()),
+        ("", set[str]()),
+    ],
+)
+def test_the_disk_of_the_root_file_system_is_not_touched(mounts: str, touched: set[str]) -> None:
+    queues = {f"/sys/block/{name}/queue/rq_affinity": "1" for name in ("sda", "nvme0n1")}
+    found = written(["block-completion"], machine(**queues, **{"/proc/mounts": mounts}))
+    assert {path.split("/")[3] for path in found} == touched
+
+
+def test_pci_devices_of_disks_and_networks_are_not_touched() -> None:
+    classes = {"0": "0x010802", "1": "0x020000", "2": "0x030000"}
+    files = {f"/sys/bus/pci/devices/{name}/class": text for name, text in classes.items()}
+    power = {f"/sys/bus/pci/devices/{name}/power/control": "auto" for name in "0123"}
+    assert set(written(["pci-runtime-power"], machine(**files, **power))) == {
+        "/sys/bus/pci/devices/2/power/control"
+    }
+
+
+def test_a_value_is_only_written_if_the_kernel_offers_it() -> None:
+    folder = "/sys/devices/system/clocksource/clocksource0"
+    for offered, wanted in (("tsc kvm-clock", "tsc"), ("kvm-clock", None)):
+        now = {f"{folder}/available_clocksource": offered, f"{folder}/current_clocksource": "kvm-clock"}
+        assert written(["clock-source"], machine(**now)).get(f"{folder}/current_clocksource") == wanted
+    preempt = "/sys/kernel/debug/sched/preempt"
+    assert written(["preemptible-kernel"], machine(**{preempt: "none (voluntary) full"})) == {preempt: "full"}
+    assert written(["preemptible-kernel"], machine(**{preempt: "none voluntary (full)"})) == {}
+    uncore = "/sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00"
+    now = {f"{uncore}/min_freq_khz": "800000", f"{uncore}/initial_max_freq_khz": "2400000"}
+    assert written(["uncore-frequency"], machine(**now)) == {f"{uncore}/min_freq_khz": "2400000"}
+
+
+def test_threads_are_chosen_by_name_and_get_a_policy() -> None:
+    now = machine(
+        **thread(20, "ktimers/1", 1, "1"),
+        **thread(21, "ksoftirqd/1", 1, "1"),
+        **thread(22, "ksoftirqd/2", 0, "2"),
+        **thread(23, "rcuog/0", 0, "0-3"),
+    )
+    assert written(["softirq-threads"], now) == {
+        "thread:20:120:policy": "fifo 1",
+        "thread:21:121:policy": "other",
+    }
+    assert written(["rcu-threads"], now, "1") == {"thread:23:123:affinity": "0,2-3"}
+
+
+def test_the_watched_program_is_left_where_it_is_and_can_be_raised() -> None:
+    now = machine(**thread(30, "control", 1, "1"), **thread(31, "other", 1, "1"))
+    rules = ["rt-tasks-elsewhere", "program-priority", "timer-slack"]
+    found = {made.path: made.value for made in trial_settings(rules, now, "1", 30)}
+    assert found == {
+        "thread:31:131:affinity": "0,2-3",
+        "thread:30:130:policy": "fifo 80",
+        "/proc/30/timerslack_ns": "1",
+    }
+    assert set(written(rules, now, "1")) == {"thread:30:130:affinity", "thread:31:131:affinity"}
+
+
+def test_daemons_that_fight_back_are_stopped_first() -> None:
+    now = machine(
+        __proc__irq__8__smp_affinity_list="0-3",
+        **thread(40, "irqbalance", 0, "0-3"),
+        **thread(41, "power-profiles-", 0, "0-3"),
+    )
+    assert list(written(["irqs-on-isolated"], now, "2-3").items()) == [
+        ("thread:40:140:state", "stopped"),
+        ("/proc/irq/8/smp_affinity_list", "0-1"),
+    ]
+    assert written(["thp"], now) == {}
+    first = preview(parse_deployment("governor=performance"), now)[0]
+    assert isinstance(first, Write)
+    assert [setting.path for setting in first.settings] == ["thread:41:141:state"]
 
 
 def test_a_rule_only_conflicts_with_rules_that_are_tried() -> None:

@@ -38,6 +38,7 @@ class Deployment:
     governor: str | None = None
     throttling: str | None = None
     rt_cpus: str | None = None
+    rt_pid: str | None = None
     settings: str | None = None
 
     @property
@@ -106,6 +107,12 @@ def _rt_cpus(key: str, value: str) -> str:
         raise InputError(f"deployment: {key} must be CPUs like 1 or 2-3, not '{value}'") from None
 
 
+def _rt_pid(key: str, value: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,6}", value):
+        raise InputError(f"deployment: {key} must be a process ID, not '{value}'")
+    return value
+
+
 def _settings(key: str, value: str) -> str:
     """Check the names of rules, and sort them."""
     known = [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set]
@@ -125,6 +132,7 @@ CHECKS = {
     "governor": _governor,
     "throttling": _on_off,
     "rt-cpus": _rt_cpus,
+    "rt-pid": _rt_pid,
     "settings": _settings,
 }
 
@@ -163,6 +171,8 @@ def parse_deployment(text: str) -> Deployment:
     for rule, trial in trials:
         if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
             raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
+        if trial is not None and trial.needs_program and "rt_pid" not in checked:
+            raise InputError(f"deployment: {rule} is about a real-time program: name it (rt-pid=1234)")
     return Deployment(Deployment("", **checked).words, **checked)
 
 

@@ -15,7 +15,7 @@ from rtgauge.system.deployment.machine_state import (
     Cpuset,
     Machine,
 )
-from rtgauge.system.deployment.trial_settings import Setting, trial_settings
+from rtgauge.system.deployment.trial_settings import Setting, paused, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
@@ -59,11 +59,24 @@ def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
     return [Write(changed)] if changed else []
 
 
-def notes(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Note what hotplug and moving tasks will change as a side effect.
+FOUGHT_BY = {
+    "isolate": ("irqbalance",),
+    "c_states": ("tuned",),
+    "governor": ("tuned", "power-profiles-daemon", "thermald"),
+}
+"""The daemons that set these back."""
 
-    It is restored last, in reverse order: CPUs, groups from the top down, interrupts, threads.
+
+def notes(deployment: Deployment, machine: Machine) -> list[Action]:
+    """Stop the daemons that would interfere, and note what hotplug and moving tasks will change as a side
+    effect.
+
+    It is restored last, in reverse order: CPUs, groups from the top down, interrupts, threads, daemons.
     """
+    given = [key for key in FOUGHT_BY if getattr(deployment, key) not in (None, "off", "on")]
+    given += ["c_states"] if deployment.c_states is not None else []
+    daemons = paused([name for key in given for name in FOUGHT_BY[key]], machine)
+    stops: list[Action] = [Write(tuple(daemons))] if daemons else []
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
     paths: list[str] = []
     if leaving or (deployment.isolates and machine.cpuset is not None and machine.cpuset.version == 1):
@@ -78,7 +91,7 @@ def notes(deployment: Deployment, machine: Machine) -> list[Action]:
             ]
     if deployment.smt is not None and machine.smt_control in ("on", "off"):
         paths += [f"{CPU}/cpu{cpu}/online" for cpu in sorted(machine.hotpluggable)]
-    return [Note(tuple(paths))] if paths else []
+    return [*stops, *([Note(tuple(paths))] if paths else [])]
 
 
 def smt(deployment: Deployment, machine: Machine) -> list[Action]:
@@ -185,7 +198,8 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
     """Apply the audit's rules that the deployment keeps."""
-    return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus))
+    pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
+    return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus, pid))
 
 
 STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (

@@ -3,22 +3,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from rtgauge.system.deployment.machine_state import THREAD_PATHS
+from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
+from rtgauge.system.deployment.protected import is_protected
 from rtgauge.system.file_batch import chosen, cpu_list
-from rtgauge.system.rules import glob_pattern, tried_rules
+from rtgauge.system.rules import STATES, glob_pattern, tried_rules
+from rtgauge.system.threads import PATHS as STAT_PATHS
+from rtgauge.system.threads import threads
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rtgauge.system.deployment.machine_state import Machine
-    from rtgauge.system.rules import TrialSetting
+    from rtgauge.system.rules import Trial, TrialSetting
+    from rtgauge.system.threads import Thread
 
 IRQ_THREADS = "irq/"
 """The prefix of the names of IRQ threads, which follow their interrupt."""
+COMM_BYTES = 15
+"""A name in /proc/PID/comm is cut off after so many (include/linux/sched.h)."""
 
 
 @dataclass(frozen=True)
@@ -31,57 +40,85 @@ class Setting:
 
 
 def trial_paths(names: Iterable[str]) -> list[str]:
-    """Return the files that the trials of these rules look at, to be read with the machine."""
+    """The files to read for the trials of these rules."""
     paths: list[str] = []
-    for setting in _settings(names):
-        paths += THREAD_PATHS if setting.file is None else [setting.file]
-    return list(dict.fromkeys(paths))
+    for trial in _trials(names):
+        for setting in trial.set:
+            paths += THREAD_PATHS if setting.file is None else [setting.file, *setting.siblings]
+        paths += STAT_PATHS if trial.fought_by else []
+        paths += PROTECTED_PATHS if any(each.file for each in trial.set) else []
+    return list(dict.fromkeys(path for path in paths if "{" not in path))
 
 
-def trial_settings(names: Iterable[str], machine: Machine, rt_cpus: str | None) -> list[Setting]:
-    """Return the settings to write so that the machine keeps these rules; empty if it does, or lacks the
-    files.
+def trial_settings(
+    names: Iterable[str], machine: Machine, rt_cpus: str | None, pid: int | None = None
+) -> list[Setting]:
+    """What differs on the machine from what these rules want; empty if it keeps them, or lacks the files.
 
-    `rt_cpus`: the real-time CPUs as a list; without it, trials that are about them have no settings.
+    `rt_cpus`: the real-time CPUs as a list; `pid`: the watched program. Without them, the trials that are
+    about them give nothing. The daemons that would set something back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
+    daemons: list[str] = []
+    made: list[Setting] = []
+    for trial in _trials(names):
+        wanted = [each for setting in trial.set for each in _wanted(setting, machine, cpus, pid)]
+        made += wanted
+        daemons += trial.fought_by if wanted else []
+    return [*paused(daemons, machine), *made]
+
+
+def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
+    """The daemons among these that run, stopped (needs THREAD_PATHS of the machine)."""
+    names = {name[:COMM_BYTES] for name in daemons}
+    return [
+        Setting(thread.setting("state"), "stopped", essential=False)
+        for thread in (threads(machine.files) if names else ())
+        if thread.tid == thread.process and thread.name in names and not thread.kernel
+    ]
+
+
+def _trials(names: Iterable[str]) -> list[Trial]:
+    return [trial for name in names if (trial := tried_rules()[name].trial) is not None]
+
+
+def _wanted(setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | None) -> Iterable[Setting]:
     others = [cpu for cpu in machine.online if cpu not in cpus]
-    made: list[Setting] = []
-    for setting in _settings(names):
-        about_cpus = setting.file is None or "{" in setting.to
-        if about_cpus and not (cpus and others):
+    if (setting.about_cpus and not (cpus and others)) or (setting.about_program and pid is None):
+        return []
+    if setting.file is None:
+        return _threads(setting, machine, cpus, others, pid)
+    if setting.about_cpus:
+        return _cpus_elsewhere(setting, setting.file, machine, cpus)
+    if setting.about_program:
+        return [Setting(setting.file.replace("{pid}", str(pid)), setting.to or "", essential=False)]
+    return _values(setting, setting.file, machine)
+
+
+def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Setting]:
+    for match, text in machine.files.matching(glob_pattern(file)):
+        folder = match[0].rpartition("/")[0]
+        value = setting.to if setting.to_file is None else machine.text(f"{folder}/{setting.to_file}")
+        if value is None or chosen(text) == value or is_protected(match[0], machine.files):
             continue
-        if setting.file is None:
-            made += _threads_elsewhere(machine, cpus, others)
-        elif about_cpus:
-            made += _cpus_elsewhere(setting, setting.file, machine, cpus)
-        else:
-            made += [
-                Setting(match[0], setting.to, essential=False)
-                for match, text in machine.files.matching(glob_pattern(setting.file))
-                if chosen(text) != setting.to
-            ]
-    return made
+        if setting.offered_by is None or value in words_of(machine.text(f"{folder}/{setting.offered_by}")):
+            yield Setting(match[0], value, essential=False)
 
 
-def _settings(names: Iterable[str]) -> list[TrialSetting]:
-    rules = (tried_rules()[name] for name in names)
-    return [setting for rule in rules if rule.trial is not None for setting in rule.trial.set]
+def words_of(text: str | None) -> list[str]:
+    """The words of a list; the chosen one is not in brackets."""
+    return re.sub(r"[\[\]]", "", text or "").split()
 
 
-def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> list[Setting]:
-    """Take the real-time CPUs out of every file of CPUs that includes one."""
-    made: list[Setting] = []
-    is_mask = "{other-mask}" in setting.to
+def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
+    """Files whose CPUs include a real-time one, without it."""
+    is_mask = "{other-mask}" in (setting.to or "")
     for match, text in machine.files.matching(glob_pattern(file)):
         now = _mask(text) if is_mask else cpu_list(text)
-        if not now or not cpus & set(now):
+        if not now or not cpus & set(now) or is_protected(match[0], machine.files):
             continue
         left = sorted(set(now) - cpus) or [cpu for cpu in machine.online if cpu not in cpus]
-        made.append(
-            Setting(match[0], format_cpu_mask(left) if is_mask else format_cpu_list(left), essential=False)
-        )
-    return made
+        yield Setting(match[0], format_cpu_mask(left) if is_mask else format_cpu_list(left), essential=False)
 
 
 def _mask(text: str) -> list[int] | None:
@@ -91,12 +128,31 @@ def _mask(text: str) -> list[int] | None:
         return None
 
 
-def _threads_elsewhere(machine: Machine, cpus: set[int], others: list[int]) -> list[Setting]:
-    """Move every movable real-time thread away from the real-time CPUs."""
-    return [
-        Setting(
-            thread.setting("affinity"), format_cpu_list(sorted(allowed - cpus) or others), essential=False
-        )
-        for thread, allowed in machine.movable_threads()
-        if thread.policy in ("fifo", "rr") and allowed & cpus and not thread.name.startswith(IRQ_THREADS)
-    ]
+def _threads(
+    setting: TrialSetting, machine: Machine, cpus: set[int], others: list[int], pid: int | None
+) -> Iterable[Setting]:
+    """Threads: their CPUs, their policy, or whether they run."""
+    to = setting.to or ""
+    if setting.about_cpus:
+        for thread, allowed in machine.movable_threads():
+            if _is_meant(setting, thread, pid) and allowed & cpus:
+                left = format_cpu_list(sorted(allowed - cpus) or others)
+                yield Setting(thread.setting("affinity"), left, essential=False)
+        return
+    for thread in threads(machine.files):
+        if not _is_meant(setting, thread, pid):
+            continue
+        now = "other" if thread.policy is None else f"{thread.policy} {thread.priority}"
+        if to not in STATES and now != to:
+            yield Setting(thread.setting("policy"), to, essential=False)
+        elif to in STATES and thread.tid == thread.process and not thread.kernel:
+            yield Setting(thread.setting("state"), to, essential=False)
+
+
+def _is_meant(setting: TrialSetting, thread: Thread, pid: int | None) -> bool:
+    real_time = thread.policy in ("fifo", "rr")
+    if setting.threads == "program":
+        return thread.process == pid and real_time
+    if setting.threads == "other-real-time":
+        return real_time and not thread.name.startswith(IRQ_THREADS) and thread.process != pid
+    return fnmatchcase(thread.name, setting.threads or "")

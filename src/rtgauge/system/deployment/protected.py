@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What no trial touches: network interfaces that have a route, disks with a mounted file system, and the PCI
+devices of disks and networks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtgauge.system.file_batch import Files
+
+ROUTES, ROUTES_6, MOUNTS = "/proc/net/route", "/proc/net/ipv6_route", "/proc/mounts"
+PATHS = [ROUTES, ROUTES_6, MOUNTS, "/sys/bus/pci/devices/*/class"]
+LOOPBACK = "lo"
+STORAGE_OR_NETWORK = ("0x01", "0x02")
+"""Base classes of PCI devices (PCI Code and ID Assignment Specification)."""
+
+
+def is_protected(path: str, files: Files) -> bool:
+    """Whether a file belongs to something that must not be touched; `files` has PATHS."""
+    interface = re.match(r"/sys/class/net/([^/]+)/", path)
+    if interface:
+        return interface[1] in _reached(files)
+    disk = re.match(r"/sys/block/([^/]+)/", path)
+    if disk:
+        return _is_mounted(disk[1], files.text(MOUNTS) or "")
+    device = re.match(r"(/sys/bus/pci/devices/[^/]+)/", path)
+    return device is not None and (files.text(f"{device[1]}/class") or "0x01").startswith(STORAGE_OR_NETWORK)
+
+
+def _reached(files: Files) -> set[str]:
+    """Interfaces with a route."""
+    lines = (files.text(ROUTES) or "").splitlines()[1:]
+    first = {words[0] for line in lines if (words := line.split())}
+    last = {words[-1] for line in (files.text(ROUTES_6) or "").splitlines() if (words := line.split())}
+    return (first | last) - {LOOPBACK}
+
+
+def _is_mounted(disk: str, mounts: str) -> bool:
+    """If the root file system is on no plain disk (LVM, overlay), every disk may carry it."""
+    sources = {words[1]: words[0] for line in mounts.splitlines() if len(words := line.split()) > 1}
+    if not re.match(r"/dev/(?!root$|mapper/|dm-|md)", sources.get("/", "")):
+        return True
+    return any(source.startswith(f"/dev/{disk}") for source in sources.values())
