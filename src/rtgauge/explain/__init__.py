@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Explains outliers: reads the kernel's trace ring, finds what a latency was spent on, ranks the culprits."""
+"""Explains outliers: reads the kernel's trace ring, finds the causes of a latency, and ranks the culprits."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A machine that is measured, local or over SSH: starts the engine, changes settings, moves files."""
+"""Controls a measured machine, local or over SSH: starts the engine, changes settings, moves files."""

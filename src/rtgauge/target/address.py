@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a target is called: `local`, `ssh://[user@]host[:port]`, `lab:NAME`, or `labgrid:PLACE`."""
+"""Parses the names of targets: `local`, `ssh://[user@]host[:port]`, `lab:NAME`, or `labgrid:PLACE`."""
 
 from __future__ import annotations
 
@@ -29,23 +29,22 @@ HOW = "write ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::
 class SshAddress:
     """Where to log in.
 
-    What is None is decided by the user's own ssh configuration; `host` may be a name that is known only
-    there.
+    The user's own ssh configuration replaces each None; `host` may be a name that only it knows.
     """
 
     host: str
     user: str | None = None
     port: int | None = None
     guest: str | None = None
-    """Name of the lab's guest reached there; the host is not known until `located` asked the lab."""
+    """The lab's guest at this address; its host is unknown until `located` asks the lab."""
     place: str | None = None
-    """Place of a labgrid coordinator, or `TAG=VALUE[,TAG=VALUE]`; the host is not known before `located`."""
+    """A place of a labgrid coordinator, or `TAG=VALUE[,TAG=VALUE]`; its host is unknown until `located`."""
     options: tuple[tuple[str, str], ...] = ()
     """Options of ssh that replace the user's own configuration."""
 
     @property
     def name(self) -> str:
-        """As a plan and a record have it."""
+        """The target's name in plans and records."""
         if self.guest is not None:
             return LAB + self.guest
         if self.place is not None:
@@ -60,9 +59,9 @@ class SshAddress:
 
 
 def parse_address(text: str) -> SshAddress | None:
-    """The address of a target, None for `local`.
+    """Parse the name of a target; None for `local`.
 
-    Raises InputError for everything else: nothing that a shell or ssh could misread gets through.
+    Raises InputError for anything else: nothing that a shell or ssh could misread gets through.
     """
     if text == LOCAL:
         return None
@@ -98,6 +97,6 @@ def parse_address(text: str) -> SshAddress | None:
 
 
 def target_name(text: str) -> str:
-    """The one way to write a target: `ssh://box/` -> `ssh://box`. Raises InputError."""
+    """Return a target's only spelling: `ssh://box/` -> `ssh://box`. Raises InputError if it is not one."""
     address = parse_address(text)
     return LOCAL if address is None else address.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The answers of the engine's agent (docs/formats/agent.md), as a target may send anything in their place."""
+"""Checks the answers of the engine's agent (docs/formats/agent.md): a target may send anything instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rtgauge.input_file import parse_json
 
 
 def answer_of(text: bytes) -> dict[str, Any] | None:
-    """A line as a JSON object; None if it is none."""
+    """Parse a line as a JSON object; None if it is not one."""
     try:
         line = parse_json(text)
     except ValueError:
@@ -18,7 +18,7 @@ def answer_of(text: bytes) -> dict[str, Any] | None:
 
 
 def answers_of(output: bytes) -> list[dict[str, Any]]:
-    """Every line as a JSON object. Raises ValueError if one is none."""
+    """Parse every line as a JSON object. Raises ValueError if one is something else."""
     lines = [answer_of(line) for line in output.split(b"\n") if line]
     answers = [line for line in lines if line is not None]
     if len(answers) < len(lines):
@@ -27,14 +27,14 @@ def answers_of(output: bytes) -> list[dict[str, Any]]:
 
 
 class FilesRead(NamedTuple):
-    """An answer of the verb `read`: path -> file, and CLOCK_MONOTONIC on the target."""
+    """The answer of the verb `read`: path -> file, and CLOCK_MONOTONIC on the target."""
 
     time_ns: int
     files: dict[str, dict[str, Any]]
 
 
 def files_of(output: bytes) -> FilesRead:
-    """An answer of the verb `read`. Raises ValueError if it is none."""
+    """Parse an answer of the verb `read`. Raises ValueError if it is something else."""
     answer = answer_of(output) or {}
     time_ns, files = answer.get("time_ns"), answer.get("files")
     if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the engine is: for this machine, and for a target of another architecture."""
+"""Finds the engine for this machine, and finds or builds it for targets of other architectures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MACHINES = {
     "armv7l": "armhf",
     "armv8l": "armhf",
 }
-"""What `uname -m` says -> the architecture."""
+"""The output of `uname -m` -> the architecture."""
 COMPILERS = {
     "x86_64": "x86_64-linux-gnu-gcc",
     "aarch64": "aarch64-linux-gnu-gcc",
@@ -39,16 +39,16 @@ PACKAGES = {
     "armhf": "gcc-arm-linux-gnueabihf",
 }
 CONFIG = {"cobalt": "xeno-config", "rtai": "rtai-config"}
-"""Co-kernel -> the program of its own that says how to build for it."""
+"""Co-kernel -> its own program that says how to build for it."""
 BUILD_S = 300
 
 
 def cokernel_engine(machine: str, runtime: str) -> Path:
-    """Path of the engine for a co-kernel (`runtime`: cobalt or rtai) on a target whose `uname -m` says
-    `machine`: $RTGAUGE_ENGINE_COBALT, or the package's.
+    """Return the path of the engine for a co-kernel (`runtime`: cobalt or rtai) and the target's `uname -m`.
 
-    It is linked with the co-kernel's own libraries, so that it is there only where rtgauge was installed
-    beside them. Raises MeasureError.
+    It is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. As it is linked with the
+    co-kernel's libraries, the package has it only if rtgauge was built next to them. Raises MeasureError if
+    it is missing.
     """
     variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
     architecture = MACHINES.get(machine)
@@ -66,9 +66,9 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
 
 
 def engine_path() -> Path:
-    """Path of the engine for this machine: $RTGAUGE_ENGINE, else the one that was installed with the package.
+    """Return the path of the engine for this machine: $RTGAUGE_ENGINE, otherwise the package's.
 
-    Raises MeasureError.
+    Raises MeasureError if it is missing.
     """
     named = os.environ.get("RTGAUGE_ENGINE")
     path = Path(named) if named else PACKAGE / "bin" / NAME
@@ -84,9 +84,9 @@ def engine_path() -> Path:
 
 
 def engine_hash(machine: str, runtime: str) -> str | None:
-    """The SHA-256, in hexadecimal, of the engine that runs on a target whose `uname -m` says `machine`, for a
-    runtime: linux, cobalt or rtai. None if the engine cannot be read, for example because it was removed
-    while it measured.
+    """Return the SHA-256, in hexadecimal, of the engine that runs on a target with this `uname -m`, for a
+    runtime: linux, cobalt or rtai. None if it cannot be read, for example because it was removed while it
+    measured.
     """
     try:
         return _sha256(engine_for(machine) if runtime == "linux" else cokernel_engine(machine, runtime))
@@ -100,7 +100,7 @@ def _sha256(path: Path) -> str:
 
 
 def installed_engines() -> tuple[Path, ...]:
-    """The engine for this machine, and those for co-kernels that are installed. Raises MeasureError."""
+    """Return the engines for this machine and for co-kernels. Raises MeasureError without the first."""
     engines = [engine_path()]
     for runtime in CONFIG:
         with contextlib.suppress(MeasureError):
@@ -109,10 +109,10 @@ def installed_engines() -> tuple[Path, ...]:
 
 
 def engine_for(machine: str) -> Path:
-    """Path of the engine for a target whose `uname -m` says `machine`.
+    """Return the path of the engine for a target with this `uname -m`.
 
-    This machine's own, the one that the package holds, or the one that was built on first need into the
-    user's cache. Raises MeasureError if the architecture has none, or if it cannot be built here.
+    It is this machine's own, the package's, or one built when first needed, in the user's cache. Raises
+    MeasureError if the architecture has none, or if it cannot be built here.
     """
     architecture = MACHINES.get(machine)
     if architecture is None:
@@ -134,7 +134,7 @@ def engine_for(machine: str) -> Path:
 
 
 def _source(architecture: str) -> Path:
-    """The folder of the engine's build: installed with the package, or the checkout."""
+    """Return the folder with the engine's sources: installed with the package, or the checkout."""
     for folder in (PACKAGE / "source", PACKAGE.parent.parent):
         if (folder / "meson.build").is_file() and (
             folder / "engine" / "cross" / f"{architecture}.ini"
@@ -147,7 +147,7 @@ def _source(architecture: str) -> Path:
 
 
 def _fingerprint(source: Path) -> str:
-    """Of everything that the engine is made from: a changed source is built again."""
+    """Return a hash of everything that the engine is made from: a changed source is built again."""
     digest = hashlib.sha256()
     files = [
         source / "meson.build",
@@ -161,7 +161,7 @@ def _fingerprint(source: Path) -> str:
 
 
 def _build(source: Path, architecture: str, place: Path) -> None:
-    """Build with Debian's cross compiler. Raises MeasureError."""
+    """Build with Debian's cross compiler. Raises MeasureError if that is missing or fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     packages = {COMPILERS[architecture]: PACKAGES[architecture], "meson": "meson", "ninja": "ninja-build"}
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]

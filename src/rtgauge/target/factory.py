@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens targets by their names: waits for held machines, and finds two names of one machine."""
+"""Opens targets by name, waits for machines that others hold, and detects two names for one machine."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def open_target(
 ) -> Target:
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted if it does not run), `labgrid:PLACE`.
 
-    `lease_ns`: how long what runs on another machine outlives a broken connection. `session`: what
-    `Target.session` of the process was that is gone on from. `wait_s`: how long to wait for a target that
-    another run holds, after those who came before. `at_held`: its target can `read` and `try_engine`. Raises
-    InputError for an invalid name, MeasureError where it cannot be opened.
+    `lease_ns`: how long programs on another machine outlive a broken connection. `session`: `Target.session`
+    of an earlier process, to continue it. `wait_s`: how long to wait for a target that another run holds,
+    after earlier requests. `at_held`: called with a held target, which can `read` and `try_engine`. Raises
+    InputError for an invalid name, MeasureError if the target cannot be opened.
     """
     address = parse_address(name)
     if address is None:
@@ -57,7 +57,7 @@ def open_target(
 def hold_places(names: Iterable[str], wait_s: float) -> None:
     """Acquire the labgrid places among these targets, until this process ends.
 
-    Raises LockedError, MeasureError, InputError.
+    Raises LockedError if one is still held after `wait_s`, otherwise as `open_target` does.
     """
     addresses = [parse_address(name) for name in names]
     places = [address.place for address in addresses if address is not None and address.place is not None]
@@ -68,11 +68,10 @@ def hold_places(names: Iterable[str], wait_s: float) -> None:
 
 
 def located(address: SshAddress) -> SshAddress:
-    """Where the target is at the moment: a guest of the lab has another port each time that it is booted.
+    """Return the address where the target is now: a guest of the lab gets another port at each boot.
 
-    A labgrid place is acquired first.
-
-    Raises InputError or MeasureError.
+    A labgrid place is acquired first. Raises InputError if there is no such target, MeasureError if it cannot
+    be reached or booted.
     """
     if address.place is not None:
         from rtgauge.target.labgrid import board
@@ -91,7 +90,7 @@ def located(address: SshAddress) -> SshAddress:
 
 
 def where_now(name: str) -> SshAddress:
-    """Where a target other than `local` is at the moment. Raises InputError or MeasureError."""
+    """Return the present address of a target other than `local`. Raises as `located` does."""
     address = parse_address(name)
     if address is None:
         raise InputError("this machine has no address")
@@ -99,7 +98,7 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """The end of what a guest of the lab wrote on its console; None for another target, or if unreadable."""
+    """Return the end of a lab guest's console output; None for another target, or if it cannot be read."""
     address = parse_address(name)
     if address is None or address.guest is None:
         return None
@@ -109,7 +108,7 @@ def console(name: str) -> bytes | None:
 
 
 class Reader(NamedTuple):
-    """`uname -m` of a target, and its engine's verb `read`."""
+    """A target's `uname -m`, and its engine's verb `read`."""
 
     machine: str
     read: Callable[[Iterable[str]], Mapping[str, Any]]
@@ -117,10 +116,7 @@ class Reader(NamedTuple):
 
 @contextmanager
 def reader(name: str) -> Generator[Reader]:
-    """The engine of a target reads its files, without holding it.
-
-    Raises InputError or MeasureError.
-    """
+    """Let the engine of a target read files, without holding the target. Raises as `located` does."""
     address = parse_address(name)
     if address is None:
         import platform
@@ -139,7 +135,7 @@ def reader(name: str) -> Generator[Reader]:
 
 @contextmanager
 def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]]:
-    """A connection, and the engine on the target; it is removed again. Raises InputError or MeasureError."""
+    """Yield a connection and the engine on the target, and remove it at the end. Raises as `located` does."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install
 
@@ -155,9 +151,9 @@ def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]
 
 
 def release_target(name: str) -> str | None:
-    """End the run that holds a target if its host is gone.
+    """End the run that holds a target whose host is gone, and return its id; None if no run holds the target.
 
-    Gives its name; None: no run holds the target. Raises InputError or MeasureError.
+    Raises InputError if there is no such target, MeasureError if the engine cannot run or refuses.
     """
     address = parse_address(name)
     if address is None:
@@ -172,14 +168,15 @@ def release_target(name: str) -> str | None:
 
 
 def _say_nothing(_reason: str) -> None:
-    """For who need not know that it waits."""
+    """Ignore the reason for waiting."""
 
 
 @dataclass
 class TargetOpener:
-    """`wait_s`: how long to wait for each machine; `waits`: told why, and again when another run holds it.
-
-    `check`: called once with a held machine before that, may raise."""
+    """Opens the targets of one run. `wait_s`: how long to wait for each machine. `waits`: called with the
+    reason, and again if another run takes over. `check`: called once before that with a held machine; may
+    raise.
+    """
 
     wait_s: float = 0.0
     waits: Callable[[str], None] = _say_nothing
@@ -187,20 +184,20 @@ class TargetOpener:
     _opened: list[str] = field(default_factory=list[str])
 
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
-        """As `open_target`.
+        """Open a target as `open_target` does.
 
-        Raises LockedError if the machine is still held when the time is over, InputError where this run holds
-        it by another name.
+        Raises LockedError if the machine is still held at the end of the time, InputError if this run already
+        holds it under another name.
         """
-        told = False
+        checked = False
 
         def at_held(target: Target, holder: Mapping[str, Any]) -> None:
-            nonlocal told
+            nonlocal checked
             if holder.get("run") == run_id and self._opened:
                 raise InputError(f"{name} and {' or '.join(self._opened)} are the same machine: name it once")
-            if not told and self.check is not None:
+            if not checked and self.check is not None:
                 self.check(target)
-            told = True
+            checked = True
             if self.wait_s:
                 self.waits(held_text(holder, None if name == LOCAL else name))
 

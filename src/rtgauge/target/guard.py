@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A guard: its label and length, its lease, and the errors if it does not start or is gone."""
+"""Words and errors of the engine's guard, the lease that keeps a guard alive, and the watch over a guard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABEL_BYTES = 256
 
 
 def plain_label(text: str) -> str:
-    """One line that a guard takes as its label: printable, and cut where it is too long."""
+    """Make a label that a guard accepts: one printable line, cut if it is too long."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     return (
         plain
@@ -30,7 +30,7 @@ def plain_label(text: str) -> str:
 
 
 def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
-    """The engine's words for the guard of a run, which waits for its machine at most `wait_s`."""
+    """Return the engine's arguments for a run's guard, which waits for its machine at most `wait_s`."""
     words = [
         "guard",
         "--run",
@@ -46,13 +46,13 @@ def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list
 
 
 def expect_word(seconds: float) -> bytes:
-    """What tells such a guard how much longer the run will need."""
+    """Return the line that announces to such a guard how much longer the run will need."""
     return b"expect %d\n" % round(seconds * NS_PER_S)
 
 
 def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The members about the holder in a guard's event `waiting` or error `locked` (docs/formats/agent.md);
-    None in another line.
+    """Return the description of the holder in a guard's event `waiting` or error `locked`
+    (docs/formats/agent.md); None for another line.
     """
     if line.get("type") == "guard" and line.get("event") == "waiting":
         return line
@@ -65,7 +65,7 @@ def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
-    """Who holds the machine and how long that may take. `name`: the target, where the text has to say it."""
+    """Say who holds the machine and for how long. `name`: the target, if the text has to name it."""
 
     def span(member: str) -> str | None:
         value = holder.get(member)
@@ -98,7 +98,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
 
 
 def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureError:
-    """The error of a guard's line `error` (docs/formats/agent.md); `name`: the target, for the message."""
+    """Return the error for a guard's line `error` (docs/formats/agent.md); `name`: the message's target."""
     holder = holder_of(line)
     if holder is None:
         return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")
@@ -108,7 +108,7 @@ def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureErro
 
 
 def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
-    """The error of a run whose guard has ended; `name`: the target, if the message has to say it."""
+    """Return the error of a run whose guard has ended; `name`: the target, if the message has to name it."""
     where = f"{name}: " if name is not None else ""
     restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
     return MeasureError(
@@ -123,14 +123,14 @@ LEASE_NS = 10_000_000_000
 RENEW_EVERY_S = 2.5
 LOOK_EVERY_S = 1.0
 STOP_S = 5.0
-"""How long a stopped program may take to end, once the guard of its run is gone."""
+"""How long a stopped program may take to end after the guard of its run is gone."""
 
 
 class LeaseKeeper:
-    """Says `renew` to every registered guard.
+    """Sends `renew` to every registered guard.
 
-    Words go to the pipe with one os.write each: such a write is whole (pipe(7), PIPE_BUF), so that no lock is
-    needed against a signal handler that says `stop` meanwhile.
+    Each word goes to the pipe with one os.write. Such a write is atomic (pipe(7), PIPE_BUF), so it needs no
+    lock against a signal handler that sends `stop` at the same time.
     """
 
     def __init__(self) -> None:
@@ -145,12 +145,12 @@ class LeaseKeeper:
             self._pipes.add(descriptor)
 
     def remove(self, descriptor: int) -> None:
-        """Keep it no longer: the descriptor may be closed when this returns."""
+        """Stop keeping this lease; afterwards the caller may close the descriptor."""
         with self._lock:
             self._pipes.discard(descriptor)
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread that renews the leases."""
         self._ended.set()
 
     def _run(self) -> None:
@@ -162,18 +162,18 @@ class LeaseKeeper:
 
 
 class GuardWatch:
-    """Looks whether the run of a program that is followed still holds its target."""
+    """Checks whether a run still holds its target, while one of its programs is followed."""
 
     def __init__(self, check: Callable[[], None], stop: Callable[[], None]) -> None:
-        """`check`: as of a target. `stop`: tells the program to stop, which keeps what it has measured."""
+        """`check`: the target's `check`. `stop`: asks the program to stop; it keeps what it has measured."""
         self._check = check
         self._stop = stop
         self._next_s = time.monotonic() + LOOK_EVERY_S
         self._give_up_s: float | None = None
 
     def look(self) -> None:
-        """To be called at least every `LOOK_EVERY_S`. Raises MeasureError if the run does not hold its target
-        and the program has not stopped.
+        """Check the guard; call this at least every `LOOK_EVERY_S`. Raises MeasureError if the run no longer
+        holds its target and the program has not stopped.
         """
         now = time.monotonic()
         if now < self._next_s:

@@ -35,9 +35,9 @@ from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 60.0
-"""How much longer than its grace a guard may take to end, on a machine that is short of CPU time."""
+"""How much longer than its grace a guard may take to end, on a machine short of CPU time."""
 VERB_PATIENCE_S = 60.0
-"""How long a verb that answers at once (`read`, `set`, `gather`, `restore`) may take."""
+"""How long a verb that answers immediately (`read`, `set`, `gather`, `restore`) may take."""
 SET_UP_FAILED = 127
 
 
@@ -52,11 +52,11 @@ class LocalGuarded:
         log: BinaryIO | None,
         check: Callable[[], None],
     ) -> None:
-        """`check`: as of the target that it runs on."""
+        """Start the program; `check` is that of the target that it runs on."""
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), "guard", "--run", run_id, "--lease-ns", str(LEASE_NS), "--", *argv]
-        # A session of its own: Ctrl-C in the terminal reaches rtgauge only, which then ends things in order.
+        # A session of its own: Ctrl-C in the terminal reaches only rtgauge, which then ends things in order.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -79,16 +79,16 @@ class LocalGuarded:
 
     @property
     def reconnections(self) -> int:
-        """There is no connection that could break."""
+        """0: there is no connection that could break."""
         return 0
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """None: it does not outlive rtgauge."""
+        """None: the program does not outlive rtgauge."""
         return None
 
-    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - what runs here is ended by its own clock
-        """Standard output, line by line, until it ends.
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - a program on this machine ends by its own clock
+        """Yield standard output, line by line, until it ends.
 
         Raises MeasureError if the run's own guard is gone and the program does not stop.
         """
@@ -112,16 +112,16 @@ class LocalGuarded:
             yield rest
 
     def say(self, word: str) -> None:
-        """Send one line; a program that has gone is not an error. May be called from a signal handler."""
+        """Send one line, or nothing if the program has ended. A signal handler may call this."""
         with contextlib.suppress(OSError, ValueError):
             os.write(self._stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
-        """Exit status, None while it runs."""
+        """Return the exit status; None while the program runs."""
         return self._process.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end; exit status, or None when the time is over."""
+        """Wait for the program's end. Return its exit status, or None after `timeout_s`."""
         try:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -132,9 +132,9 @@ class LocalGuarded:
         return status
 
     def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """End it with all its children: in order, by force after `grace_s`.
+        """End the program and all its children: in order, and by force after `grace_s`.
 
-        The end of its input is what tells the guard.
+        Closing the guard's standard input makes it do that.
         """
         self._close()
         status = self.wait(grace_s + END_PATIENCE_S)
@@ -145,7 +145,7 @@ class LocalGuarded:
 
     @property
     def over(self) -> bool:
-        """It has ended, and nothing of it is open any more."""
+        """Whether the program has ended and everything of it is closed."""
         return self._stdin.closed and self._process.returncode is not None
 
     def _close(self) -> None:
@@ -155,7 +155,7 @@ class LocalGuarded:
 
 
 class LocalTarget:
-    """This machine. While it is open it is locked: a second run on it is refused."""
+    """This machine as a target. While it is open it is locked, and a second run on it is refused."""
 
     name = "local"
     picked_up = False
@@ -163,10 +163,10 @@ class LocalTarget:
     def __init__(
         self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None
     ) -> None:
-        """Lock the machine for the run `run_id`; `label` is what a refused second run is told; `wait_s`,
-        `at_held`: `open_target`.
+        """Lock the machine for the run `run_id`; a refused second run shows `label`. See `open_target` for
+        the rest.
 
-        Raises MeasureError.
+        Raises MeasureError if it cannot be locked.
         """
         self.run_id = run_id
         self._keeper = LeaseKeeper()
@@ -188,9 +188,9 @@ class LocalTarget:
             raise
 
     def _lock(self, answers: Iterable[bytes], at_held: AtHeld | None) -> None:
-        """Wait until the machine is ours and what an earlier run had left is put back.
+        """Wait until this run holds the machine and the settings of earlier runs are restored.
 
-        Raises MeasureError.
+        Raises MeasureError if another run holds it, or the engine does not answer as expected.
         """
         for text in answers:
             line = answer_of(text)
@@ -211,13 +211,13 @@ class LocalTarget:
         )
 
     def expect(self, seconds: float) -> None:
-        """Tell those who wait how much longer this run will need."""
+        """Announce to waiting runs how much longer this one will need."""
         if self._session.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raises MeasureError if this machine is ours no longer: the guard was killed, or heard nothing of us
+        """Raises MeasureError if this run no longer holds the machine: its guard was killed, or heard nothing
         for the time of its lease.
         """
         if self._session.poll() is not None:
@@ -231,19 +231,19 @@ class LocalTarget:
 
     @property
     def controllers(self) -> list[int]:
-        """This process and its session's guard."""
+        """Return the process ids of this process and of its session's guard."""
         return [os.getpid(), self._session.pid]
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-        """Files and globs in one batch."""
+        """Read files and globs in one batch."""
         return read_local(paths)
 
     def monotonic_ns(self) -> int:
-        """CLOCK_MONOTONIC."""
+        """Return CLOCK_MONOTONIC."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
     def which(self, program: str) -> str | None:
-        """Path of a program, also where root's folders are not in PATH."""
+        """Return the path of a program, also if root's folders are not in PATH."""
         return shutil.which(program) or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin")
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -265,7 +265,7 @@ class LocalTarget:
     def start(
         self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None
     ) -> LocalGuarded:
-        """Run a program under guard."""
+        """Run a program under a guard."""
         self._running = [program for program in self._running if not program.over]
         within = [str(engine_path()), "enter", group] if group is not None else []
         program = LocalGuarded([*within, *argv], self.run_id, self._keeper, log, self.check)
@@ -273,12 +273,12 @@ class LocalTarget:
         return program
 
     def engine(self, *arguments: str, group: str | None = None) -> LocalGuarded:
-        """Run a verb of the engine under guard."""
+        """Run a verb of the engine under a guard."""
         return self.start([str(engine_path()), *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set`, `gather` or `restore` for this run (with --stale not only for this one); the session's guard
-        owns what is set.
+        """Run `set`, `gather` or `restore` for this run (with --stale not only for it). The session's guard
+        owns the settings.
         """
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
@@ -293,42 +293,42 @@ class LocalTarget:
         return answers
 
     def try_engine(self, *arguments: str) -> bytes:
-        """What a verb of the engine prints that ends at once."""
+        """Return the output of an engine verb that ends immediately."""
         return engine_verb(*arguments).stdout
 
     @property
     def machine(self) -> str:
-        """What `uname -m` says."""
+        """The output of `uname -m`."""
         return platform.machine()
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """None: nothing outlives rtgauge here."""
+        """None: nothing on this machine outlives rtgauge."""
         return None
 
-    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - as every target has it
-        """Nothing outlives rtgauge here. Raises MeasureError."""
+    def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - the same for every target
+        """Raises MeasureError: nothing on this machine outlives rtgauge."""
         raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
 
     def put(self, file: Path) -> str:
-        """It is here."""
+        """Return the file's own path: it is already here."""
         return str(file.resolve())
 
     def files_folder(self, folder: Path) -> str:
-        """The folder itself."""
+        """Return the folder itself."""
         return str(folder)
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """Nothing to be known."""
+        """Do nothing: every folder is here."""
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """All is there."""
+        """Do nothing: every file is here."""
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """Nothing outlives rtgauge here."""
+        """Do nothing: nothing on this machine outlives rtgauge."""
 
     def close(self) -> None:
-        """End what still runs, put settings back, give the machine free."""
+        """End the programs that still run, restore settings, and release the machine."""
         for program in self._running:
             program.stop()
         self._running.clear()
@@ -336,15 +336,14 @@ class LocalTarget:
         if self._session.stdin is None or self._session.stdin.closed:
             return
         self._keeper.remove(self._session.stdin.fileno())
-        # The end of its input is what tells the guard; what it says is read, so that it does not wait for us.
-        # One that takes longer is not killed:
-        # it still puts settings back, and needs nobody for that.
+        # Closing its input ends the guard; its output is read, so that it never waits for us. A guard that
+        # takes longer is not killed: it still restores settings, and needs nobody for that.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._session.communicate(timeout=END_PATIENCE_S)
 
 
 def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a verb that answers at once, with `send` as its standard input.
+    """Run a verb that answers immediately, with `send` as its standard input.
 
     Raises MeasureError if it cannot be started, HungError if it does not end.
     """
@@ -365,7 +364,7 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
 
 
 def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-    """The engine's verb `read` on this machine. Needs no lock. Raises MeasureError."""
+    """Run the engine's verb `read` on this machine. It needs no lock. Raises MeasureError if that fails."""
     done = engine_verb("read", "-", send="\0".join(paths).encode())
     try:
         files: dict[str, dict[str, Any]] = json.loads(done.stdout)["files"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A machine over SSH as a target.
 
-Nothing is installed there: the engine lives in a temporary folder as long as the session.
+Nothing is installed there: the engine is in a temporary folder for the length of the session.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
 LEAVE_S = 15.0
 SESSION_S = 300.0
-"""How long a guard may say nothing while it puts back what dead runs had left."""
+"""How long a guard may be silent while it restores what dead runs left."""
 MOST_RESTORED = 100_000
 MOST_FILES = 10_000
 OTHERS_END_S = 20.0
-"""How long another end of a broken connection is waited for; it gives up after 15 s without a word."""
+"""How long to wait for the other end of a broken connection; it gives up after 15 s of silence."""
 
 
 def session_name(written: Any) -> str | None:
-    """The name of a session's folder on a target, as a record has it; None if it is none.
+    """Return the name of a session's folder on a target from a record; None if it is not such a name.
 
-    Nothing else comes from the record. The rest is in the folder, which must be where we make such folders,
-    and is checked (`find_again`).
+    Nothing else comes from the record. The rest is in the folder, which must be where rtgauge makes such
+    folders, and is checked (`find_again`).
     """
     name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
     return name if isinstance(name, str) and NAME.fullmatch(name) else None
@@ -93,7 +93,7 @@ def session_name(written: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Session:
-    """A session as the file `about` in its folder there says, for another process that continues it."""
+    """A session as its file `about` on the target describes it, for another process that continues it."""
 
     run_id: str
     boot_id: str
@@ -101,7 +101,7 @@ class Session:
 
     @classmethod
     def from_json(cls, written: bytes) -> Session | None:
-        """None if it is none."""
+        """Parse the file; None if it does not describe a session."""
         try:
             return TypeAdapter(cls).validate_json(written, strict=True)
         except ValidationError:
@@ -109,7 +109,7 @@ class Session:
 
 
 def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> FilesRead:
-    """The answer of the engine's verb `read` on the target. Raises MeasureError."""
+    """Run the engine's verb `read` on the target. Raises MeasureError if that fails."""
     answer = connection.run(READ, [engine], "\0".join([*paths, ""]).encode(errors="surrogateescape"))
     try:
         return files_of(answer.stdout)
@@ -120,7 +120,7 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
 
 
 class SshTarget:
-    """A machine over SSH. While it is open it is locked: a second run on it is refused."""
+    """A machine over SSH. While it is open it is locked, and a second run on it is refused."""
 
     def __init__(
         self,
@@ -133,12 +133,12 @@ class SshTarget:
         wait_s: float = 0.0,
         at_held: AtHeld | None = None,
     ) -> None:
-        """Connect, copy the engine, lock the target for the run `run_id`; or go on with the session of the
-        name `session` where that still lives.
+        """Connect, copy the engine, and lock the target for the run `run_id`; or continue the session named
+        `session` if it still lives.
 
-        `label`: what a refused second run is told. `lease_ns`: how long everything goes on there when the
-        connection breaks and does not come back. `wait_s`, `at_held`: as of `open_target`. Raises
-        MeasureError.
+        `label`: shown to a second run that is refused. `lease_ns`: how long everything continues on the
+        target if the connection breaks for good. `wait_s`, `at_held`: as in `open_target`. Raises
+        MeasureError if the target cannot be reached or locked.
         """
         self.name = address.name
         self.run_id = run_id
@@ -163,26 +163,25 @@ class SshTarget:
             if session is None or not self._pick_up(session):
                 self._lock()
         except BaseException as error:
-            # What another process has started, or a connection that broke, is no reason to end what goes on
-            # there.
+            # Programs on the target continue if another process started them or the connection broke.
             if self._installed is not None and self._guard is None and session is None:
                 self._remove()
             self.let_go() if session is not None or isinstance(error, ConnectionBroken) else self.close()
             raise
 
     def begin_anew(self, reboot: Callable[[], SshAddress]) -> None:
-        """Give the machine free, let `reboot` boot it, and open it again where it then is.
+        """Release the machine, let `reboot` boot it, and open it at its new address.
 
-        Raises MeasureError: it is closed then, and may be begun anew.
+        Raises MeasureError if that fails; the target is then closed, and this may be called again.
         """
         self.close()
         self._folders.clear()
         self._open(reboot(), None)
 
     def _lock(self) -> None:
-        """Copy the engine, wait until the machine is ours and what an earlier run had left is put back.
+        """Copy the engine, and wait until this run holds the machine and earlier runs' settings are restored.
 
-        Raises MeasureError.
+        Raises MeasureError if another run holds it, or the engine does not answer as expected.
         """
         here = install(self._connection)
         self._installed = here
@@ -233,7 +232,7 @@ class SshTarget:
         ).strip()
 
     def _pick_up(self, name: str) -> bool:
-        """Go on with an earlier session; False: it has ended there.
+        """Continue an earlier session; False if it has ended on the target.
 
         Raises MeasureError if another process follows it.
         """
@@ -253,7 +252,7 @@ class SshTarget:
                 )
                 break
             except ConnectionBroken:
-                # The other end of a connection that broke may take some seconds to see it.
+                # The other end of a broken connection may take some seconds to notice.
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1)
@@ -273,21 +272,21 @@ class SshTarget:
 
     @property
     def machine(self) -> str:
-        """What `uname -m` says on the target."""
+        """The output of `uname -m` on the target."""
         return self._here.machine
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """For who goes on with it (`session_name`)."""
+        """The session for another process that continues it (`session_name`)."""
         return None if self._guard is None else {"name": self._here.name}
 
     def expect(self, seconds: float) -> None:
-        """Tell those who wait how much longer this run will need."""
+        """Announce to waiting runs how much longer this one will need."""
         if self._guard is not None:
             self._guard.say(expect_word(seconds).decode().strip())
 
     def check(self) -> None:
-        """Raises MeasureError if the target is ours no longer."""
+        """Raises MeasureError if this run no longer holds the target."""
         with self._checking:
             if self._guard is None or not self._guard.followed():
                 raise guard_gone(self._lease_ns, self.name)
@@ -302,24 +301,24 @@ class SshTarget:
             self.close()
 
     def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-        """Files and globs in one batch."""
+        """Read files and globs in one batch."""
         return read_files(self._connection, self._here.engine, paths).files
 
     def monotonic_ns(self) -> int:
-        """CLOCK_MONOTONIC of the target."""
+        """Return the target's CLOCK_MONOTONIC."""
         return read_files(self._connection, self._here.engine, ["/proc/uptime"]).time_ns
 
     def which(self, program: str) -> str | None:
-        """Path of a program on the target, by its name or its path."""
+        """Return the path of a program on the target, given its name or path; None if it is missing."""
         answer = self._connection.run(WHICH, [program])
         path = answer.stdout.decode(errors="surrogateescape").rstrip("\n")
         return path if answer.status == 0 and path.startswith("/") else None
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; what does not end in time is ended there."""
+        """Run a short command to its end; a command that takes too long is ended on the target."""
         words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * NS_PER_S))), *argv]
         channel = self._connection.channel(RUN, words)
-        # Its standard input stays open, since its end would end the command; the lease is its time limit.
+        # Its standard input stays open: closing it would end the command. The lease limits its time.
         limit_s = timeout_s + PATIENCE_S
         marked = channel.skip_to_mark()
         try:
@@ -335,11 +334,11 @@ class SshTarget:
 
     @property
     def controllers(self) -> list[int]:
-        """The session's guard: rtgauge itself runs elsewhere."""
+        """Return the session's guard alone: rtgauge runs on another machine."""
         return [] if self._guard is None else [self._guard.pid]
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:
-        """Run a program under guard, which goes on when the connection breaks."""
+        """Run a program under a guard; it continues if the connection breaks."""
         here = self._here
         argv = argv if group is None else [here.engine, "enter", group, *argv]
         words = [
@@ -369,15 +368,14 @@ class SshTarget:
         return program
 
     def engine(self, *arguments: str, group: str | None = None) -> SshGuarded:
-        """Run a verb of the engine under guard."""
+        """Run a verb of the engine under a guard."""
         return self.start([self._here.engine, *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """`set` or `restore` for this run (`restore --stale`: of dead runs): its answers, line by line.
+        """Run `set` or `restore` for this run (`restore --stale`: for dead runs), and return its answers, one
+        per line.
 
-        The session's guard owns what is set.
-
-        Raises MeasureError if it did nothing.
+        The session's guard owns the settings. Raises MeasureError if the verb did nothing.
         """
         run = [] if "--stale" in arguments else ["--run", self.run_id]
         owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
@@ -394,11 +392,11 @@ class SshTarget:
         return answers
 
     def try_engine(self, *arguments: str) -> bytes:
-        """What a verb of the engine prints that ends at once."""
+        """Return the output of an engine verb that ends immediately."""
         return self._connection.run('exec "$@"', [self._here.engine, *arguments]).stdout
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
-        """Follow a program of a session that was picked up, from the beginning of its output.
+        """Follow a program of a continued session, from the beginning of its output.
 
         Raises MeasureError if it is gone.
         """
@@ -414,12 +412,12 @@ class SshTarget:
         return program
 
     def _watch(self, program: SshGuarded, log: BinaryIO | None) -> None:
-        """Whoever reads the program's lines is told if the run's own guard is gone."""
+        """Let reads of the program's lines fail if the run's own guard is gone."""
         if log is None:
             program.watch = GuardWatch(self.check, lambda: program.say("stop"))
 
     def put(self, file: Path) -> str:
-        """A copy of the file in the session's folder, made once; a program can be started there too."""
+        """Copy the file once into the session's folder. Return its path there; it may be a program."""
         if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
             place = f"{self._here.folder}/{_new_name('put')}"
             words = [place, file.name, "700" if os.access(file, os.X_OK) else "600"]
@@ -430,7 +428,7 @@ class SshTarget:
         return self._put[file]
 
     def _copied_there(self, file: Path, words: list[str]) -> bool:
-        """Whether the target, a guest of the lab, had the same file, and it was copied there."""
+        """Copy a file that the target, a guest of the lab, already has; False if it has no such file."""
         if self._connection.address.guest is None:
             return False
         return (
@@ -441,7 +439,7 @@ class SshTarget:
         )
 
     def files_folder(self, folder: Path) -> str:
-        """A folder on the target for files that belong into `folder`."""
+        """Return a folder on the target for files that belong in `folder`."""
         if folder not in self._folders:
             place = f"{self._here.folder}/{_new_name('files')}"
             self._checked(self._connection.run(MAKE, [place]))
@@ -449,13 +447,13 @@ class SshTarget:
         return self._folders[folder]
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """As `files_folder` has answered an earlier process."""
+        """Use the folder that `files_folder` returned to an earlier process."""
         self._folders[folder] = f"{self._here.folder}/{place}"
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Bring what programs wrote into `files_folder(folder)` here.
+        """Bring the files that programs wrote into `files_folder(folder)` to this machine.
 
-        Raises MeasureError, also if that has more than `most_bytes`.
+        Raises MeasureError if that fails, or they have more than `most_bytes`.
         """
         place = self._folders.get(folder)
         if place is None:
@@ -476,9 +474,9 @@ class SshTarget:
         del self._folders[folder]
 
     def _fetch_file(self, there: str, here: Path, most_bytes: int) -> int:
-        """Bring one file; gives its size.
+        """Bring one file, and return its size.
 
-        Raises MeasureError if it has more than `most_bytes`, ConnectionBroken where it does not come.
+        Raises MeasureError if it has more than `most_bytes`, ConnectionBroken if the connection ends.
         """
         size = 0
         channel = self._connection.channel(GIVE, [there])
@@ -532,8 +530,8 @@ class SshTarget:
                 )
             )
         ]
-        # A number may be somebody else's by now: a guard of ours is known by the path of its engine, which
-        # holds our random folder.
+        # Another process may have the number by now: the path of its engine, with our random folder,
+        # identifies a guard of ours.
         lines: Mapping[str, dict[str, Any]] = (
             self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
         )
@@ -548,7 +546,7 @@ class SshTarget:
             self._connection.run('kill "$@"', ours)
 
     def let_go(self) -> None:
-        """Leave everything on the target: it goes on until its lease ends or somebody picks it up."""
+        """Leave everything on the target. It continues until its lease ends or a process picks it up."""
         for program in [*self._running, *([self._guard] if self._guard is not None else [])]:
             program.let_go()
         self._running.clear()
@@ -557,12 +555,11 @@ class SshTarget:
         self._connection.close()
 
     def close(self) -> None:
-        """End what still runs, put settings back, give the machine free, remove the folder."""
+        """End the programs that still run, restore settings, release the machine, and remove the folder."""
         for program in self._running:
             program.stop()
         if self._guard is not None:
-            # At its end the target removes the folder. If it cannot be told, the end of its lease tells
-            # it.
+            # The guard removes the folder when it ends, at the latest when its lease does.
             with contextlib.suppress(MeasureError):
                 if self._guard.followed():
                     self._guard.say("stop")
@@ -575,7 +572,7 @@ class SshTarget:
 
 
 def _lives(guard: SshGuarded) -> bool:
-    """Whether the session that was attached to still holds its target: what it said so far has no end."""
+    """Whether the session that was attached to still holds its target: its output so far has no end."""
     for text in guard.lines(SESSION_S):
         if b'"event":"ended"' in text:
             guard.let_go()
@@ -586,5 +583,5 @@ def _lives(guard: SshGuarded) -> bool:
 
 
 def _new_name(kind: str) -> str:
-    """Of a folder in the session's."""
+    """Return a new name for a folder in the session's folder."""
     return f"{kind}-{secrets.token_hex(4)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One connection to a target, by the OpenSSH client with the user's own configuration."""
+"""One connection to a target, made by the OpenSSH client with the user's own configuration."""
 
 from __future__ import annotations
 
@@ -30,33 +30,32 @@ if TYPE_CHECKING:
 CONNECT_S = 15
 ALIVE_S = 5
 PERSIST_S = 60
-"""The shared connection ends by itself so long after its last use, also if this process was killed."""
+"""How long after its last use the shared connection ends by itself, also if this process was killed."""
 PATIENCE_S = 60.0
 LONGEST_CONTROL_PATH = 64
-"""A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
+"""A Unix socket's path has at most 108 bytes, and ssh temporarily adds 17."""
 CONTROL_PREFIX = "rtg-ssh-"
 
-# What a login shell's start-up files print comes before the mark on standard output, what is over is told by
-# the mark
-# on standard error. LC_ALL: messages are read.
+# The output of a login shell's start-up files comes before the mark on standard output. The mark on standard
+# error reports the end. LC_ALL: rtgauge reads messages.
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 
 MOST_ANSWER = 64 << 20
-"""Bytes of the answer to one command: /proc of a large machine has less than a tenth."""
+"""The most bytes in the answer to one command: /proc of a large machine has less than a tenth."""
 PIPE_PIECE = 1 << 16
-"""Bytes that are read from a pipe at once: as many as it holds."""
+"""The bytes to read from a pipe at once: as many as it holds."""
 END_S = 10.0
-"""How long a command's ssh may take to end, once the command has."""
+"""How long ssh may take to end after its command has."""
 MOST_BEFORE = 1 << 20
-"""Bytes before a command's own output (a login shell's) and of standard error that are looked at."""
-# Said where two commands begin at once after a break: one shares the other's connection, or has its own.
+"""The bytes to read of standard error, and before a command's own output (a login shell's)."""
+# Printed if two commands begin at once after a break: one shares the other's connection, or has its own.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A command on the target that has ended: its exit status and what it printed."""
+    """A command that has ended on the target: its exit status and output."""
 
     status: int
     stdout: bytes
@@ -64,9 +63,9 @@ class Answer:
 
 
 def remote_command(body: str, words: Sequence[str], mark: str) -> str:
-    """One line for the target's login shell: the script `body`, with `words` as its $1, $2, ...
+    """Return one line for the target's login shell: the script `body`, with `words` as its $1, $2, ...
 
-    `body` is a constant of ours. Everything else is a quoted word, and never looked at by a shell.
+    `body` is always a constant of this program. Everything else is a quoted word that no shell interprets.
     """
     if any("\0" in word for word in words):
         raise InputError("a name holds a NUL byte, which no command line can")
@@ -74,7 +73,7 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
 
 
 class _Errors:
-    """The end of a command's standard error, read as it comes: it neither waits for us nor fills a disk."""
+    """The end of a command's standard error, read as it comes, so that it neither blocks nor fills a disk."""
 
     def __init__(self) -> None:
         self._read, self.write = os.pipe2(os.O_CLOEXEC)
@@ -83,12 +82,12 @@ class _Errors:
         self._reader = threading.Thread(target=self._listen, name="errors", daemon=True)
 
     def begin(self) -> None:
-        """The command has begun, and has its own end of the pipe."""
+        """Start reading: the command has begun, and has its own end of the pipe."""
         os.close(self.write)
         self._reader.start()
 
     def abandon(self) -> None:
-        """No command has begun."""
+        """Close everything: no command has begun."""
         for descriptor in (self._read, self.write, self._over):
             os.close(descriptor)
 
@@ -107,25 +106,24 @@ class _Errors:
                 if len(self._kept) > 2 * MOST_BEFORE:
                     del self._kept[:-MOST_BEFORE]
             elif ended:
-                return  # a connection that others share keeps the pipe open
+                return  # A connection that others share keeps the pipe open.
             if self._over in heard and not ended:
                 ended = True
                 ready.unregister(self._over)
 
     def end(self) -> bytes:
-        """The command has ended: its last words."""
+        """Return the last output of a command that has ended."""
         os.eventfd_write(self._over, 1)
         self._reader.join(END_S)
-        if (
-            not self._reader.is_alive()
-        ):  # else somebody floods what they share with us: it is left to that thread
+        if not self._reader.is_alive():
             os.close(self._read)
             os.close(self._over)
+        # Otherwise another program floods the shared pipe, and the thread keeps its ends.
         return bytes(self._kept[-MOST_BEFORE:])
 
 
 class Ended(NamedTuple):
-    """How a command ended: its status, None if the connection ended first, and its standard error."""
+    """The end of a command: its status, None if the connection ended first, and its standard error."""
 
     status: int | None
     stderr: str
@@ -150,8 +148,7 @@ class Channel:
         self._finished = False
         self._errors = _Errors()
         try:
-            # Only the first may ask the user for a password; the others are out of reach of a Ctrl-C in the
-            # terminal.
+            # Only the first may ask the user for a password; Ctrl-C in the terminal reaches no other.
             self.process = subprocess.Popen(
                 command,
                 stdin=stdin,
@@ -171,9 +168,9 @@ class Channel:
         self._errors.begin()
 
     def _more(self, deadline: float | None) -> bytes:
-        """What has come on standard output; empty at its end.
+        """Return what has come on standard output; empty at its end.
 
-        Raises TimeoutError if nothing does until then.
+        Raises TimeoutError if nothing comes before `deadline`.
         """
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
         try:
@@ -185,13 +182,13 @@ class Channel:
         except TimeoutError:
             raise
         except (OSError, ValueError):
-            return b""  # it was let go of
+            return b""  # Another thread closed it.
 
     def line(self, most: int, timeout_s: float | None = None) -> bytes:
-        """The next line of standard output with its newline, or what of it has come at its end or when it has
-        `most` bytes; empty at the end.
+        """Return the next line of standard output with its newline. It is cut at the output's end or after
+        `most` bytes, and empty at the end.
 
-        Raises TimeoutError if it does not come in time; what has come of it by then is kept.
+        Raises TimeoutError if it does not come in time; the next call returns it with what has come so far.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         looked = 0
@@ -211,13 +208,13 @@ class Channel:
         return taken
 
     def piece(self, timeout_s: float) -> bytes:
-        """Some of standard output; empty at its end. Raises TimeoutError."""
+        """Return some of standard output; empty at its end. Raises TimeoutError if nothing comes in time."""
         return self._take(len(self._arrived)) if self._arrived else self._more(time.monotonic() + timeout_s)
 
     def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Read standard output up to where the command's own begins; False: it ended before.
+        """Read standard output up to the beginning of the command's own; False if it ends before that.
 
-        Raises ConnectionBroken if that does not come in time.
+        Raises ConnectionBroken if the beginning does not come in time.
         """
         mark, skipped, deadline = self.mark.encode() + b"\n", 0, time.monotonic() + timeout_s
         try:
@@ -231,14 +228,14 @@ class Channel:
         return False
 
     def silent(self, waited_s: float) -> ConnectionBroken:
-        """The error for a target that says nothing."""
+        """Return the error for a target that does not answer."""
         name = self._connection.address.name
         return ConnectionBroken.to(name, f"{name} does not answer (waited {waited_s:g} s)")
 
     def read_all(self, timeout_s: float | None = None) -> bytes:
-        """The rest of standard output.
+        """Return the rest of standard output.
 
-        Raises MeasureError if it is more than any answer, TimeoutError where it does not end in time.
+        Raises MeasureError if it is longer than any answer, TimeoutError if it does not end in time.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         output = bytearray(self._take(len(self._arrived)))
@@ -251,7 +248,7 @@ class Channel:
         return bytes(output)
 
     def finish(self) -> Ended:
-        """After its end."""
+        """Wait for ssh to end after the output has ended. Return the command's status and errors."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -269,13 +266,13 @@ class Channel:
         return Ended(None, stderr) if match is None else Ended(int(match[1]), stderr.replace(match[0], ""))
 
     def kill(self) -> None:
-        """Let go of it; what runs on the target goes on."""
+        """Let go of the command; it continues on the target."""
         self.process.kill()
         self.finish()
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove control folders that this user's killed processes left, once their connection has ended."""
+    """Remove control folders that this user's killed processes left, if their connection has ended."""
     for folder in parent.glob(f"{CONTROL_PREFIX}*-*"):
         pid = folder.name.removeprefix(CONTROL_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
@@ -285,7 +282,7 @@ def _remove_stale(parent: Path) -> None:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a connection listens at this socket: a master outlives its rtgauge (ControlPersist)."""
+    """Return whether a connection listens at this socket: a master outlives its rtgauge (ControlPersist)."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -295,7 +292,7 @@ def _answers(path: Path) -> bool:
 
 
 def _control_folder() -> Path:
-    """A private folder with a path short enough for a socket; killed processes' folders are removed."""
+    """Make a private folder with a path short enough for a socket; remove the folders of killed processes."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if (
             parent is not None
@@ -312,7 +309,7 @@ def _control_folder() -> Path:
 
 
 def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write all standard input and close it, beside the reading of the output."""
+    """Write all standard input and close it, while another thread reads the output."""
     assert process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write(data)
@@ -321,19 +318,19 @@ def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 class SshConnection:
-    """Commands on a target.
+    """Runs commands on a target.
 
-    One connection is shared by all; if it breaks, the next command makes a new one.
+    All commands share one connection; if it breaks, the next command makes a new one.
     """
 
     def __init__(self, address: SshAddress) -> None:
-        """Nothing is connected until the first command."""
+        """Prepare the connection; the first command makes it."""
         self.address = address
         self._folder = _control_folder()
         self._asked = False
 
     def command(self, *, ask: bool) -> list[str]:
-        """The ssh client's command line; `ask`: it may ask for a password or about a new host key."""
+        """Return the ssh client's command line. `ask`: it may ask for a password or about a new host key."""
         options = {
             "ControlMaster": "auto",
             "ControlPath": f"{self._folder}/c",
@@ -363,7 +360,7 @@ class SshConnection:
     def channel(
         self, body: str, words: Sequence[str] = (), stdin: int | IO[bytes] = subprocess.PIPE
     ) -> Channel:
-        """Start a command. Raises MeasureError."""
+        """Start a command. Raises MeasureError if ssh cannot be started."""
         first = not self._asked and os.isatty(2)
         self._asked = True
         return Channel(self, body, words, stdin, first=first)
@@ -375,7 +372,7 @@ class SshConnection:
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
     ) -> Answer:
-        """Run a command to its end. Raises ConnectionBroken if it could not be."""
+        """Run a command to its end. Raises ConnectionBroken if that is not possible."""
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:

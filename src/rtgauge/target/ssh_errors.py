@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the OpenSSH client says when it fails, as one line that says what to do."""
+"""Turns the messages of a failed OpenSSH client into one line that says what to do."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from rtgauge.target.address import SshAddress
 
 
-class ConnectionBroken(MeasureError):  # noqa: N818 - reads as what it is
-    """The connection to a target ended before its time."""
+class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happened
+    """The connection to a target ended too early."""
 
     target: str | None = None
     """The target's name, if it is known."""
 
     @classmethod
     def to(cls, target: str, message: str) -> Self:
-        """Of this target."""
+        """Return the error for this target."""
         error = cls(message)
         error.target = target
         return error
@@ -38,7 +38,7 @@ def _known_as(address: SshAddress) -> str:
 
 
 def explain_ssh(stderr: str, address: SshAddress) -> ConnectionBroken:
-    """The error for what ssh printed as it failed to connect or lost its connection."""
+    """Return the error for the output of an ssh that failed to connect or lost its connection."""
     return ConnectionBroken.to(address.name, _explained(stderr, address))
 
 
@@ -68,7 +68,7 @@ def _explained(stderr: str, address: SshAddress) -> str:
     unreachable = (
         r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
     )
-    # QEMU listens for a guest that does not.
+    # QEMU listens even if the guest does not.
     reason = re.search(
         unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", stderr
     )

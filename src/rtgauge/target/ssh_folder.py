@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The temporary folder on a target that holds the engine and what it writes."""
+"""Makes and finds the temporary folder on a target with the engine and its output."""
 
 from __future__ import annotations
 
@@ -61,25 +61,26 @@ for base in "${{TMPDIR:-/tmp}}" /var/tmp "$HOME"; do
 done
 exit {NO_FOLDER}
 """
-"""The folder of a session that another process began: in a place where we make them, no link, ours, closed to
-others.
+"""Finds the folder of a session that another process began, where rtgauge makes such folders. It must not be
+a link, and must be this user's and closed to others.
 
-The engine is copied again, so that nothing is run that we did not send."""
+The engine is copied again, so that nothing runs there that this rtgauge did not send.
+"""
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
-"""Of a session's folder; it is random, so that it identifies the session."""
+"""The name of a session's folder; it is random, so that it identifies the session."""
 
 
 @dataclass(frozen=True)
 class Installed:
-    """Where the engine is on the target, and the target's `uname -m`."""
+    """The engine's folder on the target, and the target's `uname -m`."""
 
     folder: str
     machine: str
 
     @property
     def name(self) -> str:
-        """Of the folder, without its path."""
+        """The name of the folder, without its path."""
         return self.folder.rpartition("/")[2]
 
     @property
@@ -99,7 +100,7 @@ def _check_version(version_line: str, name: str) -> None:
 
 
 def _engine_of(connection: SshConnection) -> tuple[str, Path]:
-    """The target's `uname -m`, and the engine for it here. Raises MeasureError."""
+    """Return the target's `uname -m`, and the engine for it. Raises MeasureError if there is none."""
     name = connection.address.name
     uname = connection.run(UNAME)
     machine = uname.stdout.decode(errors="replace").strip()
@@ -114,10 +115,9 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
-    """The folder of a session that an earlier process began, by its name; None if there is none that is ours
-    alone.
+    """Find the folder of a session that an earlier process began; None if there is no such private folder.
 
-    Raises MeasureError, ConnectionBroken if nobody answers.
+    Raises MeasureError if it is full, ConnectionBroken if nobody answers.
     """
     machine, path = _engine_of(connection)
     with path.open("rb") as engine:
@@ -141,7 +141,7 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
 def install(connection: SshConnection) -> Installed:
     """Copy the engine that fits the target into a new folder there.
 
-    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none will do,
+    Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none is usable,
     ConnectionBroken if nobody answers.
     """
     name = connection.address.name
@@ -181,8 +181,8 @@ def install(connection: SshConnection) -> Installed:
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
-    """Copy the engine into the folder that `words` names, in a guest of the lab from its own initial RAM disk
-    where that holds the same engine.
+    """Copy the engine into the folder that `words` names. A guest of the lab copies it from its own initial
+    RAM disk if that has the same engine.
     """
     if connection.address.guest is not None:
         answer = connection.run(INSTALL, [*words, hashlib.sha256(path.read_bytes()).hexdigest()])
@@ -193,5 +193,5 @@ def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
 
 
 def _plain(lines: list[str]) -> str:
-    """The last line, or its end."""
+    """Return the last line, or its end if it is long."""
     return lines[-1][-160:] if lines else "no message"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program under guard on a target, which outlives the connection that it is followed by."""
+"""A program under guard on a target. It outlives the connection that follows it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 ASK_AFTER_S = 60.0
-"""After this time without a word a target is asked whether it is there, then after twice that, and so on."""
+"""After this silence rtgauge asks whether the target is still there, then after twice that, and so on."""
 RECONNECT_S = 30.0
 MOST_LINE = 4 << 20
-"""Bytes of a line of output; those of the engine's stream have less than a tenth."""
+"""The most bytes in a line of output; the engine's lines have less than a tenth."""
 RETRY_S = 1.0
 
-# The guard is not the connection's child in any way that its end could reach: files for what it reads and
-# writes, a
-# session of its own (--detach). `attach` joins the connection to these files.
-# Whether there is room is tried by writing, and said in a word of ours: shells call it differently (dash: an
-# I/O error).
+# The end of the connection cannot reach the guard: it reads and writes files, and has its own session
+# (--detach). `attach` joins the connection to these files. A write tests for room, and rtgauge names the
+# error itself: shells name it differently (dash: an I/O error).
 FOLLOW = f"""
 "$engine" attach --folder "$folder" --pid "$pid" --from "$from"
 status=$?
@@ -91,10 +89,11 @@ echo "$pid"
 """
     + FOLLOW
 )
-"""For the guard of the whole session: at its end, however that comes, the folder `home` goes too.
+"""Starts the guard of the whole session. However it ends, the folder `home` is removed.
 
-One that ends at once, because the target is held, is waited for until `attach` has its files open, or 10 s
-where the connection was lost before."""
+If it ends immediately, because the target is held, its folder stays until `attach` has its files open, or for
+10 s if the connection was lost before.
+"""
 ATTACH = (
     """
 engine=$1 folder=$2 from=$3
@@ -109,7 +108,7 @@ echo "$pid"
 class SshGuarded:
     """A program under guard on a target.
 
-    A connection that breaks is made again for `RECONNECT_S`; nothing of the output is lost by that.
+    rtgauge renews a broken connection for `RECONNECT_S`, and loses no output.
     """
 
     def __init__(
@@ -149,18 +148,18 @@ class SshGuarded:
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """For `attach_kept`."""
+        """The place of the program, for `attach` in another process."""
         return {"name": self._folder.rpartition("/")[2]}
 
     @property
     def over(self) -> bool:
-        """It has ended, or it can be reached no more."""
+        """Whether it has ended, or can no longer be reached."""
         return self._status is not None or self._error is not None
 
     def _begin(self, channel: Channel) -> int:
-        """Read what a channel says first; gives the guard's process id.
+        """Read the first output of a channel, and return the guard's process id.
 
-        Raises MeasureError, ConnectionBroken if trying again may help.
+        Raises MeasureError if the program cannot run, ConnectionBroken if trying again may help.
         """
         name = self._connection.address.name
         assert channel.process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
@@ -192,16 +191,15 @@ class SshGuarded:
         )
 
     def _over(self) -> bool:
-        """The output of the channel is at its end: was that the program's end (True), or was the connection
-        made again (False)?
+        """Called at the end of the channel's output. True if the program has ended, False if only the
+        connection had, and was renewed.
 
-        Raises MeasureError.
+        Raises MeasureError if neither is possible.
         """
         channel = self._channel
         self._release(channel)
         _, stderr = channel.finish()
-        # Without this word it was not the program that has ended, but the connection, or `attach` that had
-        # heard nothing for too long.
+        # Without this line the program has not ended, but the connection, or `attach` after a long silence.
         ended = re.search(
             r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE
         )
@@ -209,7 +207,7 @@ class SshGuarded:
             self._status = int(ended[1])
             stderr = stderr.replace(ended[0], "", 1)
             if FULL in stderr:
-                # Its last words were lost with that: what it said before looks whole, and is not.
+                # Its last output was lost: what came before looks complete, and is not.
                 self._error = MeasureError(
                     f"{self._connection.address.name}: disk full on the target: {self._folder} "
                     "cannot be written; free space there"
@@ -245,7 +243,7 @@ class SshGuarded:
             self._keeper.remove(channel.process.stdin.fileno())
 
     def _watched_line(self, timeout_s: float | None) -> bytes:
-        """As `Channel.line`, looking after the guard of the run meanwhile."""
+        """Read a line as `Channel.line` does, and watch the guard of the run meanwhile."""
         if self.watch is None:
             return self._channel.line(MOST_LINE, timeout_s)
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -258,10 +256,10 @@ class SshGuarded:
                     raise
 
     def _line(self, silence_s: float | None) -> bytes:
-        """The next line of this connection.
+        """Return the next line of this connection.
 
-        Of one that is silent for long it is asked whether the target is there: seldom, since that is work for
-        it.
+        During a long silence it asks whether the target is there, but seldom, since that is work for the
+        target.
         """
         wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
         while True:
@@ -280,7 +278,7 @@ class SshGuarded:
                 waited_s += wait_s
 
     def _pieces(self, silence_s: float | None) -> Iterator[bytes]:
-        """Output line by line, over broken connections; the last line may be a part of one."""
+        """Yield output line by line, across broken connections; the last line may be incomplete."""
         while self._status is None:
             rest = b""
             while line := self._line(silence_s):
@@ -299,9 +297,9 @@ class SshGuarded:
                 yield rest
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
-        """Standard output, line by line, until it ends.
+        """Yield standard output, line by line, until it ends.
 
-        Raises ConnectionBroken if the target cannot be reached for `RECONNECT_S`, or says nothing.
+        Raises ConnectionBroken if the target cannot be reached for `RECONNECT_S`, or is silent for too long.
         """
         try:
             yield from self._pieces(silence_s)
@@ -312,10 +310,10 @@ class SshGuarded:
         self._ended.set()
 
     def followed(self) -> bool:
-        """Whether it still runs, for one that says nothing as long as it does; a connection that broke is
-        made again.
+        """Return whether a program that prints nothing while it runs still runs; a broken connection is
+        renewed.
 
-        Raises ConnectionBroken.
+        Raises ConnectionBroken if that fails.
         """
         if self._status is None and self._channel.process.poll() is not None and self._over():
             self._ended.set()
@@ -330,22 +328,22 @@ class SshGuarded:
         self._ended.set()
 
     def say(self, word: str) -> None:
-        """Send one line; a program that has gone is not an error. May be called from a signal handler."""
+        """Send one line, or nothing if the program has ended. A signal handler may call this."""
         stdin = self._channel.process.stdin
         if stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 os.write(stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
-        """Exit status, None while it runs. Raises ConnectionBroken if the target cannot be reached."""
+        """The exit status; None while it runs. Raises ConnectionBroken if the target cannot be reached."""
         if self._status is None and self._error is not None and self._ended.is_set():
             raise self._error
         return self._status
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end; exit status, or None when the time is over or the target cannot be reached."""
+        """Wait for its end. Return its exit status, or None after `timeout_s` or if the target is lost."""
         if self._copier is None and not self.over and not self._ended.is_set():
-            # nobody reads: what it prints is of no interest
+            # Nobody reads the output: discard it.
             self._copier = threading.Thread(target=self._drain, name="drain", daemon=True)
             self._copier.start()
         self._ended.wait(timeout_s)
@@ -357,7 +355,7 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with its children and wait; None if the target cannot be reached: its lease ends it."""
+        """End it with its children and wait; None if the target cannot be reached: then its lease ends it."""
         self._ending = True
         if not self.over:
             self.say("end")
@@ -366,7 +364,7 @@ class SshGuarded:
         return self._status
 
     def let_go(self) -> None:
-        """Follow it no longer; on the target it goes on."""
+        """Stop following it; it continues on the target."""
         self._ending = True
         self._release(self._channel)
         with contextlib.suppress(OSError):
@@ -389,9 +387,7 @@ def launch(
 ) -> SshGuarded:
     """Start `command` (the engine's guard with its options) in the new folder `folder` of the target.
 
-    Raises MeasureError.
-
-    `home`: the folder that goes when the command ends.
+    `home`: the folder to remove when the command ends. Raises MeasureError if it cannot be started.
     """
     body, words = (LAUNCH, list(command)) if home is None else (LAUNCH_SESSION, [home, *command])
     channel = connection.channel(
@@ -403,9 +399,9 @@ def launch(
 def attach(
     connection: SshConnection, engine: str, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None
 ) -> SshGuarded:
-    """Follow a program that an earlier connection has started, from the beginning of its output.
+    """Follow a program that an earlier connection started, from the beginning of its output.
 
-    Raises MeasureError.
+    Raises MeasureError if it is gone.
     """
     channel = connection.channel(ATTACH, [engine, folder, "0"])
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Finds what a latency was spent on, ranks the culprits over a run, and joins spikes of several CPUs."""
+"""Finds the causes of a latency, ranks the culprits of a run, and joins spikes on several CPUs."""

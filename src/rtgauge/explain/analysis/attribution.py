@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one latency was spent on: every nanosecond from the release to the end belongs to exactly one part."""
+"""Attributes one latency: every nanosecond from the release to the end belongs to exactly one part."""
 
 from __future__ import annotations
 
@@ -34,32 +34,34 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import Lost, Moment
 
 LONGEST_FAULT_NS = 20_000
-"""The kernel tells when a page fault begins and not when it ends.
+"""The kernel records when a page fault begins, but not when it ends.
 
-One of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some 100 us; what goes on
-for longer without an event may as well be the program's own work."""
+A fault of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some 100 us. What
+continues for longer without an event may as well be the program's own work.
+"""
 INSTANCES_APART_NS = 20_000
-"""How far the same event's times lie apart in two instances of tracefs: a lock's sleep is in another one."""
+"""How far apart two instances of tracefs may put one event. The sleep for a lock is in another instance."""
 LEAST_STEAL_NS = 5_000_000
-"""Silence of less than this says nothing together with steal that is counted in ticks of 10 ms."""
+"""The shortest silence that steal can explain: the kernel counts steal in ticks of 10 ms."""
 LOWEST = 139
-"""From FAIR to here are the priorities of fair tasks, which take turns: none goes before another."""
+"""The lowest priority of fair tasks, which begin at FAIR. They take turns: none goes before another."""
 LONGEST_SWITCH_NS = 10_000
-"""A lower task that is left within this time was being switched away from; longer, it could not be preempted.
+"""A lower task that leaves the CPU within this time was being switched away from. Otherwise it could not be
+preempted.
 
 Switches take 1 to 5 us on small boards.
 """
 
 
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
-"""By their numbers on all architectures that rtgauge has engines for."""
+"""Signals by their numbers on all architectures that rtgauge has engines for."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
-"""What is not known of a latency is a doubt of it if it is more than the larger of 5 us and 1 %."""
+"""Unknown time makes a latency doubtful if it is more than the larger of 5 us and 1 %."""
 
 
 @dataclass(frozen=True)
 class _Scene:
-    """What the parts of one moment are found from."""
+    """The data that the parts of one moment are found from."""
 
     moment: Moment
     path: ThreadPath
@@ -69,8 +71,8 @@ class _Scene:
     quota: CpuQuota
     kernel_locks: tuple[KernelLockWait, ...]
     changed_priorities: dict[int, int]
-    """pid -> what it had when it left the CPU to the thread: a priority that is lent or set while a task runs
-    is in no other event.
+    """pid -> its priority when it left the CPU to the thread. No other event has a priority that was lent or
+    set while the task ran.
     """
     interrupts_traced: bool
     missed: list[MissedSwitch]
@@ -78,7 +80,7 @@ class _Scene:
 
 
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
-    """What the latency of a moment was spent on. Its parts add up to it exactly."""
+    """Attribute the latency of a moment to its causes. The parts add up to it exactly."""
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
@@ -107,13 +109,13 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
     for link in links:
-        its = scene if link.thread == moment.thread else _of_owner(scene, link)
+        seen = scene if link.thread == moment.thread else _of_owner(scene, link)
         for piece in link.path.pieces:
-            for span, lost in _known(its, piece):
+            for span, lost in _known(seen, piece):
                 unknown = Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)
-                for part in [unknown] if lost else _parts(its, piece, span):
+                for part in [unknown] if lost else _parts(seen, piece, span):
                     culprit = part.culprit
-                    if its is not scene:
+                    if seen is not scene:
                         culprit = _owner(link, piece, culprit, locked=moment.is_blocked)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
@@ -149,9 +151,9 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
-    """(time, CPU, thread): who measured its latency ran then.
+    """Return (time, CPU, thread) at a latency's end, because the thread that measured it was running then.
 
-    Only of a thread that was woken, and of which no switch tells what became of it.
+    None unless the thread was woken and no switch after that shows it.
     """
     if moment.is_wait or moment.thread <= 0:
         return None
@@ -168,7 +170,7 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
 
 
 def _of_owner(scene: _Scene, link: Link) -> _Scene:
-    """The same moment as the thread saw it that had the lock."""
+    """Return the scene from the view of the thread that held the lock."""
     moment = replace(scene.moment, thread=link.thread)
     return replace(
         scene,
@@ -182,8 +184,8 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
 
 
 def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
-    """What the lock's owner itself did, it did with the lock; where it slept, and nobody who had a lock woke
-    it, it does not matter what its CPU did. Without a lock it is the waker.
+    """Blame the lock's owner for what it did itself, or for sleeping with the lock, whatever its CPU did
+    then. Without a lock, blame the waker.
     """
     asleep = locked and piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED
     if not asleep and culprit.kind is not Kind.OWN:
@@ -197,7 +199,7 @@ def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
 
 
 def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
-    """The spans of a piece, and of each whether the CPU's events in it were lost."""
+    """Return the spans of a piece, each with whether the CPU's events in it were lost."""
     line = scene.timelines.get(piece.cpu)
     if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
@@ -215,14 +217,14 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
 
 
 def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
-    """The intervals in which the thread's CPU was given to a lower task while the thread waited in its queue:
-    only throttling and servers do so.
+    """Return the intervals in which a lower task had the CPU while the thread waited in its queue. Only
+    throttling and servers cause that.
 
-    Either there was a switch to a lower task, or the scheduler was called and left the lower one on the CPU:
-    the request to call it (NEED_RESCHED, in the flags of every event) is gone, and no switch came. A task
-    that cannot be preempted keeps it.
+    Either the CPU switched to a lower task, or the scheduler left the lower one on the CPU: the request to
+    call it (NEED_RESCHED, in the flags of every event) is gone, and no switch came. While a task cannot be
+    preempted, the request stays.
     """
-    told = any(event.flags & NEED_RESCHED for event in moment.table.events)
+    has_requests = any(event.flags & NEED_RESCHED for event in moment.table.events)
     passed: list[tuple[int, int]] = []
     if path.priority is None:
         return passed
@@ -238,7 +240,7 @@ def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
         since: int | None = None
         first, last = piece.since_ns + LONGEST_SWITCH_NS, piece.end_ns - LONGEST_SWITCH_NS
         if (
-            told
+            has_requests
             and path.priority < FAIR
             and any(
                 event.cpu == piece.cpu
@@ -280,7 +282,7 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
-    """The parts of one span: one, or three where the machine stood still in its middle."""
+    """Return the parts of one span: one, or three if the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
     if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
         return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]
@@ -318,7 +320,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
-    """Who may have had the CPU in a span in which a switch is missing."""
+    """Return the two tasks that may have run in a span that lacks a switch; None if it lacks none."""
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
     gaps = [gap for gap in scene.missed if gap.cpu == piece.cpu]
@@ -352,7 +354,7 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 
 
 def _blocked(scene: _Scene, piece: Piece) -> Culprit:
-    """Why the thread did not want to run (stopped, page fault or system call), and who ended it."""
+    """Find why the thread did not want to run (stopped, page fault or system call), and who ended it."""
     waking = piece.woken_by
     by_task = waking is not None and not waking.flags & IN_INTERRUPT and waking.pid > 0
     until = scene.names.label(waking.pid) if waking is not None and by_task else ""
@@ -371,7 +373,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
-    """The lock of the kernel for which the thread waited then, and who had it as far as the trace tells."""
+    """Return the kernel lock that the thread waited for then, and its holder if the trace shows it."""
     wait = next((wait for wait in scene.kernel_locks if wait.covers(time_ns)), None)
     if wait is None:
         return None
@@ -380,7 +382,7 @@ def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
-    """ "SIGSTOP from bash", as far as the kernel tells."""
+    """ "SIGSTOP from bash", or "a signal" if the trace does not show it."""
     for event in reversed(scene.moment.table.events):
         sent = event.name == "signal_generate" and event.number("pid") == scene.moment.thread
         if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
@@ -389,7 +391,7 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
-    """Whether the thread went to sleep in a page fault: the CPU that it left had one last."""
+    """Whether the thread went to sleep in a page fault: the CPU that it left was in one."""
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)
@@ -421,7 +423,7 @@ def _idle(context: Context) -> Culprit:
 
 
 def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
-    """The thread sleeps past its release: what kept its timer's interrupt, or the task that wakes it."""
+    """The thread sleeps past its release: find what delays its timer's interrupt, or the waking task."""
     task, waking = context.task, piece.woken_by
     by_task = waking is not None and scene.timelines[piece.cpu].before(waking.time_ns).interrupt is None
     if by_task and waking is not None:
@@ -434,13 +436,13 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
         return _idle(context)
     known, function = _found_by_timer(scene, piece)
     if known:
-        # what the interrupt found is where it was let in again; a program cannot keep it out
+        # The interrupt came in as soon as the function let it. A program cannot keep an interrupt out.
         return Culprit(Kind.NO_SOFTWARE) if function is None else _of_task(Kind.INTERRUPTS_OFF, task)
     return Culprit(Kind.NO_SOFTWARE) if scene.interrupts_traced else _of_task(Kind.TIMER_LATE, task)
 
 
 def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
-    """(whether a stack shows what the late timer's interrupt found, the kernel's function or None)."""
+    """Return (whether a stack shows what the late timer interrupted, the kernel function or None)."""
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt
     since_ns = piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns
@@ -458,7 +460,7 @@ def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 
 def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
-    """The thread waits in the queue of its CPU: what has the CPU, and whether it may."""
+    """The thread waits in its CPU's queue: find what has the CPU, and whether it may have it."""
     task, mine = span.context.task, scene.path.priority
     if task is None or task.pid == scene.moment.thread:
         return Culprit(Kind.SWITCH)
@@ -474,7 +476,7 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         if mine is not None and mine >= 0 and task.priority is not None and task.priority < FAIR:
-            # only fair tasks get the CPU of a real-time one: its priority was raised, which no event tells
+            # Only fair tasks get a real-time task's CPU: its priority was raised, which no event shows.
             return _of_task(Kind.TASK, replace(task, priority=None))
         mechanism = "its deadline's budget" if mine is not None and mine < 0 else ""
         name = "" if task.idle else task.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The culprits of a record's steps: who took the time of explained latencies, and what to change."""
+"""Ranks the culprits of a record's steps: what took the time of explained latencies, and what to change."""
 
 from __future__ import annotations
 
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
 
 
 WATCH = "watch"
-"""The probe whose threads are a program's own: what they do themselves is named after them."""
+"""A probe whose threads belong to a program of the user's. Their own work has the name of the thread."""
 
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of their measuring; the worst alone still
-    has its events.
+    """A step whose largest latencies were explained, in the order of measuring. Only the worst keeps its
+    events.
 
-    None: none was frozen.
-
-    `blocked`: of a program of the user's own, likewise sleeps that another thread ended: for locks whose
-    owner has a lower priority, and the longest others.
+    It has no explanations if none was frozen. `blocked`, for a user's own program, holds the explained sleeps
+    that another thread ended: for locks whose owner has a lower priority, and the longest others.
     """
 
     step: Step
@@ -49,7 +47,7 @@ class ExplainedStep:
 
     @property
     def culprits(self) -> list[RankedCulprit]:
-        """Who took the time, the most first."""
+        """The culprits, with the most time first."""
         return ranked_culprits([*self.explanations, *self.blocked])
 
     @property
@@ -59,28 +57,28 @@ class ExplainedStep:
 
 
 def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
-    """Those of the steps that were explained. Raises RecordError for a damaged record."""
+    """Return the explained ones among the steps. Raises RecordError for a damaged record."""
     found: list[ExplainedStep] = []
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
         if file is not None:
             explanations, symbols = _explanations(file)
             facts = record.system(step.key.targets.get("self", "local"))
-            told = [_told(explanation, step.key.probe, facts) for explanation in explanations]
-            latencies = [known for known in told if not known.moment.is_wait]
-            blocked = [known for known in told if known.moment.is_wait and known.latency_ns > 0]
+            named = [_with_names(explanation, step.key.probe, facts) for explanation in explanations]
+            latencies = [known for known in named if not known.moment.is_wait]
+            blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
             found.append(ExplainedStep(step, latencies, symbols, blocked))
     return found
 
 
-def _told(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
-    """With what the trace does not tell: the only mechanism on this machine that can have given the CPU to a
-    lower task; of a program its thread's name.
+def _with_names(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
+    """Add names that the trace does not have: a program's thread, and the throttling mechanism if only one on
+    this machine can have given the CPU to a lower task.
     """
     known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if known else []
 
-    def told(culprit: Culprit) -> Culprit:
+    def named(culprit: Culprit) -> Culprit:
         if culprit.kind is Kind.OWN and probe == WATCH:
             return replace(culprit, name=explanation.path.name)
         if culprit.kind is Kind.THROTTLED and not culprit.mechanism and len(possible) == 1:
@@ -88,13 +86,13 @@ def _told(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
         return culprit
 
     return replace(
-        explanation, parts=[replace(part, culprit=told(part.culprit)) for part in explanation.parts]
+        explanation, parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts]
     )
 
 
 @lru_cache(maxsize=16)
 def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
-    """The page and the terminal show the same steps several times."""
+    """Explain each moment of a file. Cached, because the page and the terminal show a step several times."""
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
     symbols = formats.symbols
@@ -102,7 +100,7 @@ def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
         symbols = symbols.with_others(Symbols.read(document.get("symbols")))
         explanations.append(explain(read_moment(formats, document), symbols))
         worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
-        # the events of one moment are megabytes: the figure needs those of the worst
+        # The events of a moment are megabytes, and the figure needs only the worst moment's.
         explanations = [known if known is worst else known.without_events() for known in explanations]
     return tuple(with_joint_stalls(explanations)), symbols
 
@@ -122,19 +120,19 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
 }
-"""Kind -> ids of the audit's rules (system/rules.toml) that say what to change, the likeliest first."""
+"""Kind -> ids of the audit's rules (system/rules.toml) that say what to change, the most likely first."""
 
 
 LEAST_SHARE = 0.05
-"""Of the time: a culprit with less comes after the thread's own work."""
+"""A culprit with a smaller share of the time comes after the thread's own work."""
 
 
 @dataclass(frozen=True)
 class RankedCulprit:
-    """What one culprit cost.
+    """The cost of one culprit.
 
-    `outliers`: latencies of which it took the most; `ns`: its time in all of them; `worst_ns`: in one;
-    `worst`: that one.
+    `outliers` counts the latencies that it led; `ns` is its time in all, `worst_ns` its time in `worst`. The
+    shares are of the latencies, and of all their time.
     """
 
     culprit: Culprit
@@ -152,10 +150,7 @@ class RankedCulprit:
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """The culprits of all latencies, that with the most time first, but the thread's own work last.
-
-    Shares are of the latencies, and of all their time.
-    """
+    """Rank the culprits of all latencies: the most time first, but the thread's own work last."""
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
     led: dict[Culprit, int] = defaultdict(int)
@@ -184,40 +179,38 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
 
 
 def _place(ranked: RankedCulprit) -> int:
-    """What the thread itself had to do comes after what made it late, unless that is next to nothing."""
+    """Put the thread's own work after what made it late, unless that took next to nothing."""
     if ranked.culprit.kind in {Kind.OWN, Kind.FAULT_OR_OWN}:
         return 1
     return 0 if ranked.time_share >= LEAST_SHARE else 2
 
 
 def general(culprit: Culprit) -> Culprit:
-    """The culprit as a run counts it: all throttling together, a kernel thread's instances as one."""
+    """The culprit as a run counts it: all throttling together, all instances of a kernel thread as one."""
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:
         return culprit
-    name = OR.join(one.partition("/")[0] or one for one in culprit.name.split(OR))
+    name = OR.join(task.partition("/")[0] or task for task in culprit.name.split(OR))
     return culprit if name == culprit.name else replace(culprit, name=name, pid=None)
 
 
 KERNEL_THREADS = frozenset(
     {"irq", "ksoftirqd", "ktimers", "kworker", "migration", "rcub", "rcuc", "rcu_preempt"}
 )
-"""Threads of the kernel, without what follows the slash: their priorities are the kernel's own."""
+"""Names of kernel threads up to the slash; the kernel itself sets their priorities."""
 
 
 @dataclass(frozen=True)
 class Mend:
-    """What to change, and the id of the audit's rule with reason and commands; None if a program is to
-    change.
-    """
+    """What to change, and the audit's rule with reason and commands; None if the program is to change."""
 
     rule: str | None
     what: str
 
     @property
     def words(self) -> str:
-        """With the rule's name."""
+        """The change, with the rule's name."""
         return self.what if self.rule is None else f"{self.what} (rtgauge audit: {self.rule})"
 
 
@@ -237,7 +230,7 @@ MAPPING = (
 )
 OWN_TIMER = "no setting removes it: this interrupt is the timer that wakes the thread"
 TIMERS = frozenset({"local timer", "arch_timer"})
-"""The interrupts of a CPU's own timer on x86 and on arm64, as the kernel calls them."""
+"""The kernel's names for the interrupts of a CPU's own timer on x86 and arm64."""
 OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
@@ -252,7 +245,7 @@ OF_PROGRAM = {
 
 
 def _of_program(ranked: RankedCulprit) -> str | None:
-    """What no setting of the machine mends."""
+    """Return what to change in the program, if no setting of the machine helps."""
     culprit = ranked.culprit
     if culprit.kind is Kind.KERNEL_LOCK:
         return MAPPING if culprit.name == MEMORY_LOCK else None
@@ -302,7 +295,7 @@ def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:
-    """What took most of the step's explained latencies; None if they were not explained.
+    """Return what took most of the step's explained latencies; None if they were not explained.
 
     Raises RecordError for a damaged record.
     """

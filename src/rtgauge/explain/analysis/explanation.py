@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an explained latency is made of: culprits and the parts they took; and both in words."""
+"""Culprits, the parts that they took of an explained latency, and both in words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 OR = " or "
-"""Between the names of two tasks that may have run."""
+"""Joins the names of two tasks, either of which may have run."""
 
 
 class Kind(StrEnum):
-    """What a part of a latency was: the classes of causes."""
+    """The kinds of causes of a part of a latency."""
 
     TIMER_LATE = "timer late"
     INTERRUPTS_OFF = "interrupts off"
@@ -55,9 +55,8 @@ class Kind(StrEnum):
 class Culprit:
     """A cause by its kind and name, the same for every latency that it delays.
 
-    `number`: of an IRQ. `priority`: of a task, as the kernel counts. `mechanism`: of throttling, if only one
-    is possible on the machine. `until`: of a sleep, the task that ended it; of a wait for a lock of the
-    kernel, the task that had it.
+    `number`: the IRQ's. `priority`: the task's, as the kernel counts. `mechanism`: how it throttles, if the
+    machine has only one way. `until`: the task that ended a sleep, or that held the kernel's lock.
     """
 
     kind: Kind
@@ -73,7 +72,7 @@ class Culprit:
 class Part:
     """The time that one culprit took of one latency.
 
-    `spans`: (start, end, CPU) of each piece; `where`: functions, if the trace names them.
+    `spans`: (start, end, CPU) of each piece. `where`: the functions that the trace names.
     """
 
     culprit: Culprit
@@ -81,11 +80,11 @@ class Part:
     spans: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     where: set[str] = field(default_factory=set[str])
     cpus: set[int] = field(default_factory=set[int])
-    """Of `no software ran`: the CPUs on which nothing happened."""
+    """The CPUs on which nothing happened, for `no software ran`."""
 
     @property
     def begin_ns(self) -> int:
-        """When its first piece began; 0 if it has none."""
+        """The beginning of its first piece; 0 if it has none."""
         return min((start for start, _, _ in self.spans), default=0)
 
 
@@ -93,7 +92,7 @@ class Part:
 class Explanation:
     """One latency and its parts in the order of time; they add up to `latency_ns`.
 
-    `doubts`: why it is only partly explained; empty: it is not only partly.
+    `doubts`: why the latency is only partly explained; empty if it is fully explained.
     """
 
     moment: Moment
@@ -101,19 +100,19 @@ class Explanation:
     parts: list[Part]
     doubts: list[str]
     owners: tuple[str, ...] = ()
-    """Of a sleep for a lock: who had it; behind it whose lock that one waited for, and so on."""
+    """Who held the lock that a sleep waited for, then who held the lock that the owner waited for, ..."""
     lent: str = ""
-    """Of such: the priority that the owner was lent meanwhile."""
+    """The priority that the kernel lent the lock's owner during such a sleep."""
     missed: tuple[MissedSwitch, ...] = ()
     """The switches in the moment that the kernel did not trace."""
 
     @property
     def latency_ns(self) -> int:
-        """The latency that is explained."""
+        """The latency that this explains."""
         return self.moment.latency_ns
 
     def without_events(self) -> Explanation:
-        """The same, without the events of its moment."""
+        """Return this explanation without the events of its moment."""
         return (
             self
             if not self.moment.table.events
@@ -127,22 +126,22 @@ class Explanation:
 
     @property
     def unattributed_ns(self) -> int:
-        """The time that no part explains, and the time for which there are two possible tasks."""
+        """The time that no part explains, or that may belong to either of two tasks."""
         return sum(part.ns for part in self.parts if part.culprit.kind in {Kind.UNATTRIBUTED, Kind.EITHER})
 
 
 MOST_IN_SENTENCE = 4
 SMALL_SHARE = 0.02
-"""Smaller parts of a latency are in its sum and not in its sentence."""
+"""Smaller parts of a latency appear in its sum, but not in its sentence."""
 
 
 def us(ns: int) -> str:
-    """Exact to the ns, so that the parts of a sum add up as they are printed: 2392723 -> "2,392.723"."""
+    """Format a time in us, exact to the ns so that printed parts add up: 2392723 -> "2,392.723"."""
     return f"{ns / 1_000:,.3f}"
 
 
 def priority_words(priority: int | None) -> str:
-    """A priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty if unknown."""
+    """Name a priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty if unknown."""
     if priority is None:
         return ""
     if priority < 0:
@@ -151,7 +150,7 @@ def priority_words(priority: int | None) -> str:
 
 
 def culprit_name(culprit: Culprit) -> str:
-    """A culprit in few words, as a list names it: "irq 31 (virtio-net)", "task hog"."""
+    """Name a culprit briefly, for a list: "irq 31 (virtio-net)", "task hog"."""
     name = culprit.name
     match culprit.kind:
         case Kind.IRQ:
@@ -214,7 +213,7 @@ def _on(part: Part) -> str:
 
 
 def part_words(part: Part) -> str:
-    """What a part was, without its time: the predicate of a sentence about it."""
+    """Describe a part without its time: the predicate of a sentence about it."""
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
@@ -282,7 +281,7 @@ def part_words(part: Part) -> str:
 
 
 def sentence(explanation: Explanation) -> str:
-    """The latency, where it was, and its largest parts, the largest first."""
+    """Say in a sentence how long the latency was, on which CPU, and its largest parts, the largest first."""
     total = explanation.latency_ns
     ranked = sorted(explanation.parts, key=lambda part: -part.ns)
     shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
@@ -300,8 +299,8 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _where(explanation: Explanation) -> str:
-    """ "on CPU 1"; of a sleep for a lock: "blocked on a lock of logger, which waited for one of io, lent
-    real-time priority 80".
+    """ "on CPU 1"; for a sleep: "blocked on a lock of logger, which waited for one of io, lent real-time
+    priority 80".
     """
     if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"
@@ -317,7 +316,7 @@ def _where(explanation: Explanation) -> str:
 
 
 def sum_words(explanation: Explanation) -> str:
-    """The parts in order of time, and their sum: "24.787 timer late in hog + ... = 2,444.631 us"."""
+    """Write the parts in order of time, with their sum: "24.787 timer late in hog + ... = 2,444.631 us"."""
     return (
         " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts)
         + f" = {us(explanation.latency_ns)} us"

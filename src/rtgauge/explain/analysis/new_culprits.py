@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Culprits that only one side of a record has."""
+"""Finds culprits that only one side of a gate's record has."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 CHANCE = 0.05
-"""Of naming one, over all culprits together, if the sides are alike."""
+"""The probability of naming any culprit, over all together, if the sides are alike."""
 
 
 def new_culprits(record: Record) -> list[NewCulprit]:
-    """What took the most of a latency in runs of the candidate and in none of the baseline, by more than
-    chance; the one of the most runs first.
+    """Return what took the most of a latency in runs of the candidate but in none of the baseline, if that is
+    more than chance. The culprit with the most runs comes first.
 
-    If both sides are alike, a run with a culprit is the candidate's with the candidate's share of the
-    explained runs. Raises RecordError for a damaged record.
+    If the sides are alike, a run with a culprit is the candidate's with a probability that is the candidate's
+    share of the explained runs. Raises RecordError for a damaged record.
     """
     steps = [step for step in record.steps if MOMENTS in step.checksums]
     if not steps:
         return []
-    # Only for explained steps: most records have none.
+    # Imported here, because most records have no explained steps.
     from rtgauge.explain.analysis.culprits import explained_steps, general
     from rtgauge.explain.analysis.explanation import Culprit, culprit_name
 

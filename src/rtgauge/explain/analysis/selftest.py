@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Is the instrument right?
+"""Checks whether the explanations are right.
 
-Compares stalls that were injected (load/stall.py) with what the explanations of the step say.
+Compares stalls that were injected (load/stall.py) with the explanations of their step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOAD = "stall:"
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
-"""Stalls that no load makes but who measures: their kind, and the record's file that lists them."""
+"""The kind of stalls that no load makes, but the measuring side, and the record's file of them."""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
 NAMED_GOAL = 0.95
@@ -38,7 +38,7 @@ UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
 """A size is right within the larger of 5 us and 1 %."""
 ANY = "*"
-"""Of a culprit: the name is the machine's."""
+"""Any name: the machine decides how the culprit is called."""
 EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "hog": ((Kind.TASK, "rtgauge-hog"),),
     "from-idle": ((Kind.TASK, "rtgauge-woken"),),
@@ -53,17 +53,17 @@ EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "preempt-off": ((Kind.PREEMPTION_OFF, "rtgauge-preempt"),),
     "stopped": ((Kind.NO_SOFTWARE, ""), (Kind.STEAL, "")),
 }
-"""Kind of a stall -> (class, name) of the culprit that it has to be given: one an architecture."""
+"""Kind of stall -> (kind, name) of the culprit that it must be attributed to, one for each architecture."""
 FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall_preempt_off"}
-"""Kind of a stall -> the function of the kernel that has to be named too."""
+"""Kind of stall -> the kernel function that the explanation must name too."""
 
 
 @dataclass(frozen=True)
 class Injected:
-    """One stall as the program that made it says: it had the CPU from `start_ns` to `end_ns`, CLOCK_MONOTONIC
-    of the target.
+    """One stall as its program reported it: it had the CPU from `start_ns` to `end_ns` (CLOCK_MONOTONIC,
+    target).
 
-    `cpu` -1: all CPUs, from outside; its length is known well, and its time by another clock.
+    If `cpu` is -1, all CPUs were stopped from outside: its length is exact, but its time is by another clock.
     """
 
     kind: str
@@ -74,11 +74,11 @@ class Injected:
 
 @dataclass(frozen=True)
 class JudgedStall:
-    """What became of one stall.
+    """The judgement of one stall.
 
-    `answer`: the culprit that it was given, None: it was not found. `expected_ns`: for how long the latency
-    waited within it; `found_ns`: for how long by the explanation, from its beginning or the release to its
-    end, with the interrupts in it.
+    `answer`: the culprit that it was attributed to; None if it was not found. `expected_ns`: how long the
+    latency waited within it. `found_ns`: how long by the explanation, from the stall's beginning or the
+    release to its end, with the interrupts in it.
     """
 
     injected: Injected
@@ -98,7 +98,7 @@ class JudgedStall:
 
 @dataclass(frozen=True)
 class KindResult:
-    """All stalls of one kind. Sizes in ns; None where none was found."""
+    """The results of all stalls of one kind. Sizes are in ns; None if no stall was found."""
 
     kind: str
     injected: int
@@ -115,7 +115,7 @@ class KindResult:
 class SelfTest:
     """The confusion matrix by rows.
 
-    `others`: explained latencies that no stall caused: the machine's own. `not_tried`: kind -> why not.
+    `others`: explained latencies that no stall caused, but the machine itself. `not_tried`: kind -> why not.
     """
 
     kinds: list[KindResult]
@@ -124,27 +124,27 @@ class SelfTest:
 
     @property
     def injected(self) -> int:
-        """All stalls that were to be found."""
+        """The number of stalls to be found."""
         return sum(kind.injected for kind in self.kinds)
 
     @property
     def found(self) -> int:
-        """Those that were."""
+        """The number of stalls that were found."""
         return sum(kind.found for kind in self.kinds)
 
     @property
     def named(self) -> int:
-        """Those that were given to their class and name."""
+        """The number of stalls attributed to the right class and name."""
         return sum(kind.named for kind in self.kinds)
 
     @property
     def sizes_right(self) -> int:
-        """Those whose size is right too, within the larger of 5 us and 1 % by the injector's clock."""
+        """The number of these whose size is right too: within the larger of 5 us and 1 %."""
         return sum(kind.sizes_right for kind in self.kinds)
 
     @property
     def passed(self) -> bool:
-        """All found, 95 % of them named, and in the middle at most 5 us unattributed."""
+        """Whether all were found, 95 % of them named, and the median unattributed time is at most 5 us."""
         small = all((kind.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
         found = 0 < self.injected == self.found
         return found and self.named >= NAMED_GOAL * self.injected and small
@@ -154,12 +154,12 @@ _INJECTED = cache(lambda: TypeAdapter(Injected))
 
 
 def stall_kind(step: Step) -> str | None:
-    """The kind of the stalls that a step was measured under; None: under none."""
+    """Return the kind of stalls that a step was measured under; None if it had none."""
     return step.key.load.removeprefix(LOAD).partition(":")[0] if step.key.load.startswith(LOAD) else None
 
 
 def injected_stalls(text: str) -> list[Injected]:
-    """The stalls that the load's program printed, one a line of JSON; other lines are none."""
+    """Parse the stalls that the load's program printed as lines of JSON; other lines are ignored."""
     stalls: list[Injected] = []
     for line in text.splitlines():
         if line.startswith("{") and len(line) <= 1_000:
@@ -169,7 +169,7 @@ def injected_stalls(text: str) -> list[Injected]:
 
 
 def self_test(record: Record) -> SelfTest | None:
-    """The judgement over all steps with stalls; None where the record has none. Raises RecordError."""
+    """Judge all steps with stalls; None if the record has none. Raises RecordError for a damaged record."""
     judged: dict[str, list[JudgedStall]] = {}
     others = 0
     outside = record.folder.file(OUTSIDE_LOG)
@@ -184,7 +184,7 @@ def self_test(record: Record) -> SelfTest | None:
             raise damaged(file, error) from None
         begin, end = _measured(record, explained.step)
         above = int(explained.step.key.parameters.get("explain_above_ns") or 1)
-        # the first release within a stall comes at most an interval after its start
+        # The first release within a stall comes at most an interval after its start.
         threshold = above + int(explained.step.key.parameters.get("interval_ns") or 0)
         stalls = [
             stall
@@ -207,7 +207,7 @@ def self_test(record: Record) -> SelfTest | None:
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
-    """Start and end of the measured phase, ns; no time where it has no window."""
+    """Return start and end of the measured phase in ns; an empty interval if it has no window."""
     windows = record.windows(step, bins=False)
     begin, end = least(windows.start_ns[windows.measured]), largest(windows.end_ns[windows.measured])
     return (begin, end) if begin is not None and end is not None else (0, -1)
@@ -219,9 +219,9 @@ def _overlap(explanation: Explanation, stall: Injected) -> int:
 
 
 def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: int) -> JudgedStall:
-    """The explanation that overlaps a stall the longest, and what it says.
+    """Judge a stall by the explanation that overlaps it the longest.
 
-    Less than `least_ns` is another latency's: a stall's own is longer.
+    An overlap below `least_ns` belongs to another latency: the stall's own is longer.
     """
     best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
     expected = 0 if best is None else _overlap(best, stall)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Intervals in which no software ran on several CPUs: firmware, the bus or the hypervisor had the machine.
+"""Finds intervals in which no software ran on several CPUs: firmware, bus or hypervisor had the machine.
 
-A CPU that is silent proves nothing: a program that computes causes no events. A timer that was due and came
-late does: one CPU's trace shows it, or latencies of several CPUs whose timers came late together.
+A silent CPU proves nothing: a program that computes causes no events. A timer that was due and came late does
+prove it: one CPU's trace shows it, or latencies of several CPUs whose timers came late together.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import EventTable
 
 LEAST_STALL_NS = 50_000
-"""Shorter silence on several CPUs may be chance: in a virtual machine each timer comes 10 to 30 us late."""
+"""Shorter silence on several CPUs may be chance: in a virtual machine each timer is 10 to 30 us late."""
 LONGEST_IDLE_EXIT_NS = 1_000_000
-"""No idle state of a processor takes longer to leave: ACPI's deepest are a few hundred us."""
+"""No processor takes longer to leave an idle state: the deepest ones of ACPI take a few hundred us."""
 
 LONGEST_TICK_NS = 10_000_000
 """A busy CPU has at least one timer interrupt in this time: the tick at CONFIG_HZ=100, the lowest rate.
@@ -35,13 +35,13 @@ CPUs in nohz_full are the exception.
 
 @dataclass(frozen=True)
 class LateTimers:
-    """CPU -> (due, came) of each of its timers whose start and end the trace shows, by the time they came."""
+    """CPU -> (due, came) of each of its timers whose start and end the trace shows, ordered by `came`."""
 
     of_cpu: Mapping[int, list[tuple[int, int]]]
 
     @classmethod
     def of(cls, table: EventTable) -> LateTimers:
-        """All timers of high resolution of a table."""
+        """Collect all high-resolution timers in a table."""
         due: dict[int, int] = {}
         came: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for event in table.events:
@@ -58,7 +58,7 @@ class LateTimers:
         return cls(came)
 
     def waited(self, cpu: int, start_ns: int, end_ns: int) -> int:
-        """The longest part of an interval, in ns, for which a timer of the CPU was due and did not come."""
+        """The longest part of an interval, in ns, in which a timer of the CPU was due but did not come."""
         return max(
             (min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0
         )
@@ -66,7 +66,7 @@ class LateTimers:
 
 @dataclass(frozen=True)
 class Stall:
-    """An interval in which no software ran, and the CPUs of which that is known."""
+    """An interval in which no software ran, and the CPUs that are known to have stood still."""
 
     start_ns: int
     end_ns: int
@@ -76,10 +76,10 @@ class Stall:
 def stood_still(
     lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, start_ns: int, end_ns: int, *, due: bool
 ) -> Stall | None:
-    """The stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
+    """Return the stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
 
-    It is the longest interval without an event on any CPU, if in most of it another CPU's timer was due as
-    well, or another CPU that was not idle missed its tick; not if all these CPUs were idle and it is no
+    A stall is the longest interval without an event on any CPU, if for most of it another CPU's timer was due
+    too, or another CPU that was not idle missed its tick. It is none if all these CPUs were idle and it is no
     longer than leaving an idle state can take.
     """
     times = {start_ns, end_ns}
@@ -109,13 +109,13 @@ _ACTIVE = (
     *(Kind.OWN, Kind.TASK, Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.SWITCH),
     *(Kind.WAKEUP, Kind.REMOTE_WAKEUP, Kind.PREEMPTION_OFF, Kind.PAGE_FAULT),
 )
-"""What a CPU may be in the middle of when it is stopped, without any event, not even a tick."""
+"""What a CPU may be doing when it is stopped, without any event, not even a tick."""
 
 
 @dataclass(frozen=True)
 class _Silence:
-    """An interval in which a CPU's timer was due and the CPU had no event; `active`: it was in the middle of
-    something, and no timer of it is known.
+    """An interval in which a CPU's timer was due and the CPU had no event. `active`: the CPU was doing
+    something and had no known timer.
     """
 
     start_ns: int
@@ -126,7 +126,7 @@ class _Silence:
 
 
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
-    """The explanations of one step, in which what several CPUs waited for at once is `no software ran`."""
+    """Attribute to `no software ran` what several CPUs of one step waited for together."""
     silences = [
         silence
         for explanation in explanations
@@ -181,7 +181,7 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
 
 
 def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
-    """The CPUs of which other latencies tell that no software ran there in the same interval."""
+    """Return the CPUs whose own latencies show that no software ran there in the same interval."""
     spans = [
         _Silence(start, end, cpu, idle=False)
         for start, end, cpu in part.spans
@@ -191,7 +191,7 @@ def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
 
 
 def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
-    """The interval that most of a silence shares with one of another CPU, and the CPUs: one or none."""
+    """Return the interval that most of a silence shares with other CPUs, and the CPUs: one or none."""
     length = silence.end_ns - silence.start_ns
     enough: list[tuple[int, int, int]] = []
     for other in silences:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where a thread was during a latency: asleep, being woken, waiting for a CPU, running; and on which CPU."""
+"""Follows a thread during a latency: asleep, being woken, waiting for a CPU or running, and on which CPU."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ HELD_STATES = 2 | STOPPED | TRACED
 
 
 class Phase(StrEnum):
-    """What the thread waited for."""
+    """A phase of a thread's path: what it waited for."""
 
     LATE = "late"
-    """asleep at its release: for what wakes it"""
+    """The thread slept at its release, and waits for what wakes it."""
     BLOCKED = "blocked"
-    """asleep again after its release"""
+    """The thread sleeps again after its release."""
     WAKING = "waking"
-    """between the call that wakes it and its CPU's queue"""
+    """The thread is between the call that wakes it and its CPU's queue."""
     READY = "ready"
-    """in a queue: for a CPU"""
+    """The thread waits in a CPU's queue."""
     RUNNING = "running"
     UNKNOWN = "unknown"
 
@@ -37,7 +37,7 @@ SLEEPS = frozenset({Phase.LATE, Phase.BLOCKED})
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of its path: the CPU that decided over it, and for LATE and BLOCKED the event that ended it."""
+    """A piece of a path: the CPU that decided about it and, for LATE and BLOCKED, the event that ended it."""
 
     start_ns: int
     end_ns: int
@@ -45,25 +45,26 @@ class Piece:
     cpu: int
     woken_by: Event | None = None
     since_ns: int = 0
-    """When it began, perhaps before the release."""
+    """The time when the phase began, perhaps before the release."""
     left: Event | None = None
-    """The switch with which a sleep began."""
+    """The switch that began a sleep."""
 
     @property
     def prev_state(self) -> int:
-        """The state in which the thread left its CPU (include/linux/sched.h); 0 if no switch tells it."""
+        """The state in which the thread left its CPU (include/linux/sched.h); 0 if no switch shows it."""
         return 0 if self.left is None else self.left.number("prev_state")
 
     @property
     def is_held(self) -> bool:
-        """Whether it was stopped, or slept so that no signal wakes it: as for a disk."""
+        """Whether the thread was stopped, or slept where no signal wakes it, as for a disk."""
         return self.prev_state & HELD_STATES != 0
 
 
 @dataclass(frozen=True)
 class ThreadPath:
-    """The pieces from release to end without a gap; `moves`: (time, from, to) of its migrations; `priority`
-    as the kernel counts, None: unknown.
+    """The pieces from release to end without a gap.
+
+    `moves`: (time, from, to) of migrations. `priority`: as the kernel counts; None if unknown.
     """
 
     pieces: list[Piece]
@@ -76,7 +77,7 @@ _WAKEUPS = frozenset({"sched_wakeup", "sched_wakeup_new"})
 
 
 def _about(event: Event, thread: int) -> str | None:
-    """What an event says of the thread: in, out, waking, wakeup, move, or nothing."""
+    """Return what an event says about the thread: in, out, waking, wakeup, move, or None."""
     if event.name == "sched_switch":
         if event.number("next_pid", -1) == thread:
             return "in"
@@ -95,11 +96,11 @@ _BEFORE = {
     "wakeup": Phase.WAKING,
     "move": Phase.READY,
 }
-"""What a thread's first event says -> its phase before it."""
+"""What a thread's first event says -> the phase before it."""
 
 
 def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> bool:
-    """Whether it ran before its first own event: events show it, or it leaves a CPU it was never given."""
+    """Whether the thread ran before its own first event: events show it, or it leaves a CPU it never got."""
     if not own:
         return any(event.pid == thread for event in table.events)
     what, first = own[0]
@@ -114,7 +115,7 @@ def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> 
 def thread_path(
     table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int, apart_ns: int = 0
 ) -> ThreadPath:
-    """The path of `thread`, which was on `cpu` at the end, between two times.
+    """Follow `thread`, which was on `cpu` at the end, between two times.
 
     `apart_ns`: how much later than `end_ns` the event of the end itself may be.
     """
@@ -135,7 +136,7 @@ def thread_path(
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
     for what, event in own:
         woken_by = event if what == "waking" else None
-        # the CPU on which a sleep was ended decided over it
+        # The CPU that ended a sleep decided about it.
         here = event.cpu if woken_by is not None and phase in SLEEPS else where
         piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
         _append(pieces, piece, release_ns, end_ns)
@@ -148,13 +149,13 @@ def thread_path(
             case "out":
                 state, where = event.number("prev_state"), event.cpu
                 within = event.time_ns > release_ns and (ran_before or state & HELD_STATES != 0)
-                # 0, or the mark of a preemption, which is above the others: it wanted to run on
+                # The low bits are 0, perhaps with the mark of a preemption above: it wanted to run on.
                 phase = Phase.READY if state & 0xFF == 0 else Phase.BLOCKED if within else Phase.LATE
             case "waking" if phase is Phase.RUNNING:
-                pass  # woken before it slept: it runs on, and no switch is due
+                pass  # It was woken before it slept: it runs on, and no switch is due.
             case "waking":
                 where = event.number("target_cpu", event.cpu)
-                # a CPU that wakes its own thread puts it into its queue; if arrivals are traced, one follows
+                # A CPU queues its own thread at once; if arrivals are traced, an event follows.
                 phase = Phase.READY if where == event.cpu and not arrivals else Phase.WAKING
             case "wakeup":
                 where = event.number("target_cpu", event.cpu)
@@ -163,7 +164,7 @@ def thread_path(
                 where = event.number("dest_cpu", where)
                 if event.time_ns >= release_ns:
                     moves.append((event.time_ns, event.number("orig_cpu"), where))
-    # a thread that has measured its latency was woken before: the events that tell it are missing
+    # A thread that measured its latency was woken before that: the events of it are missing.
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
     last = next((event for what, event in reversed(own) if what in {"waking", "wakeup", "in"}), None)
@@ -181,7 +182,7 @@ def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> 
 
 
 def _waking_places(pieces: list[Piece]) -> list[Piece]:
-    """A wake-up goes to the CPU in whose queue it ends."""
+    """Assign a wake-up to the CPU in whose queue it ends."""
     return [
         replace(piece, cpu=after.cpu)
         if piece.phase is Phase.WAKING and after.phase in {Phase.READY, Phase.RUNNING}
@@ -192,24 +193,24 @@ def _waking_places(pieces: list[Piece]) -> list[Piece]:
 
 LONGEST_CHAIN = 8
 IN_INTERRUPT = 8 | 16
-"""common_flags of an event in an interrupt or a softirq (include/linux/trace_events.h)."""
+"""Bits in common_flags of an event in an interrupt or a softirq (include/linux/trace_events.h)."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A stretch of time by the thread that decided over it."""
+    """A stretch of time, by the thread that decided about it."""
 
     thread: int
     path: ThreadPath
 
 
 def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """The links of a thread that others woke, in order of time; their pieces cover its path without a gap."""
+    """The links of a thread that others woke, in order of time. Their pieces cover its path without a gap."""
     return _links(table, Link(thread, path), frozenset({thread}))
 
 
 def since_its_beginning(links: Sequence[Link]) -> list[Link]:
-    """The links since an interrupt woke the first waker: until then nothing was late."""
+    """Return the links since an interrupt woke the first waker: until then nothing was late."""
     begun = [
         at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)
     ]
@@ -243,7 +244,7 @@ def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
 
 
 def _name(table: EventTable, thread: int) -> str:
-    """Of a thread that did not switch meanwhile: from a switch before or after."""
+    """Return a thread's name from any switch: it did not switch in between."""
     for event in table.events:
         for side in ("prev", "next"):
             if event.name == "sched_switch" and event.number(f"{side}_pid") == thread:
@@ -252,12 +253,12 @@ def _name(table: EventTable, thread: int) -> str:
 
 
 def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
-    """Who had the locks, the last in the chain first, as the time went by."""
+    """Name the owners of the locks in order of time: the last in the chain comes first."""
     return tuple(dict.fromkeys(link.path.name for link in links if link.thread != thread))
 
 
 def lent(table: EventTable, links: Sequence[Link], moment: Moment) -> str:
-    """ "real-time priority 80": what the kernel lent a lock's owner; empty: nothing, or not recorded."""
+    """The priority lent to a lock's owner, such as "real-time priority 80"; empty if none is recorded."""
     threads = {link.thread for link in links} - {moment.thread}
     during = [
         event.number("newprio")

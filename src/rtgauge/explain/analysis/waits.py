@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When a thread waited for its CPU quota, or for a lock of the kernel."""
+"""Finds the times in which a thread waited for its CPU quota, or for a lock of the kernel."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 FAIR = 100
-"""Priorities from here on are of fair tasks: a quota does not concern the others."""
+"""Fair tasks have this priority or a higher number: a quota concerns only them."""
 
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """The intervals in which `group` had used up its quota; `doubt`: why they may be others, or empty."""
+    """The intervals in which `group` had used up its quota. `doubt`: why they are not certain, or empty."""
 
     group: str = ""
     spans: tuple[tuple[int, int], ...] = ()
@@ -34,12 +34,12 @@ class CpuQuota:
 
 
 def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
-    """Places the counted time in the waits for a CPU of a fair thread.
+    """Place the throttled time that the kernel counted in the waits for a CPU of a fair thread.
 
-    A throttled thread waits from the instant at which it is throttled, and later for its turn: the time is at
-    the beginning of a wait, and it ends between two readings of the counters. It is certain if exactly one
-    wait is long enough for a single throttling and nothing before the release may have been it, or if it is
-    as long as all waits that may have been it. Otherwise it is at the beginning of the longest.
+    A throttled thread waits from the instant of throttling, and then for its turn. So the time is at the
+    beginning of a wait, and ends between two readings of the counters. Its place is certain if exactly one
+    wait is long enough for a single throttling and none before the release may have been it, or if the time
+    equals all possible waits. Otherwise it is placed at the beginning of the longest.
     """
     if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
@@ -74,9 +74,8 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
 def _placed(
     known: ThrottledGroup, waits: list[tuple[int, int]], release_ns: int, tolerance_ns: int
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Where the time of one reading of the counters is, and whether that is certain."""
-    before = known.after_ns < release_ns
-    """Whether it may have ended before the release."""
+    """Return the intervals of the time in one reading of the counters, and whether they are certain."""
+    may_precede = known.after_ns < release_ns
     if known.times == 1:
         whole = [
             (start, end)
@@ -86,7 +85,7 @@ def _placed(
         if whole:
             start, end = max(whole, key=_length)
             exact = end - start <= known.ns + tolerance_ns
-            return [(start, min(end, start + known.ns))], len(whole) == 1 and (exact or not before)
+            return [(start, min(end, start + known.ns))], len(whole) == 1 and (exact or not may_precede)
     possible = sorted(
         ((start, end) for start, end in waits if start < known.until_ns and end > known.after_ns),
         key=_length,
@@ -100,7 +99,7 @@ def _placed(
         found.append((start, min(end, start + left_ns, known.until_ns)))
         left_ns -= end - start
     all_ns = sum(end - start for start, end in possible)
-    return found, not before and abs(all_ns - known.ns) <= tolerance_ns
+    return found, not may_precede and abs(all_ns - known.ns) <= tolerance_ns
 
 
 def _length(wait: tuple[int, int]) -> int:
@@ -108,7 +107,7 @@ def _length(wait: tuple[int, int]) -> int:
 
 
 def _waits(path: ThreadPath) -> list[tuple[int, int]]:
-    """The intervals in which the thread was ready; a migration does not end one."""
+    """Return the intervals in which the thread was ready; a migration does not end one."""
     waits: list[tuple[int, int]] = []
     for piece in path.pieces:
         if piece.phase is not Phase.READY:
@@ -121,16 +120,16 @@ def _waits(path: ThreadPath) -> list[tuple[int, int]]:
 
 
 MEMORY_LOCK = "mmap_lock"
-"""The lock of a program's memory map: mmap, munmap, mprotect and brk take it for themselves alone."""
+"""The lock of a program's memory map. mmap, munmap, mprotect and brk need it exclusively."""
 _SPIN, _READ, _WRITE, _REAL_TIME, _PERCPU, _MUTEX = 1, 2, 4, 8, 16, 32
 """Flags of `contention_begin` (LCB_F_* of include/trace/events/lock.h)."""
 
 
 @dataclass(frozen=True)
 class KernelLockWait:
-    """A thread waited from `start_ns` to `end_ns` for the lock `name`.
+    """A wait of a thread, from `start_ns` to `end_ns`, for the lock `name`.
 
-    `owner`: the pid of who had it last; None: the trace does not tell.
+    `owner`: the pid of its last holder; None if the trace does not show it.
     """
 
     start_ns: int
@@ -144,10 +143,11 @@ class KernelLockWait:
 
 
 def kernel_lock_waits(table: EventTable, thread: int) -> tuple[KernelLockWait, ...]:
-    """The waits of `thread` in the order of time; none overlap. Waits in interrupts are not the thread's.
+    """Return the waits of `thread`, in order of time, without overlaps. Waits in interrupts are not the
+    thread's.
 
-    For the lock of a memory a writer spins before it sleeps, of which `contention_begin` tells nothing. Its
-    own events tell each time that it is taken: those count if somebody else had the lock.
+    A writer of the memory lock spins before it sleeps, which `contention_begin` does not report. The lock's
+    own events show each time that it is taken: they count if somebody else had the lock.
     """
     waits = [*_memory_waits(table, thread), *_contended(table.events, thread)]
     kept: list[KernelLockWait] = []
@@ -186,33 +186,33 @@ def _name(flags: int) -> str:
 
 @dataclass
 class _MemoryLock:
-    """The lock of one memory map as `thread` finds it: who had it last, and whether that one still has it."""
+    """The lock of a memory map as `thread` finds it: its last holder, and whether that one still holds it."""
 
     owner: int | None = None
     held: bool = False
     begun_ns: int | None = None
-    """When the thread began to take it."""
+    """When the thread began to take the lock."""
     contended: bool = False
-    """Somebody else had it since then."""
+    """Whether somebody else held it since then."""
 
 
 def _memory_waits(table: EventTable, thread: int) -> list[KernelLockWait]:
     waits: list[KernelLockWait] = []
     locks: dict[int, _MemoryLock] = defaultdict(_MemoryLock)
     for event in table.events:
-        what = event.name.removeprefix("mmap_lock_")
-        if what == event.name:
+        action = event.name.removeprefix("mmap_lock_")
+        if action == event.name:
             continue
         lock = locks[event.number("mm")]
         if event.pid != thread:
-            lock.contended |= what == "released"
-            if what != "start_locking":
-                lock.owner, lock.held = event.pid, what == "acquire_returned"
-        elif what == "start_locking":
+            lock.contended |= action == "released"
+            if action != "start_locking":
+                lock.owner, lock.held = event.pid, action == "acquire_returned"
+        elif action == "start_locking":
             lock.begun_ns, lock.contended = event.time_ns, lock.held
         else:
             waits += _memory_wait(lock, event.time_ns)
-            # it has the lock, so nobody else does: an owner that goes on as a reader tells of no release
+            # It has the lock, so nobody else does: an owner that continues as a reader reports no release.
             lock.begun_ns, lock.held = None, False
     return [*waits, *(wait for lock in locks.values() for wait in _memory_wait(lock, maxsize))]
 

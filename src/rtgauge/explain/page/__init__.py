@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The culprits, the worst latency's sentence and its figure, for the page and the terminal."""
+"""Shows the culprits and the worst latency, on the page and the terminal."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`.
 
-Times in ns of the target's CLOCK_MONOTONIC.
+Times are in ns of the target's CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 class CulpritEntry(Model):
-    """Who or what took time."""
+    """A culprit: what took time."""
 
     culprit: str = Field(description="in words")
     kind: str
@@ -69,7 +69,7 @@ class LatencyEntry(Model):
 
 
 class BlockedEntry(LatencyEntry):
-    """One sleep for a lock, explained likewise."""
+    """One sleep for a lock, explained like a latency."""
 
     owners: list[str]
     lent: str = Field(description="the priority that the lock lent its owner meanwhile; empty: none")
@@ -85,7 +85,7 @@ class ExplainedStepEntry(Model):
 
 
 class ExplainDocument(Model):
-    """What `rtgauge explain --json` prints."""
+    """The document that `rtgauge explain --json` prints."""
 
     version: int = VERSION
     record: SystemText
@@ -93,9 +93,9 @@ class ExplainDocument(Model):
 
 
 class SelfTestDocument(Model):
-    """What `rtgauge selftest --json` prints.
+    """The document that `rtgauge selftest --json` prints.
 
-    `passed`: all were found, 95 % named, and at most 5 us are unattributed at the median.
+    `passed`: all were found, 95 % named, and the median unattributed time is at most 5 us.
     """
 
     record: SystemText
@@ -106,12 +106,12 @@ class SelfTestDocument(Model):
 
 
 def explained_document(record: str, steps: Sequence[ExplainedStep]) -> ExplainDocument:
-    """Of each step its culprits, ranked, and its latencies with their parts; `record`: its folder."""
+    """Return the ranked culprits and the latencies of each step. `record` is the record's folder."""
     return ExplainDocument(record=record, steps=[_step(step) for step in steps])
 
 
 def selftest_document(record: str, result: SelfTest | None) -> SelfTestDocument:
-    """The judgement as a document; None (nothing was explained): not passed. `record`: its folder."""
+    """Return the judgement as a document; None (nothing explained) has not passed. `record`: the folder."""
     if result is None:
         return SelfTestDocument(record=record, passed=False)
     return SelfTestDocument.model_validate({"record": record, "passed": result.passed, **asdict(result)})

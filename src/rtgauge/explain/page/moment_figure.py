@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figure of one latency: a lane for each CPU, the parts of the latency, its release and its wake-up."""
+"""Draws one latency: a lane for each CPU, the parts of the latency, its release and its wake-up."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 ROW = 46
 MOST_CPUS = 16
 MOST_COLOURS = 6
-"""With `other` as many as the figures have, less the first one: it is grey, as idle is."""
+"""With `other`, all colours of the figures except the first, which is grey like idle."""
 FINEST = 1500
-"""Pieces shorter than this part of the figure are joined with their neighbours."""
+"""Pieces shorter than this fraction of the figure are joined with their neighbours."""
 MARKS, LATENCY = " ", "latency"
-"""The lanes above those of the CPUs: the names of the marks, and the parts."""
+"""The lanes above the CPUs: the names of the marks, and the parts of the latency."""
 OTHER = "other"
 IDLE = "idle: no task ran"
-"""Longer than the name of any task."""
+"""A label longer than any task's name can be."""
 _COLUMNS = {"lane": "string", "who": "string", "kind": "string", "start": "number", "end": "number"}
 Bar = tuple[str, str, str, float, float]
 
 
 def figure_name(step: Step) -> str:
-    """What the figure of a step's worst latency is called."""
+    """Return the name of the figure of a step's worst latency."""
     return f"explained-{step.id}"
 
 
 def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title: str) -> Figure:
-    """The worst latency of a step. `symbols`: names of the kernel's functions."""
+    """Draw the worst latency of a step. `symbols` names the kernel's functions."""
     moment = explanation.moment
     length = max(explanation.latency_ns, 1)
     begin, end = moment.release_ns - length // 5, moment.end_ns + length // 20
@@ -111,7 +111,7 @@ def _wakeups(explanation: Explanation) -> list[Event]:
 
 
 def _part_name(culprit: Culprit, explanation: Explanation) -> str:
-    """As the lanes of the CPUs call it."""
+    """Name a part as the CPUs' lanes do."""
     if culprit.kind is Kind.TASK:
         return culprit.name
     own = explanation.path.name if culprit.kind is Kind.OWN else ""
@@ -127,7 +127,7 @@ def _task(context: Context) -> str | None:
 def _without_gaps(
     bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]
 ) -> list[tuple[str, int, int]]:
-    """The bars without the times at which a switch was not traced: nobody knows which task ran."""
+    """Return the bars without the times in which a switch was not traced: nobody knows which task ran."""
     for gap in gaps:
         bars = [
             (who, max(start, first), min(stop, last))
@@ -150,7 +150,7 @@ def _interrupt(context: Context) -> str | None:
 def _joined(
     line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]
 ) -> list[tuple[str, int, int]]:
-    """(who, start, end) of the labelled spans; neighbours with one label, or too short to see, are joined."""
+    """Return (label, start, end) of the labelled spans; equal or very short neighbours are joined."""
     finest = (end - begin) // FINEST
     joined: list[tuple[str, int, int]] = []
     for span in line.spans(begin, end):
@@ -211,7 +211,7 @@ def _layers(
 
 
 def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) -> vega.Part:
-    """The name of a mark next to its rule, a line lower than the one before; the last one's at its left."""
+    """Write a mark's name next to its rule, a line below the one before; the last one's at its left."""
     side = {"align": "right" if last else "left", "dx": -3 if last else 3}
     drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
     data = vega.csv({"what": "string", "start": "number"}, [mark])

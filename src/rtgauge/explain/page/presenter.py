@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The confusion matrix of a self test: a row a kind of stall."""
+"""Shows explanations: tables of culprits, the worst latency, and the confusion matrix of a self test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MOST_ANSWERS = 3
 
 
 def verdict_words(result: SelfTest) -> str:
-    """The answer in one sentence."""
+    """Return the result of a self test in one sentence."""
     sized = result.sizes_right >= NAMED_GOAL * result.named
     word = (
         "The explanations are right"
@@ -74,7 +74,7 @@ def verdict_words(result: SelfTest) -> str:
 
 
 def selftest_grid(result: SelfTest) -> Table:
-    """The matrix; what was answered instead is in the last column."""
+    """Return the confusion matrix, a row for each kind of stall; the last column has the wrong answers."""
     notes = [
         (
             "Size off: difference between the explained and the injected size, for correctly named stalls; "
@@ -108,12 +108,12 @@ MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20
 LEAST_SHARE = 0.01
 LEAST_ON_TERMINAL = 0.05
-"""A culprit with less than this of the time, which led no outlier, is not listed."""
+"""A culprit that took less of the time than this, and led no outlier, is not listed."""
 
 
 @dataclass(frozen=True)
 class CulpritRow:
-    """One ranked culprit as it is shown."""
+    """One ranked culprit as its row shows it."""
 
     rank: int
     name: str
@@ -125,9 +125,9 @@ class CulpritRow:
 
 @dataclass(frozen=True)
 class ExplainedView:
-    """One step.
+    """One step as the page shows it.
 
-    `figure`: the name of its figure, if drawn; `parts`: of the worst latency, (us, what it was).
+    `figure`: the name of its figure, if drawn. `parts`: (us, words) for each part of the worst latency.
     """
 
     name: str
@@ -144,7 +144,7 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps; `together`: the run's culprits, if it has several; `tested`: a self test."""
+    """All explained steps. `together`: the run's culprits, if it has several steps. `tested`: a self test."""
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
@@ -154,9 +154,9 @@ class ExplainedChapter:
 def _rows(
     culprits: Sequence[RankedCulprit], view: RecordView, step: Step | None, *, most: int, least: float
 ) -> list[CulpritRow]:
-    """The culprits with at least `least` of the time, and those that led an outlier.
+    """Return the culprits with at least `least` of the time, and those that led an outlier.
 
-    What to change is said at the first culprit that it concerns.
+    Each change is shown only at the first culprit that it helps against.
     """
     targets = (step or view.record.steps[0]).key.targets
     facts = view.record.system(targets.get("self", "local"))
@@ -164,8 +164,8 @@ def _rows(
     rows: list[CulpritRow] = []
     for rank, ranked in enumerate(listed, 1):
         mend = mend_of(ranked, facts)
-        said = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
-        new = None if mend is None or (mend.rule or mend.what) in said else mend
+        shown = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
+        new = None if mend is None or (mend.rule or mend.what) in shown else mend
         led = format_share(ranked.outlier_share) if ranked.outliers else ""
         time, worst = format_share(ranked.time_share), short_us(ranked.worst_ns)
         rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, time, worst, new))
@@ -202,7 +202,7 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """The longest sleep of each thread that another one woke, for a lock and otherwise, the longest first."""
+    """Return each thread's longest sleep that another one ended, for a lock and otherwise, longest first."""
     longest = {
         (known.moment.thread, known.moment.kind): known
         for known in sorted(explained.blocked, key=_size, reverse=True)
@@ -215,10 +215,10 @@ def _size(explanation: Explanation) -> int:
 
 
 class ExplainedPresenter(Presenter):
-    """A part a step that was explained."""
+    """Presents the steps whose latencies were explained."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Who took most of the time of the largest latencies."""
+        """Say which culprit took most of the time of the largest latencies."""
         ranked = ranked_culprits(
             known for explained in explained_steps(view.record, steps) for known in explained.explanations
         )
@@ -228,7 +228,7 @@ class ExplainedPresenter(Presenter):
         return f"{share} of the time of the explained latencies is {name}"
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
-        """The worst latency of each step."""
+        """Draw the worst latency of each step."""
         figures: list[Figure] = []
         for explained in explained_steps(view.record, steps):
             if explained.worst is not None:
@@ -239,7 +239,7 @@ class ExplainedPresenter(Presenter):
         return figures
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """The culprits and the worst latency of each step."""
+        """Return the culprits and the worst latency of each step."""
         names = view.labels
         explained = explained_steps(view.record, steps)
         if not explained:
@@ -260,7 +260,7 @@ class ExplainedPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """A line a culprit, and the worst latency's sentence and sum."""
+        """Print a line for each culprit, and the worst latency's sentence and sum."""
         names = view.labels
         tested = self_test(view.record)
         if tested is not None:
@@ -286,14 +286,14 @@ class ExplainedPresenter(Presenter):
 
 
 def print_self_test(result: SelfTest, console: Console) -> None:
-    """The answer, and the confusion matrix."""
+    """Print the result of a self test, and its confusion matrix."""
     console.print(Text(verdict_words(result), style="bold"))
     print_tables([selftest_grid(result)], console)
     console.print()
 
 
 def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: Console) -> None:
-    """Every explained latency with its sum, the largest of each step first."""
+    """Print every explained latency with its sum, the largest of each step first."""
     names = view.labels
     for explained in steps:
         name = names.get(explained.step.id, explained.step.id)

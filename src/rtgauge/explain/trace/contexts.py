@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each CPU did at every instant: its task, and the interrupts, softirqs and callbacks nested in it."""
+"""Reconstructs what each CPU did at each time: its task, and the interrupts and callbacks nested in it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import EventTable
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
-"""By vector, include/linux/interrupt.h."""
+"""Names by vector, from include/linux/interrupt.h."""
 IDLE_ENDS = 0xFFFF_FFFF
-"""State of a cpu_idle event that ends the idling (PWR_EVENT_EXIT)."""
+"""The state in a cpu_idle event that ends the idling (PWR_EVENT_EXIT)."""
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
-"""Kinds of frames that a CPU only leaves by their end: no other task can run in between."""
+"""Kinds of frames that a CPU leaves only at their end: no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
-"""How the names of events begin that also come within a page fault."""
+"""Prefixes of events that also come within a page fault."""
 _CALLBACKS = {
     "hrtimer_expire": "hrtimer",
     "timer_expire": "timer",
@@ -34,10 +34,10 @@ _CALLBACKS = {
 
 @dataclass(frozen=True)
 class Task:
-    """A task.
+    """A task of the kernel's scheduler.
 
     `priority` as the kernel counts: below 0 deadline, 0 to 99 real-time (99 - priority), from 100 fair (120:
-    nice 0); None: unknown.
+    nice 0); None if unknown.
     """
 
     pid: int
@@ -54,7 +54,7 @@ class Task:
 class Frame:
     """Something nested in a task.
 
-    `kind`: nmi, irq, vector, ipi, softirq, work, or of a callback: hrtimer, timer, function call, tasklet.
+    `kind`: nmi, irq, vector, ipi, softirq, work, or a callback's hrtimer, timer, function call or tasklet.
     """
 
     kind: str
@@ -65,10 +65,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Context:
-    """What a CPU does.
+    """What a CPU does at one time.
 
-    `frames`: the innermost last; `idle_state` None: not asleep; `irqs_off`: the function that turned
-    interrupts off, if that is traced.
+    `frames`: the innermost is the last. `idle_state`: None if it is not asleep. `irqs_off`: the function that
+    turned interrupts off, if that is traced.
     """
 
     task: Task | None
@@ -96,24 +96,24 @@ class Span:
 
 @dataclass(frozen=True)
 class CpuTimeline:
-    """Contexts of one CPU: `contexts[i]` ends at `times_ns[i]`, so there is one more context than times."""
+    """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`, so there is one more than times."""
 
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
     interrupted: list[tuple[int, str | None]]
-    """(time, the kernel's function and callers that a timer's interrupt found; None: a program) of stacks."""
+    """(time, kernel function and callers that a timer interrupted; None: a program), from stack traces."""
 
     def at(self, time_ns: int) -> Context:
-        """The context right after `time_ns`."""
+        """Return the context right after `time_ns`."""
         return self.contexts[bisect_right(self.times_ns, time_ns)]
 
     def before(self, time_ns: int) -> Context:
-        """The context that an event at `time_ns`, the first at that time, found."""
+        """Return the context in which an event at `time_ns`, the first at that time, came."""
         return self.contexts[bisect_left(self.times_ns, time_ns)]
 
     def spans(self, start_ns: int, end_ns: int) -> list[Span]:
-        """The contexts between two times, cut at them; without gaps."""
+        """Return the contexts between two times, cut at both, without gaps."""
         spans: list[Span] = []
         at, since = bisect_right(self.times_ns, start_ns), start_ns
         while since < end_ns:
@@ -124,18 +124,18 @@ class CpuTimeline:
         return spans
 
     def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
-        """(whether a stack shows it, the kernel's function that a timer's interrupt found, or None)."""
+        """Return (whether a stack trace shows it, the kernel function that a timer interrupted, or None)."""
         found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
         return bool(found), found[0] if found else None
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
-        """(whether a stack shows it, the kernel's function that a timer's interrupt found or None)."""
+        """Return whether no event came between two times."""
         at = bisect_right(self.times_ns, start_ns)
         return at == len(self.times_ns) or self.times_ns[at] >= end_ns
 
 
 class Names:
-    """Names and priorities of tasks, from every event that tells them."""
+    """Names and priorities of tasks, collected from every event that has them."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._tasks: dict[int, Task] = {0: Task(0, "idle", None)}
@@ -155,22 +155,22 @@ class Names:
             self._tasks.setdefault(pid, task)
 
     def task(self, pid: int) -> Task:
-        """The task, with an empty name where no event tells it."""
+        """Return the task; its name is empty if no event has it."""
         return self._tasks.get(pid, Task(pid, "", None))
 
     def label(self, pid: int) -> str:
-        """The task's name, or "pid 7"."""
+        """Return the task's name, or "pid 7"."""
         return self.task(pid).name or f"pid {pid}"
 
     def irq(self, frame: Frame) -> Frame:
-        """A frame with the name of its interrupt, which the event at its end does not tell."""
+        """Return a frame with the name of its interrupt, which the event at its end lacks."""
         if frame.kind != "irq" or frame.name or not isinstance(frame.key, int):
             return frame
         return replace(frame, name=self._irqs.get(frame.key, ""))
 
 
 def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
-    """CPU -> its contexts."""
+    """Return the contexts of each CPU."""
     names = Names(table.events)
     events: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
@@ -181,7 +181,7 @@ def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
 
 
 def _with_nmis(events: Sequence[Event]) -> list[Event]:
-    """The kernel tells of a handler of an NMI at its end, and how long it took: makes two events of it."""
+    """Make two events of each NMI: the kernel reports a handler at its end, with its duration."""
     made: list[Event] = []
     for event in events:
         if event.name == "nmi_handler" and 0 < event.number("delta_ns") < 10**9:
@@ -193,7 +193,7 @@ def _with_nmis(events: Sequence[Event]) -> list[Event]:
 
 
 def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
-    """(whether it begins, the frame) of an event that begins or ends one."""
+    """Return (whether it begins, the frame) for an event that begins or ends one."""
     stem, _, edge = event.name.rpartition("_")
     if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
         function = symbols.name(event.number("function")) or ""
@@ -224,7 +224,7 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
 
 @dataclass
 class _State:
-    """Where a CPU is while its events are read."""
+    """The state of a CPU while its events are read."""
 
     task: Task | None
     frames: list[Frame]
@@ -240,7 +240,7 @@ class _State:
 
 
 def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
-    """The frames that end without having begun, the outermost first."""
+    """Return the frames that end without having begun, the outermost first."""
     depth: dict[tuple[str, int | str], int] = defaultdict(int)
     unmatched: list[Frame] = []
     for event in events:
@@ -280,9 +280,9 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
 
 
 def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
-    """Bring a CPU's state to after an event.
+    """Update a CPU's state by an event.
 
-    `kept`: the softirqs and works of tasks that were preempted in them.
+    `kept`: the softirqs and works that preempted tasks were in.
     """
     if not event.name.startswith(LOCK_EVENTS):
         state.fault = event.name.startswith("page_fault")
@@ -318,7 +318,7 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
                     for at, known in enumerate(state.frames)
                     if (known.kind, known.key) == (frame.kind, frame.key)
                 ]
-                del state.frames[places[-1] if places else len(state.frames) :]  # with all in it
+                del state.frames[places[-1] if places else len(state.frames) :]  # and all frames in it
         case _:
             pass
     if (
@@ -327,25 +327,25 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
         and (state.task is None or state.task.pid != event.pid)
         and event.pid >= 0
     ):
-        state.task = names.task(event.pid)  # a switch was lost
+        state.task = names.task(event.pid)  # A switch was lost.
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
-    """The function that an event of `preemptirq` is about; without a name its distance from _stext."""
+    """Return the function that an event of `preemptirq` is about; without a name its offset from _stext."""
     address = event.number("caller_offs")
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 
 
 CALLED_BY, MOST_CALLERS = " from ", 3
-"""Between a function and its caller: what keeps others out is often a few calls above."""
+"""Separates a function and its caller: what keeps others out is often a few calls up."""
 THUNKS = ("__x86_indirect_", "__x86_return_")
-"""How the names of gcc's thunks against branch prediction begin: they say nothing."""
+"""Prefixes of gcc's thunks against branch prediction, which say nothing."""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
-"""How the names of the functions begin through which an interrupt enters the kernel: x86, arm64, Arm."""
+"""Prefixes of the functions through which an interrupt enters the kernel: x86, arm64, Arm."""
 
 
 def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | None:
-    """What a stack says that was interrupted; None: it is not a stack from an interrupt, or has no names."""
+    """Return what a stack trace shows as interrupted; None if it is of something else, or has no names."""
     names = [symbols.name(int(word, 16)) or "" for word in event.text("caller").split()]
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the events of a trace ring lie in its bytes (Documentation/trace/events.rst, section 3)."""
+"""Reads the layout of events in a trace ring (Documentation/trace/events.rst, section 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rtgauge.record.stream import TraceFormatsLine
 MOST_TEXT = 64 * 1024
 MOST_FIELDS = 100
 MOST_RECORD = 64 * 1024
-"""Bytes of one event: a page is never larger."""
+"""The most bytes of one event: a page is never larger."""
 Value = int | str
 _FIELD = re.compile(
     r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$"
@@ -26,17 +26,15 @@ _FIELD = re.compile(
 _ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-"""Bytes of an unsigned number -> its code in `struct`; a signed one has it in small letters."""
+"""Bytes of an unsigned number -> its code in `struct`; a signed number has the lower-case letter."""
 
 
 @dataclass(frozen=True)
 class Field:
     """A field of an event.
 
-    `kind`: number, text (char array), located (one elsewhere in the record), relative (the same, from the
-    field's end),
-
-    or addresses (as many as the record has behind its beginning, each of `size` bytes).
+    `kind`: number; text (char array); located (text elsewhere in the record); relative (the same, measured
+    from the field's end); or addresses (as many, of `size` bytes each, as the rest of the record has).
     """
 
     name: str
@@ -46,10 +44,10 @@ class Field:
     number: struct.Struct | None
 
     def value(self, record: bytes) -> Value | None:
-        """Its value in the bytes of one record; None where the record is too short or the field is no number
-        and no text.
+        """Return its value in one record; None if the record is too short, or the field is neither number nor
+        text.
 
-        Addresses are a text, hexadecimal, with spaces between.
+        Addresses become a text: hexadecimal, with spaces between.
         """
         if self.kind == "addresses":
             return " ".join(
@@ -106,7 +104,7 @@ def _fields(lines: list[str]) -> dict[str, Field]:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """An event: `system/name`, the number with which its records begin, and its own fields."""
+    """The format of an event: `system/name`, the number that begins its records, and its own fields."""
 
     system: str
     name: str
@@ -114,12 +112,12 @@ class EventFormat:
     fields: tuple[Field, ...]
 
     def values(self, record: bytes) -> dict[str, Value]:
-        """Name -> value of every number and text of a record."""
+        """Return name -> value of every number and text in a record."""
         return {field.name: value for field in self.fields if (value := field.value(record)) is not None}
 
 
 def event_format(path: str, text: str) -> EventFormat:
-    """The file `format` of the event `path` ("sched/sched_switch"). Raises RecordError."""
+    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError if it is none."""
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
@@ -139,7 +137,7 @@ def event_format(path: str, text: str) -> EventFormat:
 
 @dataclass(frozen=True)
 class Common:
-    """Where the fields are that every record begins with; None: this kernel has it not."""
+    """The fields that every record begins with; None if this kernel lacks one."""
 
     type: Field
     flags: Field | None
@@ -149,7 +147,7 @@ class Common:
 
 @dataclass(frozen=True)
 class PageLayout:
-    """Where a page's time stamp, its length and its events are (events/header_page)."""
+    """The offsets of a page's time stamp, length and events (events/header_page)."""
 
     bytes: int
     commit_offset: int
@@ -158,7 +156,7 @@ class PageLayout:
 
 
 def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLayout:
-    """The layout of a page of `page_bytes`. Raises RecordError where it is none that this program reads."""
+    """Return the layout of a page of `page_bytes`. Raises RecordError if this program cannot read it."""
     fields = _fields(header_page[:MOST_TEXT].splitlines())
     commit, data, stamp = fields.get("commit"), fields.get("data"), fields.get("timestamp")
     known = re.search(
@@ -184,9 +182,9 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
 
 @dataclass(frozen=True)
 class TraceFormats:
-    """Everything that is needed to read the pages of one kernel.
+    """Everything needed to read the trace pages of one kernel.
 
-    `line.events`: "system/name" -> its format, as the kernel has it.
+    `line.events`: "system/name" -> its format, as the kernel describes it.
     """
 
     line: TraceFormatsLine
@@ -197,10 +195,8 @@ class TraceFormats:
 
     @classmethod
     def read(cls, document: Mapping[str, object]) -> TraceFormats:
-        """`trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and
-        perhaps symbols.
-
-        Raises RecordError.
+        """Read `trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and
+        perhaps symbols. Raises RecordError if they are damaged.
         """
         try:
             line = TraceFormatsLine.model_validate(document, strict=True)
@@ -224,14 +220,14 @@ class TraceFormats:
 
 @dataclass(frozen=True)
 class Symbols:
-    """Names of addresses in the kernel, sorted; empty where the target did not tell any."""
+    """Names of kernel addresses, sorted; empty if the target reported none."""
 
     addresses: tuple[int, ...]
     names: tuple[str, ...]
 
     @classmethod
     def read(cls, document: object) -> Symbols:
-        """{"hexadecimal address": "name", ...} or None. Raises RecordError."""
+        """Read {"hexadecimal address": "name", ...} or None. Raises RecordError if it is anything else."""
         if document is None:
             return cls((), ())
         try:
@@ -244,21 +240,21 @@ class Symbols:
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def with_others(self, others: Symbols) -> Symbols:
-        """These and others, of which these go before."""
+        """Merge with others; a name in this one has precedence."""
         known = dict(zip(others.addresses, others.names, strict=True)) | dict(
             zip(self.addresses, self.names, strict=True)
         )
         return Symbols(tuple(sorted(known)), tuple(known[address] for address in sorted(known)))
 
     def name(self, address: int) -> str | None:
-        """The name of the function that this address was said to be in; None: not known."""
+        """Return the name of the function that contains this address; None if it is not known."""
         at = bisect_left(self.addresses, address)
         if at == len(self.addresses) or self.addresses[at] != address:
             return None
         return self.names[at].partition("+0x")[0]
 
     def from_text(self, offset: int) -> str | None:
-        """The name for a distance from the beginning of the kernel's text, `_stext`."""
+        """Return the name at an offset from the beginning of the kernel's text, `_stext`."""
         if "_stext" not in self.names:
             return None
         distance = offset - (1 << 32) if offset >= 1 << 31 else offset

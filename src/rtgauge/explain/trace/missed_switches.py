@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the switches that the kernel did not trace, from the task that every event was recorded in."""
+"""Finds switches that the kernel did not trace, from the task that each event was recorded in."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 FAIR_PRIORITY = 120
-"""Of a task whose priority no event tells: nice 0."""
+"""The priority of a task if no event has it: nice 0."""
 IDLE_NAME = "swapper"
 
 
 @dataclass(frozen=True)
 class MissedSwitch:
-    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace: it came after `after_ns`, when
+    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace. It came after `after_ns`, when
     `old` ran, and by `until_ns`, when `new` did.
 
-    Other tasks may have run in between: no event shows them.
+    Other tasks may have run in between without an event.
     """
 
     cpu: int
@@ -35,12 +35,12 @@ class MissedSwitch:
 def with_missed_switches(
     table: EventTable, seen: tuple[int, int, int] | None = None
 ) -> tuple[EventTable, list[MissedSwitch]]:
-    """The table with a `sched_switch` at the end of each gap in which one was missed, and the gaps in the
-    order of time.
+    """Return the table with a `sched_switch` at the end of each gap that hides one, and the gaps in order of
+    time.
 
-    Every event tells the task that its CPU was in: the last one that shows the old task and the first one
-    that shows another bound the missed switch. `seen`: (time in ns, CPU, pid) of a task that is known to have
-    run then. The new events have only the fields that other events tell.
+    Every event has the task that its CPU was in. So a missed switch came between the last event of the old
+    task and the first of another. `seen`: (time in ns, CPU, pid) of a task that is known to have run then.
+    The new events have only the fields that other events supply.
     """
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
@@ -51,7 +51,7 @@ def with_missed_switches(
     missed.sort(key=lambda gap: gap.until_ns)
     tasks = _tasks(table.events)
     made = [_switch(gap, tasks, table.events) for gap in missed]
-    # before the traced events of the same time, of which the first shows the new task
+    # Before the traced events of the same time: the first of them shows the new task.
     merged = sorted(
         [
             *((event.time_ns, 0, event) for event in made),
@@ -75,7 +75,7 @@ def _gaps(cpu: int, events: Sequence[Event], seen: tuple[int, int, int] | None) 
 
 
 def _ran(event: Event) -> tuple[int, int]:
-    """The tasks that ran before and after an event."""
+    """Return the tasks that ran before and after an event."""
     if event.name != "sched_switch":
         return event.pid, event.pid
     return event.number("prev_pid", event.pid), event.number("next_pid", event.pid)

@@ -25,7 +25,7 @@ MISSED_STORED = 1 << 30
 _LENGTH_BITS = 27
 _PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
 _STAMP_BITS = 59
-"""Of an absolute time stamp: its upper 5 bits are those of the page's."""
+"""The bits of an absolute time stamp. Its upper 5 bits come from the page's time stamp."""
 _WORD, _TIME = struct.Struct("<I"), struct.Struct("<Q")
 
 
@@ -39,7 +39,7 @@ class Page:
 
 
 def open_page(raw: bytes, layout: PageLayout) -> Page:
-    """A page of bytes. Raises RecordError."""
+    """Read a page. Raises RecordError if it is shorter than its header says."""
     if len(raw) < layout.data_offset:
         raise RecordError(f"a page of the trace has {len(raw)} bytes, fewer than its header")
     commit = int(layout.commit.unpack_from(raw, layout.commit_offset)[0]) & 0xFFFF_FFFF
@@ -58,9 +58,9 @@ def open_page(raw: bytes, layout: PageLayout) -> Page:
 
 
 def records(page: Page) -> Iterator[tuple[int, bytes]]:
-    """(time in ns, bytes) of every event of a page, in its order. Raises RecordError for a damaged page.
+    """Yield (time in ns, bytes) of a page's events, in order. Raises RecordError if the page is damaged.
 
-    Every round takes at least 4 bytes: a page cannot hold the reader.
+    Every round takes at least 4 bytes, so no page can keep the reader busy.
     """
     data, end, at, time_ns = page.data, len(page.data), 0, page.time_ns
     while at + 4 <= end:
@@ -104,10 +104,10 @@ NEED_RESCHED = 0x04
 
 
 class Event(NamedTuple):
-    """One event.
+    """One event of the kernel's.
 
-    `pid`: of the task that the CPU was in; `flags`, `preempt_count`: the context, 0 where the kernel does not
-    tell.
+    `pid`: the task that the CPU was in. `flags`, `preempt_count`: the context, 0 if the kernel does not give
+    it.
     """
 
     time_ns: int
@@ -119,21 +119,21 @@ class Event(NamedTuple):
     values: dict[str, Value]
 
     def number(self, name: str, other: int = 0) -> int:
-        """A value that is a number; `other` where there is none of this name."""
+        """Return the value of this name if it is a number, otherwise `other`."""
         value = self.values.get(name)
         return value if isinstance(value, int) else other
 
     def text(self, name: str) -> str:
-        """A value that is a text; empty where there is none of this name."""
+        """Return the value of this name if it is a text, otherwise ""."""
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Events of one CPU that the ring lost, between its last event before and its first after.
+    """Events that the ring lost on one CPU, between its last event before and its first after.
 
-    `count` 0: unknown how many.
+    `count`: 0 if it is unknown how many.
     """
 
     cpu: int
@@ -144,19 +144,19 @@ class Lost:
 
 @dataclass(frozen=True)
 class EventTable:
-    """Events of all CPUs in the order of time; `cpus`: the CPUs that were recorded."""
+    """The events of all CPUs in order of time; `cpus`: the CPUs that were recorded."""
 
     events: list[Event]
     cpus: tuple[int, ...]
     lost: list[Lost] = field(default_factory=list[Lost])
 
     def of_cpu(self, cpu: int) -> list[Event]:
-        """The events of one CPU."""
+        """Return the events of one CPU."""
         return [event for event in self.events if event.cpu == cpu]
 
 
 def moment_line(document: Mapping[str, object]) -> MomentLine:
-    """`moment` of a stream. Raises RecordError."""
+    """Read `moment` of a stream. Raises RecordError if it is damaged."""
     try:
         return MomentLine.model_validate(document, strict=True)
     except ValidationError:
@@ -164,7 +164,7 @@ def moment_line(document: Mapping[str, object]) -> MomentLine:
 
 
 def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
-    """CPU -> the bytes of its pages. Raises RecordError."""
+    """Return CPU -> the bytes of its pages. Raises RecordError if they are damaged or too many."""
     if sum(map(len, line.pages.values())) > MOST_PAGES:
         raise RecordError(f"a moment of the trace has more than {MOST_PAGES} pages")
     try:
@@ -180,9 +180,9 @@ def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
 
 
 def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> EventTable:
-    """The events of all pages, by CPU.
+    """Read the events in all pages, by CPU. Events that the formats do not describe are left out.
 
-    Events that the formats do not know are left out. Raises RecordError.
+    Raises RecordError if a page is damaged, or there are too many events.
     """
     events: list[Event] = []
     lost: list[Lost] = []
@@ -225,8 +225,8 @@ LONGEST_NS = 10**12
 
 @dataclass(frozen=True)
 class Moment:
-    """One latency of the thread `thread` (its tid): released at `release_ns`, measured at `end_ns` on `cpu`;
-    times by the events' clock, CLOCK_MONOTONIC.
+    """One latency of `thread` (a tid), released at `release_ns` and measured at `end_ns` on `cpu`. Times are
+    in the events' clock, CLOCK_MONOTONIC.
     """
 
     number: int
@@ -239,18 +239,18 @@ class Moment:
     thread: int
     table: EventTable
     left_out: tuple[int, ...] = ()
-    """CPUs whose events had no room."""
+    """CPUs whose events did not fit."""
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
-    """CPU -> what the hypervisor took of it about that time; the guest's kernel counts in ticks of 10 ms."""
+    """CPU -> what the hypervisor took of it around that time; the guest's kernel counts in ticks of 10 ms."""
 
     held: tuple[tuple[int, str], ...] = ()
-    """(since when, system call or empty) of the thread's sleeps within it that no other thread ends."""
+    """(start, system call or empty) of the thread's sleeps in the moment that no other thread ends."""
     throttled: tuple[ThrottledGroup, ...] = ()
-    """The thread's control groups that had used up their CPU quota lately, in order of time."""
+    """The thread's control groups that recently used up their CPU quota, in order of time."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it is a sleep for a lock, from `release_ns` until the owner gave it back at `end_ns`."""
+        """Whether it is a sleep from `release_ns` until the lock's owner released it at `end_ns`."""
         return self.kind == "blocked"
 
     @property
@@ -260,7 +260,7 @@ class Moment:
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
-    """`moment` of a stream with its pages. Raises RecordError."""
+    """Read `moment` of a stream with its pages. Raises RecordError if it is damaged."""
     line = moment_line(document)
     if not 0 <= line.end_ns - line.release_ns <= LONGEST_NS or line.cpu >= MOST_CPUS:
         raise RecordError(
