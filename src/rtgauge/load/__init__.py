@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Loads: interference beside a probe. A module a load."""
+"""Loads: interference during a measurement. Each load is a module."""

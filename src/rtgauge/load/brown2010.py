@@ -18,7 +18,7 @@ NOT_READ = (
 
 
 class Brown2010(Load):
-    """All three at once; reading only where something to read is named."""
+    """All three loads at once; it reads only if a device or file is named."""
 
     name = "brown2010"
     programs: ClassVar[tuple[str, ...]] = (*Copy.programs, "nice")
@@ -29,7 +29,7 @@ class Brown2010(Load):
         self._read = None if source is None else Read(source)
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """The parts of the loads. The copy first: what it prepares is slow beside 500 others."""
+        """Return the parts of all loads. The copy comes first: its preparation is slow next to 500 others."""
         parts = [
             *Copy().parts(context),
             *(self._read.parts(context) if self._read is not None else []),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`copy`: a file is copied again and again, with scp over the loopback, or with dd if there is no SSH
-server (Brown & Martin 2010, sec.
-
-3.8).
+"""`copy`: copies a file again and again, with scp over the loopback, or with dd without an SSH server (Brown
+& Martin 2010, sec. 3.8).
 """
 
 from __future__ import annotations
@@ -16,9 +14,8 @@ from rtgauge.load.network import free_port
 MIB = 32
 SSHD = "/usr/sbin/sshd"
 
-# The folder and all in it, the keys first, is gone when the load ends in order; what one that was killed has
-# left goes with
-# the next. The server takes one key, made for this, and listens on 127.0.0.1 alone.
+# The load removes the folder at its end, the keys first; the next one removes what a killed load left. The
+# server accepts only a key made for it, and listens only on 127.0.0.1.
 PREPARE = """
 set -eu
 for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
@@ -55,20 +52,20 @@ while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copie
 
 
 def copies(log: str) -> dict[str, Any]:
-    """How many whole copies were made, and how many bytes that is."""
+    """Return the number of complete copies, and their bytes."""
     count = len(re.findall(r"^copied$", log, re.MULTILINE))
     return {"copies": count, "bytes": count * MIB << 20}
 
 
 class Copy(Load):
-    """One file of 32 MiB, copied again and again."""
+    """Copies one file of 32 MiB again and again."""
 
     name = "copy"
     programs: ClassVar[tuple[str, ...]] = ("dd", "mktemp")
     packages: ClassVar[dict[str, str]] = {"dd": "coreutils", "mktemp": "coreutils"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell that copies; it says with what."""
+        """Return one shell that copies; `wanted` says with which program."""
         target = context.target
         server = target.which("sshd") or target.which(SSHD)
         over_ssh = server is not None and all(target.which(program) for program in ("scp", "ssh-keygen"))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`cpu`: stress-ng computes on every CPU, one of its methods after the other (Delgado et al.
-
-2020, section V).
-"""
+"""`cpu`: stress-ng computes on every CPU, with all its methods in turn (Delgado et al. 2020, section V)."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 
 
 class Cpu(Load):
-    """As many CPU stressors as CPUs are online."""
+    """Runs a CPU stressor on every online CPU."""
 
     name = "cpu"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
     packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One stress-ng with a worker a CPU."""
+        """Return one stress-ng with a worker for each CPU."""
         argv = [
             "stress-ng",
             "--cpu",

@@ -9,12 +9,12 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 
 
 class Idle(Load):
-    """Nothing is started."""
+    """Starts nothing."""
 
     name = "idle"
     programs: ClassVar[tuple[str, ...]] = ()
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """No part."""
+        """Return no part."""
         del context
         return []

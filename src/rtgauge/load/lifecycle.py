@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A load from its start to its end: started, warmed up, watched, measured, ended with all its children."""
+"""Runs a load: starts it, warms it up, watches and measures it, and ends it with all its children."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rtgauge.units import NS_PER_S
 
 
 class KeptPart(TypedDict):
-    """One program of the load."""
+    """One program of a load, for another process that picks it up."""
 
     kept: ProgramPlace
     argv: list[str]
@@ -45,7 +45,7 @@ class KeptPart(TypedDict):
 
 
 class KeptLoad(TypedDict):
-    """The load beside a step; times in ns of the target's CLOCK_MONOTONIC."""
+    """A step's load, for a process that picks it up; times in ns of the target's CLOCK_MONOTONIC."""
 
     started_ns: int | None
     warm_ns: int | None
@@ -62,7 +62,7 @@ MEMORY_EVERY_S = 1.0
 
 
 class RunningLoad:
-    """A load that runs beside a step. A context manager: leaving it ends the load, whatever happened.
+    """A load that runs during a step. Leaving this context manager always ends the load.
 
     with RunningLoad.start(target, get("cpu"), log_path, expected_s=10) as load:
         load.wait_warm()
@@ -94,12 +94,11 @@ class RunningLoad:
     ) -> Self:
         """Start every part of the load.
 
-        `log_path`: the file that gets what the programs print (written when the load ends; none where it has
-        no part).
-        `expected_s`: how long the load will be needed, warm-up included; a safety limit well above it is
-        given to each program.
-        `peer`: HOST:PORT of an iperf3 server for the network load.
-        Raises InputError or MeasureError if it cannot be started; nothing is left running then.
+        `log_path`: the file for the programs' output, written when the load ends, unless it has no part.
+        `expected_s`: how long the load will be needed, with its warm-up; each program gets a safety limit
+        well above that. `peer`: HOST:PORT of an iperf3 server for the network load.
+
+        Raises InputError or MeasureError if the load cannot be started; then nothing is left running.
         """
         context = make_context(target, expected_s, peer)
         running = cls(target, load, context, log_path)
@@ -123,9 +122,9 @@ class RunningLoad:
     def pick_up(
         cls, target: LoadTarget, load: Load, log_path: Path | None, *, expected_s: float, state: KeptLoad
     ) -> Self:
-        """Go on with a load that another process had started on the target, from what its `state` said.
+        """Continue a load that another process started on the target, from the `state` that it left.
 
-        Raises MeasureError.
+        Raises MeasureError if the load is gone, or is not that of the record.
         """
         context = make_context(target, expected_s)
         running = cls(target, load, context, log_path)
@@ -154,7 +153,7 @@ class RunningLoad:
         return running
 
     def state(self) -> KeptLoad | None:
-        """For `pick_up`, once it has begun; None if the load ends with this process."""
+        """Return the state for `pick_up` after measuring began; None if the load ends with this process."""
         parts: list[KeptPart] = []
         for part in self._parts:
             kept = part.handle.kept
@@ -184,15 +183,15 @@ class RunningLoad:
         self.stop()
 
     def wait_warm(self, warm_up_s: float = WARM_UP_S, ready_s: float = READY_S) -> None:
-        """Wait until the programs really run, then `warm_up_s` seconds more; then begin to measure what the
-        load reaches.
+        """Wait until the programs really run, then `warm_up_s` seconds more. Then begin to measure what the
+        load achieves.
 
         Raises MeasureError if a program ends meanwhile or is not ready within `ready_s` seconds.
         """
         deadline = time.monotonic() + ready_s
         waiting = list(
             self._parts
-        )  # each is seen to run once: programs that come and go need not be there at the same moment
+        )  # Each must be seen running once: programs that come and go need not run at the same time.
         while waiting:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
@@ -212,10 +211,7 @@ class RunningLoad:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to measure what the load achieves, or begin again.
-
-        `wait_warm` calls it.
-        """
+        """Begin, or begin again, to measure what the load achieves. `wait_warm` calls this."""
         if self._parts:
             processes = parse_all(self._target.read([STAT_GLOB]))
             for part in self._parts:
@@ -228,9 +224,9 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """One line a part that died while it was needed, with why; empty if all live.
+        """Return one line with the reason for each part that died while it was needed; empty if all live.
 
-        Cheap; to be called about once a second.
+        It is cheap: call it about once a second.
         """
         for part in self._parts:
             status = part.handle.poll() if part.ended_early is None else None
@@ -244,9 +240,9 @@ class RunningLoad:
         ]
 
     def stop(self) -> LoadReport:
-        """End every part with all its children and say what was reached.
+        """End every part with all its children, and report what the load achieved.
 
-        May be called again: the answer is the same.
+        A second call returns the same report.
         """
         if self._report is not None:
             return self._report
@@ -289,8 +285,8 @@ class RunningLoad:
             raise MeasureError("; ".join(died))
 
     def _read_memory(self) -> None:
-        """Resident memory of the processes that were there when measuring began; only if the load is about
-        memory.
+        """Read the resident memory of the processes that were there when measuring began, if the load is
+        about memory.
         """
         self._memory_read_at = time.monotonic()
         for part in self._parts:
@@ -312,12 +308,12 @@ class RunningLoad:
                 part.ended_early = f"{wanted - alive} of its {wanted} processes ended while they were needed"
 
     def _end_parts(self) -> None:
-        """End all parts, in reverse order; one that cannot be ended does not keep the others alive."""
+        """End all parts in reverse order, even if one of them cannot be ended."""
         failed: BaseException | None = None
         for part in reversed(self._parts):
             try:
                 part.handle.stop(GRACE_S)
-            except BaseException as error:  # noqa: BLE001 - also on Ctrl-C the other parts must be ended; it is raised again below
+            except BaseException as error:  # noqa: BLE001 - even on Ctrl-C the other parts must end; raised again below
                 failed = error
         self._keep_log()
         if failed is not None:
@@ -357,7 +353,7 @@ class RunningLoad:
         )
 
     def _version(self, spec: PartSpec) -> str | None:
-        """The first version number that the program prints about itself; hackbench says it in its help."""
+        """Return the first version number that the program prints; hackbench has it in its help."""
         for option in ("--version", "--help"):
             match = re.search(
                 r"[0-9]+\.[0-9]+(?:\.[0-9]+)?",
@@ -375,16 +371,16 @@ def _new_log() -> BinaryIO:
 
 
 def _tail(log: BinaryIO, limit: int) -> str:
-    """The last `limit` bytes of a log as text.
+    """Return the last `limit` bytes of a log as text.
 
-    The file's position stays: the programs of the load may share it.
+    The file's position stays, because the load's programs may share it.
     """
     size = os.fstat(log.fileno()).st_size
     return os.pread(log.fileno(), limit, max(size - limit, 0)).decode(errors="replace")
 
 
 def _why(part: PartState, status: int) -> str:
-    """Why a part ended, in one line: how, and the last line with words that it printed."""
+    """Say in one line why a part ended: its status, and the last line with words that it printed."""
     lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
     how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
     return f"{how}: {lines[-1][:200]}" if lines else how

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a load is, and what it needs of the target that it runs on."""
+"""The model of a load, and what loads need from the target that they run on."""
 
 from __future__ import annotations
 
@@ -18,77 +18,75 @@ if TYPE_CHECKING:
 
 
 class Handle(Protocol):
-    """A program that runs on a target, with everything it starts, under a guard that ends them all."""
+    """A program on a target with all its children, under a guard that ends them all."""
 
     @property
     def pid(self) -> int:
-        """Process id on the target of the guard or of the program; every process of the load descends from
-        it.
+        """Process id of the guard or the program on the target; every process of the load descends
+        from it.
         """
         ...
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """What `LoadTarget.attach` of another process takes; None if it ends with this one."""
+        """The argument for `LoadTarget.attach` in another process; None if the program ends with this one."""
         ...
 
     def poll(self) -> int | None:
-        """Exit status, None while it runs."""
+        """Return the exit status; None while the program runs."""
         ...
 
     def stop(self, grace_s: float) -> int | None:
-        """SIGTERM to the group, after `grace_s` seconds SIGKILL to every descendant; returns the exit status,
-        None if it is not known.
+        """Send SIGTERM to the group and, after `grace_s` seconds, SIGKILL to every descendant. Return the
+        exit status; None if it is not known.
         """
         ...
 
 
 class LoadTarget(Protocol):
-    """What loads ask of a target."""
+    """The methods of a target that loads use."""
 
     def start(self, argv: Sequence[str], log: BinaryIO) -> Handle:
-        """Start a program, its standard output and error to `log` (a file of the host), standard input
-        empty.
+        """Start a program with empty standard input; its output and errors go to `log`, a file on the
+        host.
         """
         ...
 
     def attach(self, kept: ProgramPlace, log: BinaryIO) -> Handle:
-        """Follow a program that an earlier process has started. Raises MeasureError."""
+        """Follow a program that an earlier process started. Raises MeasureError if it is gone."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; a command that cannot be started or does not end in time has a
-        status other than 0.
-        """
+        """Run a short command to its end. Its status is not 0 if it cannot start or does not end in time."""
         ...
 
     def which(self, program: str) -> str | None:
-        """The program's path on the target, None if it has none."""
+        """Return the program's path on the target; None if it is missing."""
         ...
 
     def monotonic_ns(self) -> int:
-        """CLOCK_MONOTONIC of the target (ns)."""
+        """Return the target's CLOCK_MONOTONIC (ns)."""
         ...
 
     def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Files and globs in one batch: path -> {"text": ...} or {"error": ...} (the `files` of the engine's
-        `read`).
+        """Read files and globs in one batch with the engine's `read`: path -> {"text": ...} or {"error":
+        ...}.
         """
         ...
 
 
 def nothing_more(_log: str) -> dict[str, Any]:
-    """For a part whose own output tells nothing that is kept."""
+    """Return nothing, for a part whose own output has no figures."""
     return {}
 
 
 def nothing_short(_reached: Mapping[str, Any]) -> str | None:
-    """For a part that reaches what it was asked, or whose figures say by themselves that it did not."""
+    """Return no note, for a part that always reaches its amount, or whose figures show that it did not."""
     return None
 
 
 def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) -> bool:
-    """For a part that runs as soon as its processes do."""
+    """Return True, for a part that runs as soon as its processes do."""
     return True
 
 
@@ -96,10 +94,9 @@ def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) 
 class PartSpec:
     """One program of a load.
 
-    `ready`: the load runs when the part has at least so many processes whose name begins so.
-    `settled`: what else must be so, asked of the target with the part's processes.
-    `lasting`: these processes live as long as the load; fewer of them at its end means that some died.
-    `reached`: what the part's own output says that it reached. `shortfall`: a note where what it reached
+    `ready`: (prefix, number) of the processes that must run. `settled`: whether they have settled, as the
+    target shows. `lasting`: these processes live as long as the load, and if some are missing at its end,
+    they died. `reached`: parses what the part achieved from its output. `shortfall`: a note if that
     (LoadPart.reached) is too little.
     """
 
@@ -117,9 +114,9 @@ class PartSpec:
 
 @dataclass(frozen=True)
 class LoadContext:
-    """What a load may ask before it says what it starts. Sizes in bytes.
+    """The facts that a load may use to choose its programs. Sizes are in bytes.
 
-    `bound_s` is a safety limit: every program ends by itself after so many seconds, should all else fail.
+    `bound_s` is a safety limit in seconds: every program ends itself then, if everything else fails.
     """
 
     target: LoadTarget
@@ -131,18 +128,18 @@ class LoadContext:
 
 
 class Load(ABC):
-    """A kind of interference. A new one is one module with a subclass, and a line in the registry."""
+    """A kind of interference. A new one is a module with a subclass, and a line in the registry."""
 
     name: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
     packages: ClassVar[dict[str, str]] = {}
     parameter: ClassVar[str] = ""
-    """What may follow its name and a colon, for a message; empty: nothing. The constructor takes it then."""
+    """The parameter after the name and a colon, which the constructor takes; empty if there is none."""
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Why the load cannot run on this target and what to do, None if it can.
+        """Return why the load cannot run on this target, and what to do; None if it can.
 
-        This one: the target lacks a program.
+        By default it cannot if the target lacks a program.
         """
         missing = [program for program in self.programs if target.which(program) is None]
         if not missing:
@@ -155,15 +152,15 @@ class Load(ABC):
 
     @abstractmethod
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """The programs to start, in order.
+        """Return the programs to start, in order.
 
-        Raises InputError or MeasureError if the target or the parameters do not allow it.
+        Raises InputError or MeasureError if the parameters or the target do not allow it.
         """
 
 
 @dataclass
 class PartState:
-    """One started part: what it was, and what is known of it so far."""
+    """One started part, and what it has done so far."""
 
     spec: PartSpec
     handle: Handle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`memory`: five virtual memory stressors on 70 % of memory (Delgado et al. 2020, section V)."""
+"""`memory`: five virtual memory stressors use 70 % of memory (Delgado et al. 2020, section V)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 WORKERS = 5
 SHARE = 0.70
 SHARE_OF_AVAILABLE = 0.85
-"""Never more than this of what is free to take, so that the load does not drive the target out of memory."""
+"""The largest share of the available memory that the load takes, so that the target does not run out."""
 ENOUGH = 0.9
 PAGE = 4096
 
 
 def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None:
-    """A note where the workers never had most of the memory that they were given: the step was too short for
-    it.
-    """
+    """Return a note if the workers never used most of their memory, because the step was too short."""
     most = reached.get("resident_bytes_max")
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
@@ -36,14 +34,14 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
 
 
 class Memory(Load):
-    """One stress-ng with five workers that map, write, check and unmap memory, one method after the other."""
+    """Runs stress-ng with five workers that map, write, check and unmap memory, with all methods in turn."""
 
     name = "memory"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
     packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Raises MeasureError if the size of the target's memory cannot be read."""
+        """Return one stress-ng. Raises MeasureError if the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
             raise MeasureError(
                 "load memory: /proc/meminfo of the target does not say how much memory it has; "
@@ -51,7 +49,7 @@ class Memory(Load):
             )
         wanted = int(context.memory_total * SHARE)
         taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))
-        # stress-ng divides --vm-bytes among its workers
+        # stress-ng divides --vm-bytes among its workers.
         taken = max(taken // (WORKERS * PAGE), 1) * WORKERS * PAGE
         notes: tuple[str, ...] = ()
         if taken < wanted - WORKERS * PAGE:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`network`: 100 clients that ask one server for blocks of 64 KB at 1 Mbit/s each (Delgado et al.
-
-2020, section V), with iperf3.
+"""`network`: 100 clients request blocks of 64 KB from one server at 1 Mbit/s each, with iperf3 (Delgado et
+al. 2020, section V).
 """
 
 from __future__ import annotations
@@ -24,17 +23,13 @@ BITS_PER_SECOND_A_CLIENT = 1_000_000
 BLOCK_BYTES = 64 * 1024
 DEFAULT_PORT = 5201
 LONGEST_S = 86400
-"""The longest time that iperf3 takes."""
+"""The longest time that iperf3 accepts."""
 
-# Two network namespaces without a name, joined by a veth pair: they and the pair are gone when their last
-# process is,
-# however it ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is set
-# aside for
+# Two network namespaces without a name, joined by a veth pair: all vanish with their last process, however it
+# ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is reserved for
 # benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the
-# client first,
-# which then prints its result; --one-off ends the server after it. The programs come with their paths: where
-# the shell is BusyBox's, a
-# name alone may be its own ip or unshare, which do less.
+# client first, which then prints its result; --one-off ends the server after it. The programs have full
+# paths, because in BusyBox's shell a bare name may be its own ip or unshare, which do less.
 VETH = """
 set -eu
 ip=$1 nsenter=$2 setsid=$3 unshare=$4 port=$5
@@ -59,8 +54,7 @@ port=$1; shift
 setsid iperf3 --server --one-off --bind 127.0.0.1 --port "$port" >/dev/null &
 server=$!
 """
-# /proc/PID/net/tcp is of PID's own namespace: the client starts when the server listens (state 0A) on its
-# port.
+# /proc/PID/net/tcp shows PID's namespace: the client starts when the server listens (state 0A) on its port.
 CLIENT = """
 hex=$(printf ':%04X' "$port")
 tries=0
@@ -73,7 +67,7 @@ done
 exec iperf3 "$@" --port "$port"
 """
 
-# BusyBox's ip makes a pair too, and passes over the name of its other end.
+# BusyBox's ip makes a pair too, but ignores the name of its other end.
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
@@ -83,7 +77,7 @@ COSTS_LITTLE = (
 
 
 def parse_peer(text: str) -> tuple[str, int]:
-    """`"box:5201"`, `"10.0.0.2"`, `"[fe80::1%eth0]:5201"` -> host, port. Raises InputError."""
+    """`"box:5201"` or `"[fe80::1%eth0]:5201"` -> host, port. Raises InputError for anything else."""
     match = re.fullmatch(
         r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?",
         text,
@@ -98,8 +92,8 @@ def parse_peer(text: str) -> tuple[str, int]:
 
 
 def traffic(log: str) -> dict[str, Any]:
-    """From iperf3's JSON: bits a second and seconds over the whole life of the load, and how many streams
-    there were; None if it did not say.
+    """Parse iperf3's JSON: bits per second and seconds over the whole life of the load, and the number of
+    streams. A value is None if iperf3 did not report it.
     """
     nothing: dict[str, Any] = {"bits_per_second": None, "network_s": None, "streams": None}
     start = log.find("{")
@@ -120,10 +114,10 @@ def traffic(log: str) -> dict[str, Any]:
 
 
 def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
-    """Whether an iperf3 of the part has every client's connection to `port`, and the one that steers them."""
+    """Return a test whether iperf3 has every client's connection to `port`, and the control connection."""
 
     def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
-        # /proc/PID/net/tcp is of PID's own namespace; 01 is ESTABLISHED
+        # /proc/PID/net/tcp shows PID's namespace; 01 is ESTABLISHED.
         pids = [process.pid for process in processes if process.name.startswith("iperf3")]
         files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
         return any(
@@ -135,7 +129,7 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
 
 
 def free_port(context: LoadContext) -> int:
-    """A TCP port above the ephemeral range that nothing on the target uses now."""
+    """Return a TCP port above the ephemeral range that nothing on the target uses now."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
     used = {
         int(port, 16)
@@ -146,7 +140,7 @@ def free_port(context: LoadContext) -> int:
 
 
 class Network(Load):
-    """iperf3 between two network namespaces where these are allowed, else over the loopback, or with a named
+    """Runs iperf3 between two network namespaces, over the loopback if those are not allowed, or with a
     peer.
     """
 
@@ -155,9 +149,9 @@ class Network(Load):
     packages: ClassVar[dict[str, str]] = {"iperf3": "iperf3"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One part: server and clients, or the clients of a peer.
+        """Return one part: server and clients, or only the clients of a peer.
 
-        Raises InputError for a peer that is none.
+        Raises InputError if the peer is not HOST:PORT.
         """
         amount = [
             "--parallel",
@@ -175,7 +169,7 @@ class Network(Load):
         }
         if context.peer is not None:
             host, port = parse_peer(context.peer)
-            # as in the paper the target is the side that sends
+            # As in the paper, the target is the side that sends.
             argv = ["iperf3", "--client", host, "--port", str(port), *amount]
             over_peer = wanted | {"over": "peer", "peer": f"{host}:{port}"}
             return [
@@ -238,8 +232,8 @@ class Network(Load):
 
     @staticmethod
     def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:
-        """The command that makes a network namespace here and the paths of TOOLS, None if no namespace
-        with a veth pair can be had.
+        """Return the command that makes a network namespace here, and the paths of TOOLS; None if the target
+        allows no namespace with a veth pair.
         """
         tools = [path for tool in TOOLS if (path := context.target.which(tool)) is not None]
         if len(tools) < len(TOOLS):

@@ -12,12 +12,12 @@ from rtgauge.load.network import Network
 
 
 class Papers(Load):
-    """All three at once."""
+    """All three loads at once."""
 
     name = "papers"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng", "iperf3")
     packages: ClassVar[dict[str, str]] = Cpu.packages | Memory.packages | Network.packages
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """The parts of the three loads. The network first: its set-up is slow beside the others."""
+        """Return the parts of all loads. The network comes first: its set-up is slow next to the others."""
         return [part for load in (Network(), Cpu(), Memory()) for part in load.parts(context)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes of a load on its target, from /proc/PID/stat (proc_pid_stat(5))."""
+"""Reads the processes of a load on its target from /proc/PID/stat (proc_pid_stat(5))."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 STAT_GLOB = "/proc/[0-9]*/stat"
 USER_HZ = 100
-"""Ticks a second in /proc on every architecture that Linux 4 and later run on, except Alpha (1024)."""
+"""Ticks per second in /proc on every architecture that Linux 4 and later support, except Alpha (1024)."""
 
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """One process: `ticks` is its own CPU time and that of its waited-for children (USER_HZ)."""
+    """One process. `ticks`: the CPU time of itself and of the children that it has waited for (USER_HZ)."""
 
     pid: int
     name: str
@@ -27,7 +27,7 @@ class ProcessStat:
 
 
 def parse_stat(text: str) -> ProcessStat | None:
-    """One /proc/PID/stat; None for a text that is none. The name may hold spaces and parentheses."""
+    """Parse one /proc/PID/stat; None for anything else. The name may hold spaces and parentheses."""
     start, _, end = text.rpartition(") ")
     pid, _, name = start.partition(" (")
     state, *rest = end.split() or [""]
@@ -38,18 +38,18 @@ def parse_stat(text: str) -> ProcessStat | None:
         or not all(re.fullmatch(r"-?[0-9]{1,20}", field) for field in rest)
     ):
         return None
-    # rest[0] is field 4 (ppid); utime, stime, cutime, cstime are fields 14 to 17
+    # rest[0] is field 4 (ppid); utime, stime, cutime, cstime are fields 14 to 17.
     return ProcessStat(int(pid), name, int(rest[0]), state, sum(int(field) for field in rest[10:14]))
 
 
 def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
-    """Every process of a batch; those that ended while it was read are not there."""
+    """Parse every process of a batch; those that ended during the read are missing."""
     stats = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
     return {process.pid: process for process in stats if process is not None}
 
 
 def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
-    """The process `root` and all that descend from it; zombies too, since their CPU time is not yet their
+    """Return the process `root` and all its descendants, also zombies: their CPU time is not yet their
     parent's.
     """
     children: dict[int, list[int]] = {}
@@ -66,19 +66,17 @@ def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[Process
 
 
 def count_alive(processes: Iterable[ProcessStat], prefix: str) -> int:
-    """How many live processes have a name that begins so."""
+    """Count the live processes whose name begins with `prefix`."""
     return sum(process.name.startswith(prefix) and process.state not in "ZX" for process in processes)
 
 
 def total_ticks(processes: Iterable[ProcessStat]) -> int:
-    """CPU time of all (USER_HZ)."""
+    """Return the CPU time of all (USER_HZ)."""
     return sum(process.ticks for process in processes)
 
 
 def resident_bytes(files: Mapping[str, Mapping[str, Any]]) -> int:
-    """Sum of the resident memory in a batch of /proc/PID/status; pages that processes share are counted for
-    each.
-    """
+    """Add up the resident memory in a batch of /proc/PID/status; shared pages count for each process."""
     matches = (
         re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE)
         for file in files.values()

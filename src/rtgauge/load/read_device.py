@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`read:DEVICE` or `read:FILE`: it is read from its medium, again and again, with dd (Brown & Martin 2010,
-sec.
-
+"""`read:DEVICE` or `read:FILE`: dd reads it from its medium again and again (Brown & Martin 2010, sec.
 3.8).
 """
 
@@ -13,9 +11,8 @@ from typing import Any, ClassVar
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load.load import Load, LoadContext, PartSpec
 
-# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again; where
-# dd does not
-# know it, iflag=direct goes past the cache.
+# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again. If dd
+# does not know it, iflag=direct bypasses the cache.
 READING = """
 set -eu
 for flags in iflag=nocache iflag=direct; do
@@ -30,13 +27,13 @@ dd if="$1" of=/dev/null bs=1M count=1
 
 
 def rounds(log: str) -> dict[str, Any]:
-    """What dd said of each whole reading: how many, and bytes in all."""
+    """Parse dd's reports: the number of complete readings, and their bytes together."""
     sizes = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
     return {"rounds": len(sizes), "bytes": sum(sizes)}
 
 
 class Read(Load):
-    """One dd after the other from a device or a file."""
+    """Reads a device or a file with one dd after another."""
 
     name = "read"
     programs: ClassVar[tuple[str, ...]] = ("dd",)
@@ -52,9 +49,9 @@ class Read(Load):
         self._source = source
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell that starts dd again and again.
+        """Return one shell that starts dd again and again.
 
-        Raises InputError if nothing is named, MeasureError where it cannot be read.
+        Raises InputError if nothing is named, MeasureError if it cannot be read.
         """
         if self._source is None:
             raise InputError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The loads by name."""
+"""Finds loads by name."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ LOADS: dict[str, type[Load]] = {
 
 
 def names() -> list[str]:
-    """Every load's name."""
+    """Return every load's name."""
     return list(LOADS)
 
 
 def get(name: str) -> Load:
-    """The load of that name, some of which take a word after a colon (`swarm:100`).
+    """Return the load of that name; some names take a parameter after a colon (`swarm:100`).
 
-    Raises InputError that names the nearest one.
+    Raises InputError, with the nearest name, if there is no such load.
     """
     head, colon, word = name.partition(":")
     kind = LOADS.get(head)

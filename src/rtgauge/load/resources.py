@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the target has to give to a load: CPUs and memory."""
+"""Reads the CPUs and memory that a target can give to a load."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _kib(meminfo: str, key: str) -> int | None:
 
 
 def _bytes(text: str) -> int | None:
-    """A number of bytes; None for `max` and for what is not there."""
+    """Parse a number of bytes; None for `max` or a missing file."""
     return int(text) if re.fullmatch(r"[0-9]{1,20}", text.strip()) else None
 
 
 def memory_groups(own: str) -> list[tuple[str, str]]:
-    """From /proc/self/cgroup: (limit, usage) files of the memory control groups above the process, its own
-    and the topmost that it can see.
+    """Return (limit, usage) files of the process's memory control groups, from /proc/self/cgroup: from the
+    topmost that it can see down to its own.
     """
     pairs: list[tuple[str, str]] = []
     for line in own.splitlines():
@@ -58,7 +58,7 @@ def memory_groups(own: str) -> list[tuple[str, str]]:
 def make_context(target: LoadTarget, expected_s: float, peer: str | None = None) -> LoadContext:
     """Ask the target for its CPUs and memory.
 
-    `expected_s` is how long the load will be needed; `peer` as `network` takes it.
+    `expected_s`: how long the load will be needed. `peer`: HOST:PORT for the load `network`.
     """
     first = target.read([ONLINE, MEMINFO, GROUPS])
     try:

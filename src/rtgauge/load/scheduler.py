@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`scheduler`: hackbench (rt-tests), one round after the other: many processes that wake each other."""
+"""`scheduler`: runs hackbench (rt-tests) again and again: many processes that wake each other."""
 
 from __future__ import annotations
 
@@ -14,24 +14,20 @@ FOREVER = 'while "$@"; do :; done'
 
 
 def rounds(log: str) -> dict[str, Any]:
-    """From hackbench's `Time: 0.123` lines: how many rounds it finished and how long one took on average
-    (s).
-    """
+    """Parse hackbench's `Time: 0.123` lines: the number of finished rounds, and their mean time (s)."""
     times = [float(time) for time in re.findall(r"^Time: ([0-9]{1,9}\.[0-9]{1,9})$", log, re.MULTILINE)]
     return {"rounds": len(times), "round_mean_s": sum(times) / len(times) if times else None}
 
 
 class Scheduler(Load):
-    """hackbench with its own defaults: 10 groups of 20 senders and 20 receivers, 100 messages each."""
+    """Runs hackbench with its defaults: 10 groups of 20 senders and 20 receivers, 100 messages each."""
 
     name = "scheduler"
     programs: ClassVar[tuple[str, ...]] = ("hackbench",)
     packages: ClassVar[dict[str, str]] = {"hackbench": "rt-tests"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell that starts hackbench again and again until it fails; bounded by the guard that it runs
-        under.
-        """
+        """Return a shell that starts hackbench again and again until it fails; its guard limits its time."""
         command = ["hackbench", "--groups", str(GROUPS), "--loops", str(MESSAGES)]
         return [
             PartSpec(

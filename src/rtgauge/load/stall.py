@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`stall:KIND` or `stall:KIND:CPU`: stalls one CPU in a known way, again and again, and writes when it did:
-what `rtgauge selftest` measures under.
+"""`stall:KIND` or `stall:KIND:CPU`: stalls one CPU in a known way, again and again, and logs each stall for
+`rtgauge selftest`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ KINDS = {
 }
 """Kind -> the name of the process that makes the stalls."""
 BY_MODULE = ("irqs-off", "preempt-off")
-"""Those that only the kernel can make: by the module kmod/test/stall."""
+"""Kinds that only the kernel can make, with the module kmod/test/stall."""
 MODULE = "/sys/module/rtgauge_stall/parameters/stall"
 LENGTH_US = 1000
 LONGEST_US = 20_000
 EVERY_MS = 60
 MOST_CPU = 65_535
 LEAST_EXIT_US = 20
-"""An idle state that is left sooner is not told from the rest of a wake-up."""
+"""The shortest exit from an idle state that can be distinguished from the rest of a wake-up."""
 SHELL = """
 chrt -i 0 sh -c 'while [ -e "/proc/$0/exe" ]; do :; done' $$ >/dev/null 2>&1 &
 printf %s "$1" >/proc/$$/comm
@@ -48,15 +48,16 @@ while read -r up rest </proc/uptime && [ "${up%%.*}" -lt "$5" ]; do
   sleep "0.0$((45 + 5 * (i % 3)))"
 done
 """
-"""For guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE; the stalls have 60 to 140 % of the length.
+"""A program for guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE. The stalls take 60 to 140 % of
+the length.
 
-The CPU is never idle: leaving an idle state
-delays too, and if a guest's clock counts its instructions it sleeps by the host's clock.
+It keeps the CPU busy, because leaving an idle state delays too. If a guest's clock counts its instructions,
+it sleeps by the host's clock.
 """
 
 
 class Stall(Load):
-    """Stalls of one kind."""
+    """Makes stalls of one kind."""
 
     name = "stall"
     programs: ClassVar[tuple[str, ...]] = ("python3",)
@@ -84,7 +85,7 @@ class Stall(Load):
         self._length_us = int(numbers[1]) if len(numbers) > 1 else LENGTH_US
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Also where the machine has no such stall."""
+        """Return why the load cannot run, also if the machine has no such stall."""
         what = f"load stall:{self._kind}"
         if self._kind in BY_MODULE:
             if "text" not in target.read([MODULE]).get(MODULE, {}):
@@ -112,7 +113,7 @@ class Stall(Load):
         return None
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One program; by default on the last CPU."""
+        """Return one program; it stalls the last CPU by default."""
         cpu = context.cpus - 1 if self._cpu is None else self._cpu
         name = KINDS[self._kind]
         wanted = {"kind": self._kind, "cpu": cpu, "length_us": self._length_us, "every_ms": EVERY_MS}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Stalls one CPU in a known way: python3 -c TEXT KIND CPU LENGTH_US EVERY_MS BOUND_S.
 
-Runs on the target, with nothing but its Python (3.8 or newer).
+Runs on the target, and needs only its Python (3.8 or newer).
 
-A line of JSON a stall goes to standard output: its kind, and from when to when it had the CPU, in ns of
+It prints a line of JSON for each stall: its kind, and from when to when it had the CPU, in ns of
 CLOCK_MONOTONIC, which the program itself reads.
 """
 
@@ -19,80 +19,80 @@ import socket
 import struct
 import sys
 import time
-from typing import Callable  # noqa: UP035 - of Python 3.8
+from typing import Callable  # noqa: UP035 - Python 3.8 needs it
 
 HOG_PRIORITY = 99
-"""Above any that a measured thread has by default."""
+"""Above the default of every measured thread."""
 LOW_PRIORITY = 1
 FAULT_PRIORITY = 50
 RECEIVERS, NOBODY = ("127.255.255.255", 53_991), ("127.255.255.255", 53_992)
-"""Where a broadcast goes over lo: to the sockets of `softirq`, and to none."""
+"""Destinations of a broadcast on lo: the sockets of `softirq`, and nobody."""
 SOCKET_NS = 470
-"""About what handing a packet to one more socket takes. How long a stall is, is measured."""
+"""Estimated time to hand a packet to one more socket. The length of a stall is measured."""
 TIMER_NS, LEAST_TIMER_NS = 400, 100
-"""What a timer takes, at first and at least: 150 ns to 1 us.
+"""First estimate and lower bound of a timer's time: 150 ns to 1 us.
 
-After each stall it is known, and so is how many the next one needs.
+Each stall measures it, and so says how many timers the next one needs.
 """
 ARM_NS = 40_000_000
-"""In which the timers are set."""
+"""The time in which the timers are set."""
 MOST_FILES = 60_000
 FAULT_NS, LEAST_FAULT_NS = 600, 100
-"""About what a page fault takes at first, and at least; then it is known."""
+"""First estimate and lower bound of a page fault's time; later it is measured."""
 OWN_NS = 50_000
-"""What the program of `fault` computes before and after its faults: the kernel does not tell when one ended,
-and this is longer than one takes.
+"""What the program of `fault` computes before and after its faults, which is longer than a fault: the kernel
+does not report when a fault ends.
 """
 WARM = 10
-"""How often what leads to a stall is done before it without one."""
+"""How often the code that leads to a stall runs first, without a stall."""
 IDLE_WINDOW = 0.7
-"""Share of the time between two stalls of `idle` in which the CPU may sleep deeply."""
+"""The share of the time between two stalls of `idle` in which the CPU may sleep deeply."""
 CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, TFD_NONBLOCK = 1, 1, 0o4000
 
 
 def now_ns() -> int:
-    """CLOCK_MONOTONIC."""
+    """Return CLOCK_MONOTONIC in ns."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
 def tell(start_ns: int, end_ns: int) -> None:
-    """One stall."""
+    """Print one stall."""
     print(json.dumps({"kind": KIND, "cpu": CPU, "start_ns": start_ns, "end_ns": end_ns}), flush=True)
 
 
 def rest() -> float:
-    """Seconds until the next stall: never the same, so that stalls do not go with the releases."""
+    """Return the seconds until the next stall: never the same, so that stalls do not follow the releases."""
     return EVERY_S * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
 
 
 def length_ns() -> int:
-    """How long the next stall is to be."""
+    """Return how long the next stall should be."""
     return round(LENGTH_NS * random.uniform(0.6, 1.4))  # noqa: S311 - no secret
 
 
 def name_self(name: str) -> None:
-    """As the kernel's events call this process."""
+    """Name this process, for the kernel's events."""
     with open("/proc/self/comm", "w") as comm:  # noqa: PTH123 - a bare Python on any target
         comm.write(name)
 
 
 def set_priority(priority: int) -> None:
-    """Of this process, SCHED_FIFO."""
+    """Give this process SCHED_FIFO with this priority."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
 
 
 def lowest_real_time() -> None:
-    """Above every fair task, so that none makes the stall longer; below the measured thread."""
+    """Run above every fair task, so that none makes the stall longer, but below the measured thread."""
     set_priority(LOW_PRIORITY)
 
 
 def lowest_of_all() -> None:
-    """Where nothing else wants the CPU."""
+    """Run only if nothing else wants the CPU."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def beside(name: str, set_policy: Callable[[], None]) -> int:
-    """A child of this name computes on the same CPU until this process ends. Gives its number."""
+    """Start a child of this name that computes on the same CPU until this process ends. Return its pid."""
     child = os.fork()
     if child == 0:
         name_self(name)
@@ -104,14 +104,14 @@ def beside(name: str, set_policy: Callable[[], None]) -> int:
 
 
 def allow_files(count: int) -> None:
-    """So many open files."""
+    """Allow this many open files."""
     hard = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], count + 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def echo() -> "tuple[int, int]":
-    """Where to write a byte, and where to read the answer of a child at a low priority, which ends with this
-    process.
+    """Start a child of low priority that answers bytes, and ends with this process. Return the descriptors to
+    write a byte to and to read the answer from.
     """
     (asked, ask), (answer, answers) = os.pipe(), os.pipe()
     if os.fork() == 0:
@@ -126,8 +126,8 @@ def echo() -> "tuple[int, int]":
 
 
 def stall_once(ask: int, answer: int) -> None:
-    """Compute above every other, and leave the CPU to wait for the child: to sleep or to print would keep it
-    for longer than is told.
+    """Compute above every other task, then wait for the child to leave the CPU. Sleeping or printing would
+    keep the CPU for longer than is reported.
     """
     start = now_ns()
     end = start + length_ns()
@@ -141,7 +141,7 @@ def stall_once(ask: int, answer: int) -> None:
 
 
 def hog() -> None:
-    """A task of a priority above the measured thread's computes."""
+    """A task computes with a priority above the measured thread's."""
     name_self("rtgauge-hog")
     ask, answer = echo()
     while True:
@@ -152,7 +152,7 @@ def hog() -> None:
 
 
 def from_idle() -> None:
-    """A timer wakes a task of a high priority from idle: nothing of this program ran on the CPU before."""
+    """A timer wakes a high-priority task from idle: nothing of this program ran on the CPU before."""
     name_self("rtgauge-woken")
     ask, answer = echo()
     while True:
@@ -162,9 +162,7 @@ def from_idle() -> None:
 
 
 def two_cpus() -> None:
-    """As `from-idle`, while a task of another name computes on another CPU at the same time, which delays
-    nobody here.
-    """
+    """As `from-idle`, while another task computes on another CPU, which delays nobody here."""
     others = sorted(set(range(os.cpu_count() or 1)) - {CPU})
     asked, ask_other = os.pipe()
     if others and os.fork() == 0:
@@ -187,8 +185,8 @@ def two_cpus() -> None:
 
 
 def catch_up() -> None:
-    """This program is the measured one: its loop is late, so that its timer expires as it is about to sleep,
-    and what it runs then is its own.
+    """This program is the measured one. Its loop is late, so its timer expires as it is about to sleep, and
+    what it runs then is its own work.
     """
     name_self("rtgauge-catchup")
     set_priority(FAULT_PRIORITY)
@@ -197,7 +195,7 @@ def catch_up() -> None:
         time.sleep(rest())
         if end:
             tell(start, end)
-        time.sleep(0.001)  # an activation of its own
+        time.sleep(0.001)  # A separate activation.
         start = now_ns()
         time.sleep(random.uniform(0, 4e-6))  # noqa: S311 - no secret
         compute(length_ns())
@@ -205,12 +203,12 @@ def catch_up() -> None:
 
 
 def receivers_of_one_packet(count: int) -> "list[socket.socket]":
-    """So many sockets that get each packet to `RECEIVERS`, and drop it."""
+    """Return `count` sockets that get each packet to `RECEIVERS`, and drop it."""
     receivers: list[socket.socket] = []
     for _ in range(count):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # too small a buffer for any packet: nothing has to be read again
+        # The buffer is too small for any packet, so that nothing has to be read.
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         receiver.bind(RECEIVERS)
         receivers.append(receiver)
@@ -218,14 +216,14 @@ def receivers_of_one_packet(count: int) -> "list[socket.socket]":
 
 
 def broadcaster() -> socket.socket:
-    """A socket that sends to all at once."""
+    """Return a socket that sends to all receivers at once."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
     return sender
 
 
 def softirq() -> None:
-    """One broadcast to many sockets: the kernel hands it to all of them in one run of the softirq NET_RX."""
+    """Broadcast to many sockets: the kernel serves them all in one run of the softirq NET_RX."""
     name_self("rtgauge-packets")
     count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
     allow_files(count)
@@ -235,7 +233,7 @@ def softirq() -> None:
         time.sleep(rest())
         for _ in range(WARM):
             sender.sendto(b"x", NOBODY)
-        set_priority(HOG_PRIORITY)  # or the measured thread would run before the end is read
+        set_priority(HOG_PRIORITY)  # Otherwise the measured thread would run before the end is read.
         start = now_ns()
         sender.sendto(b"x", RECEIVERS)
         end = now_ns()
@@ -244,7 +242,7 @@ def softirq() -> None:
 
 
 def timers() -> None:
-    """Many timers are due at the same instant: the kernel serves them all in one interrupt.
+    """Make many timers expire at once: the kernel serves them all in one interrupt.
 
     The stall is the gap between two readings of the clock.
     """
@@ -276,8 +274,8 @@ def timers() -> None:
 
 
 def throttle() -> None:
-    """Real-time tasks never leave the CPU, and a fair one wants it: the scheduler gives it some time before
-    every real-time task.
+    """Keep the CPU busy with real-time tasks while a fair one wants it: the scheduler gives it some time
+    before every real-time task.
 
     The stall is the time in which the fair task runs.
     """
@@ -298,17 +296,16 @@ def throttle() -> None:
 
 
 def compute(ns: int = OWN_NS) -> None:
-    """Work without an event."""
+    """Compute without causing an event."""
     end = now_ns() + ns
     while now_ns() < end:
         pass
 
 
 def fault() -> None:
-    """This program is the measured one: its loop touches memory that it has not got yet.
+    """This program is the measured one. Its loop touches memory that is not mapped yet.
 
-    Its CPU is never idle: some kernels in virtual machines do not
-    trace switches from the idle task.
+    Its CPU is never idle, because some kernels in virtual machines do not trace switches from the idle task.
     """
     beside("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")
@@ -323,7 +320,7 @@ def fault() -> None:
     while True:
         time.sleep(rest())
         memory.madvise(mmap.MADV_DONTNEED)
-        time.sleep(0.001)  # an activation of its own
+        time.sleep(0.001)  # A separate activation.
         pages = min(max(round(length_ns() / took_ns), 2), len(of_pages))
         for _ in range(WARM):
             of_pages[:1] = ones[:1]
@@ -364,7 +361,7 @@ KINDS.update({"fault": fault, "idle": idle})
 
 
 def end(_number: int, _frame: object) -> None:
-    """Leave by the `finally` of who runs."""
+    """Leave through the `finally` of the running function."""
     sys.exit(0)
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`swarm` or `swarm:N`: N dd from /dev/zero to /dev/null at the lowest priority (Brown & Martin 2010, sec.
-
+"""`swarm` or `swarm:N`: N dd copy /dev/zero to /dev/null with the lowest priority (Brown & Martin 2010, sec.
 3.8).
 """
 
@@ -14,7 +13,7 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 COUNT = 500
 MOST = 5000
 NICE = 19
-"""The paper says 20; Linux's range ends at 19."""
+"""The paper says 20, but Linux's range ends at 19."""
 START = """
 set -eu
 i=0
@@ -27,7 +26,7 @@ wait
 
 
 class Swarm(Load):
-    """Many copies of dd."""
+    """Runs many copies of dd."""
 
     name = "swarm"
     programs: ClassVar[tuple[str, ...]] = ("dd", "nice")
@@ -42,6 +41,6 @@ class Swarm(Load):
         self._count = COUNT if count is None else int(count)
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """One shell and its children."""
+        """Return one shell, which starts all dd."""
         argv = ["timeout", str(context.bound_s), "sh", "-c", START, "sh", str(self._count), str(NICE)]
         return [PartSpec("dd", argv, {"processes": self._count, "nice": NICE}, ready=("dd", self._count))]
