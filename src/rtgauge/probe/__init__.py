@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A module a probe: its parameters, how the engine is called, what its series are."""
+"""The probes, a module each: parameters, the engine's command line, and the series that it yields."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """calibrate: resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
 
-On Cobalt the gravity of Xenomai's timer, by its own autotune, and what that does to the latency (Delgado &
+On Cobalt: the gravity of Xenomai's timer, by its own autotune, and how that changes the latency (Delgado &
 Choi 2020, sec. III-C).
 """
 
@@ -17,12 +17,12 @@ from rtgauge.record.parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
 
 GRAVITY = "/proc/xenomai/clock/coreclk"
-"""The setting of a target that the calibration changes."""
+"""The setting of the target that the calibration changes."""
 BEFORE, AFTER = "before-autotune", "after-autotune"
-"""Roles of the series: the latency with the gravity of before and with that which autotune found."""
+"""Roles of the series: the latency with the gravity before autotune, and with the one that autotune found."""
 AUTOTUNE_NS = 60_000_000_000
-"""About how long autotune takes: 40 rounds of half a second for each of the three, if none ends it early
-(drivers/xenomai/autotune).
+"""How long autotune takes: about 40 rounds of half a second for each of the three gravities, if none ends
+early (drivers/xenomai/autotune).
 """
 OF_COBALT = frozenset({"keep", "cpu", "interval_ns", "priority", "duration_ns"})
 
@@ -81,21 +81,21 @@ class CalibrateParameters(Parameters):
 
 
 class Calibrate(Probe[CalibrateParameters]):
-    """Resolution and reading cost of every clock; or the latency on Cobalt, before and after autotune."""
+    """Measures each clock's resolution and reading cost; on Cobalt the latency before and after autotune."""
 
     def arguments(self, parameters: CalibrateParameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
-        """The engine's command line; on Cobalt that of either measurement of the latency."""
+        """Return the engine's command line; on Cobalt, the one for both measurements of the latency."""
         if parameters.rt == "linux":
             return [self.name, f"--count={parameters.count}"]
         own = {name: parameters.get(name) for name in ("rt", "cpu", "interval_ns", "priority", "duration_ns")}
         return wakeup.PROBE.arguments(normalise(wakeup.PROBE, {}, self.name).but(**own), None)
 
     def changes(self, parameters: CalibrateParameters) -> tuple[str, ...]:
-        """The gravity, which autotune sets."""
+        """Return the gravity, which autotune sets."""
         return (GRAVITY,) if parameters.rt == "cobalt" else ()
 
     def expected_ns(self, parameters: CalibrateParameters) -> int:
-        """At most 0.2 s a clock; on Cobalt two measurements, and autotune between them."""
+        """Return at most 0.2 s per clock; on Cobalt, the time of two measurements and autotune."""
         if parameters.rt == "linux":
             return 1_000_000_000
         return 2 * (parameters.duration_ns + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every measuring probe takes: CPUs, policy, length, how the machine is held still."""
+"""The parameters of every measuring probe: CPUs, policy, length, and how to keep the machine still."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 MOST_EARLY_NS = 10**9
 LEAST_INTERVAL_NS = 5_000
-"""A wake-up by a timer takes about as long on a fast machine."""
+"""The shortest interval: a wake-up by a timer takes about as long on a fast machine."""
 
 
 DMA_LATENCY_OFF = -1
@@ -40,7 +40,7 @@ def _on_off(value: Any) -> Any:
 
 
 def check_interval(what: str, interval_ns: int) -> None:
-    """Raise ValueError if no thread can sleep between two releases that are so close; `what`: its name."""
+    """Raises ValueError if no thread can sleep between two releases so close; `what` names the interval."""
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
             f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "
@@ -49,21 +49,20 @@ def check_interval(what: str, interval_ns: int) -> None:
 
 
 DmaLatencyUs = Annotated[int, BeforeValidator(_dma_latency)]
-"""A latency in us, or `off` (DMA_LATENCY_OFF inside)."""
+"""A latency in us; `off` becomes DMA_LATENCY_OFF."""
 OnOff = Annotated[bool, BeforeValidator(_on_off)]
-"""`on` or `off`; a bool inside."""
+"""`on` or `off`, as a bool."""
 
 
 Space = Literal["user", "kernel"]
-"""Where the measured task runs."""
+"""The space that the measured task runs in."""
 SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
-"""For probes that measure in kernel space too."""
+"""The parameter of probes that also measure in kernel space."""
 
 Runtime = Literal["linux", "cobalt", "rtai", "auto"]
-"""What the measured threads run on: Linux, or a co-kernel beside it.
-
-Each co-kernel has an engine of its own (target/engine_path.py); auto is replaced
-by one of the others when the target is known (runner/choice.py)."""
+"""The runtime of the measured threads: Linux, or a co-kernel. Each co-kernel has its own engine
+(target/engine_path.py). When the target is known, one of the others replaces auto (runner/choice.py).
+"""
 RT: Any = Field(
     default="linux",
     alias="rt",
@@ -72,7 +71,7 @@ RT: Any = Field(
         "target's co-kernel if it has one"
     ),
 )
-"""For probes that a co-kernel's engine has too."""
+"""The parameter of probes that a co-kernel's engine also has."""
 
 
 def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
@@ -90,7 +89,7 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
 
 
 RtaiLatency = Annotated[str | None, BeforeValidator(_rtai_latency)]
-"""By how much RTAI's timers fire early, `USER,KERNEL`; in ns inside."""
+"""How early RTAI's timers fire, `USER,KERNEL`; normalised to ns."""
 RTAI_LATENCY: Any = Field(
     default=None,
     alias="rtai-latency",
@@ -99,16 +98,16 @@ RTAI_LATENCY: Any = Field(
         "calibrates itself"
     ),
 )
-"""Behind `rt`."""
+"""The parameter, which must come after `rt`."""
 
 
 Duration = Annotated[DurationNs, between("1ns", LONGEST)]
-"""A measured time."""
+"""The measured time."""
 WarmUp = Annotated[DurationNs, between("0s", "1h")]
 
 
 class StillParameters(Parameters):
-    """How the machine is held still while a probe measures, and whether it keeps its samples."""
+    """How to keep the machine still during a measurement, and whether to keep the samples."""
 
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
@@ -122,14 +121,14 @@ class StillParameters(Parameters):
 
 
 class RuntimeParameters(StillParameters):
-    """The same of a probe that a co-kernel's engine has too."""
+    """The same, for a probe that a co-kernel's engine also has."""
 
     rt: Runtime = RT
     rtai_latency: RtaiLatency = RTAI_LATENCY
 
 
 class CokernelParameters(RuntimeParameters):
-    """The same of a probe that measures on CPUs."""
+    """The same, for a probe that measures on CPUs."""
 
     cpu: CpuList | None = Field(
         default=None,
@@ -139,7 +138,7 @@ class CokernelParameters(RuntimeParameters):
 
 
 class OneCpuParameters(CokernelParameters):
-    """The same of a probe that measures on one CPU."""
+    """The same, for a probe that measures on one CPU."""
 
     cpu: CpuList | None = Field(
         default=None,
@@ -169,7 +168,7 @@ class PolicyParameters(Parameters):
 
 
 class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters):
-    """Parameters of a probe that measures the cost of something again and again."""
+    """The parameters of a probe that measures the cost of something again and again."""
 
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "count"}),)
 
@@ -188,13 +187,13 @@ class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters)
 
 
 NOT_THE_ENGINES = frozenset({"samples", "rt", "rtai_latency"})
-"""Parameters that are no option of the engine."""
+"""Parameters that are not options of the engine."""
 LENGTHS = ("count", "cycles", "steps")
-"""How much is measured, instead of a duration."""
+"""Parameters that give an amount to measure, instead of a duration."""
 
 
 def engine_options(parameters: Parameters, but: Collection[str] = ()) -> dict[str, Any]:
-    """The engine's options, which have the names of the parameters; no duration if a count is given."""
+    """Return the engine's options, named like the parameters; if a count is given, without a duration."""
     counted = any(parameters.get(name) is not None for name in LENGTHS)
     left_out = {*NOT_THE_ENGINES, *but, *(("duration_ns",) if counted else ())}
     return {name: value for name, value in parameters.values.items() if name not in left_out}

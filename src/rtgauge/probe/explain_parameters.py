@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a probe takes whose largest latencies the kernel's events explain: parameters, and the engine's
-options for them.
-"""
+"""The parameters of a probe whose largest latencies can be explained by kernel events, as engine options."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
 EXPLAIN_INSTANCE = "rtgauge-explain"
-"""The instance of tracefs in which the kernel records its events; the runner has it made and removed."""
+"""The instance of tracefs in which the kernel records its events; the runner makes and removes it."""
 COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
-"""What measuring the cost of the events takes: a share of the measured time, within bounds."""
+"""The time for measuring the cost of the events: a share of the measured time, within bounds."""
 ARRIVAL = "sched/sched_wakeup"
-"""The thread that is woken is in the queue of its CPU."""
+"""The event that a woken thread is in the queue of its CPU."""
 EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 
 
@@ -52,11 +50,11 @@ class ExplainParameters(Parameters):
         alias="explain-buffer",
         ge=16,
         le=65_536,
-        description="kernel memory for events, KiB a CPU",
+        description="kernel memory for events, KiB per CPU",
     )
 
     def check_explain(self) -> None:
-        """Raises ValueError for keys that mean nothing without `explain`."""
+        """Raises ValueError for a key that needs `explain` without it."""
         for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
             if name in self.model_fields_set and not self.explain:
                 alias = type(self).model_fields[name].alias
@@ -65,16 +63,16 @@ class ExplainParameters(Parameters):
 
 NAMES = frozenset(ExplainParameters.model_fields)
 KEYS = frozenset(field.alias or name for name, field in ExplainParameters.model_fields.items())
-"""The parameters as the engine does not know them, and as people write them."""
+"""The parameters, named as people write them; the engine does not know them."""
 
 
 def is_explained(parameters: Parameters) -> bool:
-    """Whether a step with these parameters is to be explained, of any probe."""
+    """Return whether a step with these parameters, of any probe, is to be explained."""
     return parameters.get("explain") is True
 
 
 def explain_cost_ns(parameters: ExplainParameters, duration_ns: int) -> int:
-    """How long the cost of the events is measured, before a measured phase of this length."""
+    """Return how long to measure the cost of the events before a measured phase of this length."""
     if not parameters.explain:
         return 0
     return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
@@ -83,12 +81,11 @@ def explain_cost_ns(parameters: ExplainParameters, duration_ns: int) -> int:
 def explain_arguments(
     parameters: ExplainParameters, duration_ns: int, *, cost: bool = True, woken_by_others: bool = False
 ) -> list[str]:
-    """The engine's options.
+    """Return the engine's options.
 
-    `duration_ns`: of the measured phase; `cost`: whether what the events cost is measured before;
-    `woken_by_others`: whether
-    its threads are woken by more than timers of the CPU that they stay on, so that of each wake-up it has to
-    be known when it came to the other CPU.
+    `duration_ns`: length of the measured phase. `cost`: whether to measure the cost of the events before it.
+    `woken_by_others`: whether more than timers of its own CPU wake a thread, so that each wake-up's arrival
+    on the other CPU must be recorded.
     """
     if not parameters.explain:
         return []

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""inversion: does a high task starve that waits for a lock which a low one holds (Garre et al.
-
-2014, sec. 3.2, fig. 2)?
+"""inversion: does a high task starve that waits for the lock of a low one (Garre et al. 2014, 3.2,
+fig. 2)?
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class InversionParameters(OneCpuParameters):
 
 
 def _lasts(parameters: InversionParameters) -> int:
-    """If every trial goes to its limit, with the rests."""
+    """Return the longest time: every trial goes to its limit, with the rests."""
     kinds = KINDS if parameters.lock == "all" else 1
     return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 

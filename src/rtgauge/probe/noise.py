@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""noise: the gaps that a task sees which only reads the clock, and what the kernel knows of each."""
+"""noise: the gaps in a task that only reads the clock, and what the kernel knows about each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.probe.simple_probe import Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
-"""The engine's bound: at most this much of each round, to keep the machine usable."""
+"""The engine's limit: the busy share of each round, to keep the machine usable."""
 
 
 class NoiseParameters(MeasuringParameters):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""periodic: a task toggles a line at a fixed period (Brown & Martin 2010, sec.
-
-3.5; Adam et al. 2021, algorithm A2).
-"""
+"""periodic: a task toggles a line at a fixed period (Brown & Martin 2010, 3.5; Adam et al. 2021, alg. A2)."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
-"""What the kernel module takes."""
+"""The shortest and longest period of the kernel module."""
 
 
 class PeriodicParameters(SignalParameters):
@@ -71,20 +68,20 @@ class PeriodicParameters(SignalParameters):
 
 
 class Periodic(SignalProbe[PeriodicParameters]):
-    """A line that is toggled each half-period."""
+    """Toggles a line at each half-period."""
 
     def instrument_configuration(self, parameters: PeriodicParameters) -> Configuration:
-        """The distances of the edges, against a half-period."""
+        """Return how an instrument measures the distances of the edges, against a half-period."""
         from rtgauge.instrument.messages import Configuration, Mode, Pull
 
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cross_checked_by(self, tool: str, parameters: PeriodicParameters) -> bool:
-        """Xenomai's and RTAI's latency toggle no line."""
+        """Return whether the tool measures the same; Xenomai's and RTAI's latency toggle no line."""
         return super().cross_checked_by(tool, parameters) and parameters.path == NO_LINE
 
     def cycle_ns(self, parameters: PeriodicParameters) -> int:
-        """A half-period."""
+        """Return a half-period."""
         return parameters.period_ns // 2
 
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""preempt: from an event to the first instruction of a high task, while a low one runs (Garre et al.
-
-2014, sec. 3.1).
-"""
+"""preempt: from an event to a high task's first instruction while a low one runs (Garre et al. 2014, 3.1)."""
 
 from __future__ import annotations
 

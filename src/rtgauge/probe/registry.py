@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The probes by name, imported when they are asked for: the modules of this package that have a descriptor
-`PROBE`, and what other packages register as
-entry points in the group `rtgauge.probes` (a probe's name = its descriptor)."""
+"""Finds probes by name, and imports them when needed. They are the modules of this package with a descriptor
+`PROBE`, and what other packages register as entry points in the group `rtgauge.probes` (a probe's name = its
+descriptor).
+"""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ GROUP = "rtgauge.probes"
 
 
 AnyProbe = Probe[Any]
-"""A probe by its name: it gets the parameters of its own steps."""
+"""A probe found by its name: it gets the parameters of its own steps."""
 
 
 class _Probes(Mapping[str, AnyProbe]):
     """Name -> descriptor, in the order of the descriptors.
 
-    A probe of this package is in the module of its name.
+    A probe of this package is in the module of the same name.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,7 @@ class _Probes(Mapping[str, AnyProbe]):
 
     @cached_property
     def _registered(self) -> dict[str, EntryPoint]:
-        # Read only if this package does not have the probe: it takes a look at every installed package.
+        # Only if this package does not have the probe, because it looks at every installed package.
         return {point.name: point for point in entry_points(group=GROUP) if point.name not in self._modules}
 
     def _load(self, name: str) -> AnyProbe | None:
@@ -85,7 +86,7 @@ class _Probes(Mapping[str, AnyProbe]):
         )
 
     def _works(self, name: str) -> bool:
-        """Whether it is a probe; a package that cannot be used takes no other probe with it."""
+        """Whether it is a probe. A package that cannot be used does not hide other probes."""
         try:
             return name in self
         except InputError as error:
@@ -103,7 +104,7 @@ DEFAULT = "wakeup"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Unknown(Probe[Parameters]):
-    """A probe that a newer rtgauge or another tool has: its step is shown with what every probe has."""
+    """A probe of a newer rtgauge or another tool: its step is shown with what every probe has."""
 
     def arguments(self, parameters: Parameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         raise InputError(f"unknown probe '{self.name}'")
@@ -113,15 +114,15 @@ class _Unknown(Probe[Parameters]):
 
 
 def get(name: str) -> AnyProbe:
-    """The probe of that name. Raises InputError with the nearest one."""
+    """Return the probe of that name. Raises InputError, with the nearest name, if there is none."""
     if name not in PROBES:
         raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
     return PROBES[name]
 
 
 def probe_of(step: Step) -> AnyProbe:
-    """The descriptor of the probe that measured a step of any record; a bare one where this rtgauge does not
-    have that probe.
+    """Return the descriptor of the probe that measured a step of any record; a bare one if this rtgauge does
+    not have that probe.
     """
     name = step.key.probe
     return PROBES.get(name) or _Unknown(
@@ -135,7 +136,7 @@ def probe_of(step: Step) -> AnyProbe:
 
 
 def requirement_metrics() -> list[str]:
-    """The metrics that a requirement can bound, in the order of the probes."""
+    """Return the metrics that a requirement can bound, in the order of the probes."""
     return list(
         dict.fromkeys(
             metric.name for probe in PROBES.values() for metric in probe.metrics if metric.bound is not None
@@ -144,13 +145,13 @@ def requirement_metrics() -> list[str]:
 
 
 def clock_probe() -> AnyProbe:
-    """The probe that measures the clocks; each run begins with it."""
+    """Return the probe that measures the clocks; each run begins with it."""
     return next(probe for probe in PROBES.values() if probe.measures_clocks)
 
 
 def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
-    """A probe that measures a metric which a requirement can bound, and the preset that has it; None if no
-    preset measures it.
+    """Return a probe that measures a metric which a requirement can bound, and the preset with it; None if no
+    preset measures the metric.
     """
     for probe in PROBES.values():
         known = probe.metric(metric)
@@ -168,6 +169,6 @@ def plural_of(metric: str) -> str:
 
 
 def measured_by(tool: str) -> str:
-    """What another tool measures: the probes beside which it does, and the runtime."""
+    """Say in words which probes and runtime another tool measures like."""
     names = [name for name, probe in PROBES.items() if tool in probe.cross_checked]
     return f"{' and '.join(names)} with rt {runtime_of(tool)}"

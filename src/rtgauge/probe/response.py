@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""response: from a stimulus on a line to the answer of a task that waits for it (Brown & Martin 2010, sec.
-
-3.4; Adam et al. 2021, algorithm A1).
+"""response: from a stimulus on a line to a waiting task's answer (Brown & Martin 2010, 3.4; Adam et al. 2021,
+alg. A1).
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 BEFORE_THE_NEXT_NS = 64
-"""An instrument with a fixed interval stops waiting for an answer so long before the next stimulus."""
+"""How long before the next stimulus an instrument with a fixed interval stops waiting for an answer."""
 LEAST_ALONE_NS, MOST_ALONE_NS = 10_000, 60_000_000_000
-"""Intervals of the kernel module where it makes the stimuli itself."""
+"""Bounds of the interval if the kernel module makes the stimuli itself."""
 ANSWER_NS = 20_000
-"""About how long an answer takes; for the time that is left only."""
+"""Estimated length of an answer, only for the time that is left."""
 
 
 class ResponseParameters(SignalParameters):
@@ -91,7 +90,7 @@ class ResponseParameters(SignalParameters):
     @model_validator(mode="before")
     @classmethod
     def _least_interval(cls, written: Any) -> Any:
-        """Without a line the module makes stimuli itself, and leaves the CPU the time between two."""
+        """Without a line the module makes the stimuli itself; leave the CPU some time between two of them."""
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)
@@ -152,10 +151,10 @@ class ResponseParameters(SignalParameters):
 
 
 class Response(SignalProbe[ResponseParameters]):
-    """A stimulus and its answer, again and again."""
+    """Sends a stimulus and waits for its answer, again and again."""
 
     def instrument_configuration(self, parameters: ResponseParameters) -> Configuration:
-        """Stimuli as a master makes them.
+        """Return how an instrument makes stimuli as the master.
 
         At a fixed interval a stimulus is missed if the next one is due: the instrument waits no longer.
         """
@@ -176,7 +175,7 @@ class Response(SignalProbe[ResponseParameters]):
         )
 
     def options(self, parameters: ResponseParameters) -> dict[str, Any]:
-        """The engine's options: a fixed interval, or a random one."""
+        """Return the engine's options: a fixed interval, or a random one."""
         options = super().options(parameters)
         if parameters.interval_ns is not None:
             del options["interval_min_ns"], options["interval_max_ns"]
@@ -184,19 +183,19 @@ class Response(SignalProbe[ResponseParameters]):
         return {**options, "trace_instance": traced}
 
     def traces(self, parameters: ResponseParameters) -> Traced | None:
-        """Tracepoints, for the parts."""
+        """Return tracepoints, if the response is split into parts."""
         return "tracepoints" if parameters.trace_parts else None
 
     def trial_arguments(self, parameters: ResponseParameters) -> list[str]:
-        """Without the parts, and not explained."""
+        """Return the options without the parts and without explaining."""
         return super().trial_arguments(parameters.but(trace_parts=False))
 
     def of_peer(self, parameters: ResponseParameters) -> ResponseParameters:
-        """Traced is the target."""
+        """Return the parameters without tracing, which concerns only the target."""
         return super().of_peer(parameters).but(trace_parts=False)
 
     def cycle_ns(self, parameters: ResponseParameters) -> int:
-        """The fixed interval, or the mean of those drawn and an answer."""
+        """Return the fixed interval, or the mean random interval and an answer."""
         if parameters.interval_ns is not None:
             return parameters.interval_ns
         return (parameters.interval_min_ns + parameters.interval_max_ns) // 2 + ANSWER_NS

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""semaphore: from one task's post to the other's return from wait (Garre et al.
-
-2014, sec. 3.1, IPC), also by other means than a semaphore.
+"""semaphore: from one task's post to the other's return from wait, also by other means (Garre et al. 2014,
+3.1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the probes on a signal path share: the path, the roles and where they are played, their CPUs, how
-long.
-"""
+"""The parameters that probes on a signal path share: path, roles and their targets, CPUs, length."""
 
 from __future__ import annotations
 
@@ -40,24 +38,24 @@ if TYPE_CHECKING:
     from rtgauge.record.model import StepKey
 
 ON_COKERNELS = "loop:mqueue"
-"""A path on which the tasks of user space stay with a co-kernel; Linux has it too."""
+"""A path on which a co-kernel keeps the tasks of user space; Linux has it too."""
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", ON_COKERNELS, "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
 GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
 RTDM = re.compile(r"rtdm:[^:,/\s]{1,63}:[0-9]{1,9}(?:,[0-9]{1,9}){0,3}")
-"""Lines of an RTDM driver for GPIO: the N of /dev/rtdm/CHIP/gpioN."""
+"""GPIO lines of an RTDM driver: the N in /dev/rtdm/CHIP/gpioN."""
 
 WIRE = "wire"
-"""Lines of the kernel module rtgauge_wire, joined: a GPIO line of a machine that has none."""
+"""The joined lines of the kernel module rtgauge_wire: a GPIO line for a machine that has none."""
 DIFFERENCE = Metric(name="difference", plural="differences", signed=True, is_delay=False)
-"""Of a step over the wire: what a task says of itself, minus what the wire's time stamps say."""
+"""For a step over the wire: what a task measures itself, minus what the wire's time stamps show."""
 NO_LINE = "none"
-"""A task in the kernel that only takes time stamps."""
+"""No line: a task in the kernel only takes time stamps."""
 
 
 def check_path(text: str) -> str:
-    """A signal path as written (docs/paths.md). Raises ValueError with the notation."""
+    """Return a valid signal path (docs/paths.md). Raises ValueError, with the notation, if it is not."""
     if not text.isprintable():
         raise ValueError("a path is plain text")
     kind = text.partition(":")[0]
@@ -89,9 +87,9 @@ def check_path(text: str) -> str:
 
 
 def resolved(path: str) -> str:
-    """The path with an address instead of a host's name: the engine asks nobody for names.
+    """Return the path with an address instead of a host name, which the engine does not resolve.
 
-    Raises MeasureError.
+    Raises MeasureError if the host is not known.
     """
     match = UDP.fullmatch(path)
     if match is None:
@@ -113,7 +111,7 @@ def resolved(path: str) -> str:
 
 
 def check_peer(text: str) -> str:
-    """A target's name, as others write it. Raises ValueError."""
+    """Return a target's name in its only spelling. Raises ValueError if it is not a target's."""
     try:
         return target_name(text)
     except InputError as error:
@@ -121,7 +119,7 @@ def check_peer(text: str) -> str:
 
 
 def check_instrument(text: str) -> str:
-    """The address of an instrument as written. Raises ValueError with the notation."""
+    """Return an instrument's valid address. Raises ValueError, with the notation, if it is not."""
     try:
         return check_address(text)
     except InputError as error:
@@ -129,7 +127,7 @@ def check_instrument(text: str) -> str:
 
 
 INSTRUMENT_NS = (128, 17_000_000_000)
-"""Shortest and longest time that the instrument's 31 bits of ticks hold."""
+"""The shortest and longest time that the instrument's 31 bits of ticks hold."""
 
 
 def check_instrument_time(name: str, time_ns: int) -> None:
@@ -146,14 +144,12 @@ Role = Literal["master", "slave"]
 
 
 def other_role(role: str) -> Role:
-    """The one that this one speaks with."""
+    """Return the role that communicates with this one."""
     return "slave" if role == "master" else "master"
 
 
 def path_in_kernel(written: Mapping[str, Any]) -> str:
-    """The path in kernel space if none is written: the wire, or, of a co-kernel that has or may have none,
-    no line.
-    """
+    """Return the default path in kernel space: the wire, or no line for a co-kernel that may have no wire."""
     return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
 
 
@@ -161,9 +157,9 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     """Parameters of a probe on a signal path."""
 
     measured_role: ClassVar[Role]
-    """Of the task that the probe is about: the role of the target where its peer plays the other one."""
+    """The role of the task that the probe is about, and of the target if its peer plays the other role."""
     of_user_space: ClassVar[frozenset[str]]
-    """Keys that mean nothing in kernel space: they are ignored there."""
+    """Parameters that mean nothing in kernel space, and are ignored there."""
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "cycles"}),)
 
     cpu: CpuList | None = Field(
@@ -228,9 +224,9 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     @model_validator(mode="before")
     @classmethod
     def _with_role(cls, written: Any) -> Any:
-        """With a peer or an instrument, the target plays the role that the probe is about.
+        """Fill in defaults. With a peer or an instrument, the target plays the role that the probe is about.
 
-        In kernel space, the line is the wire; on a co-kernel, a loop.
+        In kernel space the line is the wire, and on a co-kernel a loop.
         """
         if not isinstance(written, dict):
             return written
@@ -359,11 +355,11 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
 NOT_THE_ENGINES = (
     frozenset({"path", "cycles", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
 )
-"""Parameters that are no option of the engine, or not under this name."""
+"""Parameters that are not options of the engine, or not under this name."""
 
 
 def check_context(space: Space, context: str | None) -> None:
-    """Raises ValueError for a context of a task in user space."""
+    """Raises ValueError if a task in user space has a context."""
     if space == "user" and context is not None:
         raise ValueError("context needs kernel space: add space kernel")
 
@@ -373,35 +369,35 @@ S = TypeVar("S", bound=SignalParameters)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe[S]):
-    """A probe with the parameters above and more; the engine has an option of the same name for each but
-    `cycles`, its `count`.
+    """A probe with the parameters above and more. The engine has an option of the same name for each, except
+    `cycles`, which is its `count`.
     """
 
     instrument_metric: str
-    """What an instrument at the line measures: the metric of its series, which has the role `instrument`."""
+    """The metric that an instrument on the line measures; its series has the role `instrument`."""
 
     kernel_module: str
-    """Of its task in kernel space."""
+    """The module with its task in kernel space."""
     woken_by_others: bool
-    """Whether what wakes its task comes from elsewhere than a timer of the task's CPU."""
+    """Whether something other than a timer of its own CPU wakes its task."""
 
     @abstractmethod
     def instrument_configuration(self, parameters: S) -> Configuration:
-        """What an instrument at the line has to measure."""
+        """Return what an instrument on the line has to measure."""
 
     def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
-        """The engine's command line if an instrument plays the other role.
+        """Return the engine's command line if an instrument plays the other role.
 
-        A slave goes on until it is stopped, and keeps no samples.
+        A slave runs until it is stopped, and keeps no samples.
         """
         if parameters.role == "master":
             return self.arguments(parameters, samples_dir)
         return self.arguments(_until_stopped(parameters), None)
 
     def both_ends(self, parameters: S, samples_dir: str | None) -> dict[Role, list[str]]:
-        """The engine's command line for each role, of a step whose peer plays the other one.
+        """Return the engine's command line for each role of a step whose peer plays the other one.
 
-        The master says how long it takes and keeps the samples; the slave goes on until it is stopped.
+        The master says how long it takes and keeps the samples; the slave runs until it is stopped.
         """
         peers = self.of_peer(
             parameters.but(
@@ -417,14 +413,12 @@ class SignalProbe(Probe[S]):
         }
 
     def of_peer(self, parameters: S) -> S:
-        """Without the parameters of the target alone."""
+        """Return the parameters without those that only the target has."""
         return parameters.but(space="user", context=None)
 
     def modules(self, parameters: S) -> tuple[str, ...]:
-        """The wire if it is the path, and in kernel space the task, for Linux or for the co-kernel; both
-        need what they share.
-
-        RTAI has no wire.
+        """Return the wire if it is the path, and in kernel space the task, for Linux or the co-kernel, after
+        the module that both need. RTAI has no wire.
         """
         runtime = parameters.rt
         suffix = "" if runtime == "linux" else f"_{runtime}"
@@ -433,7 +427,7 @@ class SignalProbe(Probe[S]):
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
     def options(self, parameters: S) -> dict[str, Any]:
-        """The engine's options for these parameters."""
+        """Return the engine's options for these parameters."""
         return {
             **engine_options(parameters, NOT_THE_ENGINES),
             "path": resolved(parameters.path),
@@ -441,7 +435,7 @@ class SignalProbe(Probe[S]):
         }
 
     def arguments(self, parameters: S, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
+        """Return the engine's command line."""
         return [
             *command_line(self.name, {**self.options(parameters), "samples_dir": samples_dir}),
             *explain_arguments(
@@ -450,15 +444,15 @@ class SignalProbe(Probe[S]):
         ]
 
     def trial_arguments(self, parameters: S) -> list[str]:
-        """Not explained."""
+        """Return the engine's command line without explaining."""
         return self.arguments(parameters.but(explain=False), None)
 
     @abstractmethod
     def cycle_ns(self, parameters: S) -> int:
-        """About how long a cycle takes."""
+        """Return about how long a cycle takes."""
 
     def expected_ns(self, parameters: S) -> int:
-        """Warm-up and measured phase."""
+        """Return the length of warm-up and measured phase."""
         measured_ns = self._measured_ns(parameters)
         return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 
@@ -468,7 +462,7 @@ class SignalProbe(Probe[S]):
 
 
 def signal_step(key: StepKey) -> tuple[SignalProbe[Any], SignalParameters]:
-    """The probe and the parameters of a step on a signal path. Raises InputError for another step."""
+    """Return the probe and the parameters of a step on a signal path. Raises InputError for another step."""
     probe = probes.get(key.probe)
     parameters = probe.own(key)
     if not isinstance(probe, SignalProbe) or not isinstance(parameters, SignalParameters):

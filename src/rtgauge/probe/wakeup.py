@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""wakeup: scheduling latency of a thread that sleeps until an absolute time (Delgado & Choi 2020, algorithm
-1).
-"""
+"""wakeup: scheduling latency of a thread that sleeps until a set time (Delgado & Choi 2020, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -30,12 +28,12 @@ LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
 """
 
 OF_USER_SPACE = frozenset({"timer", "phase"})
-"""The kernel's timerlat tracer has its own."""
+"""Parameters that have no effect with the kernel's timerlat tracer."""
 MOST_WARM_UP_NS = 200_000_000
 
 
 def _warm_up_ns(given: dict[str, Any]) -> int:
-    """Where it is not given: a tenth of the measured time, and no more than is enough."""
+    """Return the default warm-up: a tenth of the measured time, but no more than is enough."""
     measured_ns = (
         given["count"] * given["interval_ns"] if given["count"] is not None else given["duration_ns"]
     )
@@ -94,7 +92,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
 
     @property
     def measured_ns(self) -> int:
-        """How long the measured phase takes."""
+        """The length of the measured phase."""
         return self.duration_ns if self.count is None else self.count * self.interval_ns
 
     @model_validator(mode="after")
@@ -132,10 +130,10 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
 
 
 class Wakeup(Probe[WakeupParameters]):
-    """Scheduling latency, one measuring thread a CPU."""
+    """Measures scheduling latency with a thread on each CPU."""
 
     def arguments(self, parameters: WakeupParameters, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
+        """Return the engine's command line."""
         in_kernel = parameters.space == "kernel"
         options = engine_options(parameters, EXPLAIN_NAMES | OF_USER_SPACE if in_kernel else EXPLAIN_NAMES)
         traced = {"trace_instance": TRACE_INSTANCE if in_kernel else None}
@@ -145,15 +143,15 @@ class Wakeup(Probe[WakeupParameters]):
         ]
 
     def traces(self, parameters: WakeupParameters) -> Traced | None:
-        """In kernel space the kernel's timerlat tracer."""
+        """Return the timerlat tracer in kernel space."""
         return "timerlat" if parameters.space == "kernel" else None
 
     def trial_arguments(self, parameters: WakeupParameters) -> list[str]:
-        """In user space and not explained: its CPUs, policy and limits are the same."""
+        """Return the options in user space, without explaining: CPUs, policy and limits are the same."""
         return self.arguments(parameters.but(space="user", explain=False), None)
 
     def expected_ns(self, parameters: WakeupParameters) -> int:
-        """Warm-up and measured phase."""
+        """Return the length of warm-up and measured phase."""
         measured_ns = parameters.measured_ns
         return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 
@@ -161,7 +159,7 @@ class Wakeup(Probe[WakeupParameters]):
 PROBE = Wakeup(
     name="wakeup",
     order=10,
-    help="scheduling latency: from the expected release to the first instruction, one thread a CPU",
+    help="scheduling latency: from the expected release to the first instruction, one thread per CPU",
     about="""Scheduling latency: how late a thread wakes.
 
 On each CPU one thread sleeps until a given time, reads the clock when it runs again,
@@ -177,7 +175,7 @@ and notes the difference.""",
     ),
     parameters=WakeupParameters,
     method=(
-        "One measuring thread a CPU sleeps until an absolute time, reads the clock as soon as it "
+        "On each CPU a thread sleeps until an absolute time, reads the clock as soon as it "
         "runs again, and keeps the actual minus the expected "
         "release time: the latency. An activation whose release time passed before the thread came "
         "back to wait for it is counted as missed; "

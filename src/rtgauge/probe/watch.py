@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""watch: the threads of a program of the user's own, by the kernel's tracepoints of wake-ups and switches."""
+"""watch: the threads of a user's own program, from the kernel's tracepoints for wake-ups and switches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMM_BYTES = 15
 
 
 def named(command: Sequence[str]) -> str:
-    """What /proc/PID/comm says of a program that is started by this command: 15 characters at most."""
+    """Return the content of /proc/PID/comm for a program started by this command: at most 15 characters."""
     name = "".join(letter for letter in Path(command[0]).name if letter.isprintable())
     return name.encode()[:COMM_BYTES].decode(errors="ignore") or "program"
 
@@ -82,10 +82,10 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
 
 
 class Watch(Probe[WatchParameters]):
-    """What the threads of a program do, as the kernel sees it."""
+    """Observes the threads of a program through the kernel."""
 
     def arguments(self, parameters: WatchParameters, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
+        """Return the engine's command line."""
         return [
             *self._options(parameters, {"trace_instance": TRACE_INSTANCE, "samples_dir": samples_dir}),
             *explain_arguments(parameters, parameters.duration_ns, woken_by_others=True),
@@ -95,15 +95,15 @@ class Watch(Probe[WatchParameters]):
         return command_line(self.name, engine_options(parameters, EXPLAIN_NAMES) | more)
 
     def traces(self, parameters: WatchParameters) -> Traced | None:  # noqa: ARG002 - always the same
-        """Tracepoints."""
+        """Return tracepoints."""
         return "tracepoints"
 
     def trial_arguments(self, parameters: WatchParameters) -> list[str]:
-        """The engine finds the program and its threads, and records nothing."""
+        """Return the options with which the engine finds the program and its threads, and records nothing."""
         return self._options(parameters, {})
 
     def expected_ns(self, parameters: WatchParameters) -> int | None:
-        """Warm-up and measured phase; None if only the program's end ends it."""
+        """Return the length of warm-up and measured phase; None if only the program's end ends it."""
         if parameters.duration_ns == parse_duration_ns(LONGEST):
             return None
         cost_ns = explain_cost_ns(parameters, parameters.duration_ns)

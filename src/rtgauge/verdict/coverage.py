@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run covers: what differs between its steps, which CPUs and which parts of the plan are missing."""
+"""Finds out what a run covers: how its steps differ, and which CPUs and parts of the plan are missing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ An offline CPU, or one that was not named, is not a gap.
 
 
 def condition_of(key: StepKey) -> str:
-    """What is the same for all repeats of a step."""
+    """Return what all repeats of a step have in common."""
     return key.id_without("repeat")
 
 
 def noun_of(keys: Sequence[StepKey]) -> str:
-    """What the conditions of a run are called by what differs: "load", "deployment", else "step"."""
+    """Name a run's conditions by what differs between its steps: "load", "deployment", otherwise "step"."""
     conditions = list({condition_of(key): key for key in keys}.values())
     for noun in ("load", "deployment"):
         if len({key.id_without("repeat", noun) for key in conditions}) == 1:
@@ -37,7 +37,7 @@ def noun_of(keys: Sequence[StepKey]) -> str:
 
 
 def cpus_left_out(steps: Sequence[Step]) -> list[str]:
-    """Which online CPUs some step was not allowed to measure, and why: "CPU 3 (a cpuset forbids it)"."""
+    """The online CPUs that a step could not measure, and why: "CPU 3 (a cpuset forbids it)"."""
     reasons: dict[str, set[int]] = {}
     for step in steps:
         for entry in step.cpus_not_measured:
@@ -51,7 +51,7 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
 
 
 def left_out_of(run: Run) -> list[str]:
-    """What of its plan a run did not measure, and why: "load network was not there (...)"."""
+    """Return what a run did not measure of its plan, and why: "load network was not there (...)"."""
     missing = [
         f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})"
         for item in run.left_out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Holds, marginal, fails or cannot tell: one requirement and one step."""
+"""Decides on one requirement and one step: holds, marginal, fails or cannot tell."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 MARGIN = Fraction(80, 100)
-"""A requirement that would not hold for this share of its bound holds by little: marginal."""
+"""A requirement that would not hold for this share of its bound holds only just: it is marginal."""
 
 LEAST_FOR_EVERY = 10_000
-"""Fewer activations than this say nothing about "100 %": at 95 % confidence they do not rule out one
-violation in 3,333.
+"""Fewer activations say nothing about "100 %": at 95 % confidence they do not rule out one violation in
+3,333.
 """
 
 SAME_PERIOD = Fraction(1, 100)
@@ -40,23 +40,23 @@ _BY_LATENESS = {
 
 @dataclass(frozen=True)
 class _Case:
-    """What a verdict on one step looks at."""
+    """The data for a verdict on one step."""
 
     requirement: Requirement
     step: Step
     violations: Violations
     close: Violations
-    """The same for that share of the bound which is `margin`."""
+    """The violations of `margin` of the bound."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
     margin: Fraction
     next: NextStep
     cpu: int | None
-    """Where the maximum was measured."""
+    """The CPU that measured the maximum."""
 
     def design_effect(self, violations: Violations) -> float:
-        """How many activations are worth an independent one, as the violations come in bursts."""
+        """Return how many activations count as one independent one, because violations come in bursts."""
         return (
             1.0
             if violations.by_window is None
@@ -64,7 +64,7 @@ class _Case:
         )
 
     def at_most(self, violations: Violations) -> float:
-        """The share of such violations that this measurement does not rule out."""
+        """Return the share of such violations that this measurement does not rule out."""
         effect = self.design_effect(violations)
         return upper_bound(
             violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
@@ -76,7 +76,7 @@ class _Case:
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
-        """How long so many activations take on all CPUs together; None: unknown, or beyond a record."""
+        """Return how long this many activations take on all CPUs together; None if unknown or too long."""
         if self.interval_ns is None:
             return None
         duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
@@ -84,7 +84,7 @@ class _Case:
 
     @cached_property
     def seen(self) -> str:
-        """What was measured, in words."""
+        """The measured figures, in words."""
         v, requirement, key = self.violations, self.requirement, self.step.key
         late = v.certain - v.missed
         parts = [plural(v.activations, "activation")]
@@ -107,7 +107,7 @@ class _Case:
 
     @cached_property
     def support(self) -> str:
-        """The statement that belongs to every verdict on a sample."""
+        """The statement of confidence that belongs to every verdict on a sample."""
         confidence, share = format_percent(self.requirement.confidence), format_share(self.supported)
         if self.violations.possible:
             return f"at {confidence} confidence at most {share} violate"
@@ -115,7 +115,7 @@ class _Case:
         return f"{without} support, at {confidence} confidence, at most {share} that violate"
 
     def verdict(self, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
-        """The verdict with its evidence."""
+        """Return the verdict with its evidence."""
         remark = interval_remark(self.interval_ns, self.requirement.period_ns)
         return Verdict(
             word=word,
@@ -128,7 +128,7 @@ class _Case:
 
 
 def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | None:
-    """What to say if a step was measured at another interval than the required period; None: nothing."""
+    """Return a remark if a step was measured at another interval than the required period, otherwise None."""
     if period_ns is None or interval_ns is None or abs(period_ns - interval_ns) <= SAME_PERIOD * period_ns:
         return None
     return f"measured every {format_duration(interval_ns)}, required every {format_duration(period_ns)}"
@@ -175,7 +175,7 @@ def _without_figures(
 
 
 def _for_every(case: _Case) -> Verdict:
-    """Hardness 100 %: one certain violation decides; no sample ever proves that there is none."""
+    """Judge hardness 100 %: one certain violation decides, and no sample ever proves that there is none."""
     v, seen, support = case.violations, case.seen, case.support
     if v.certain:
         return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
@@ -192,7 +192,7 @@ def _for_every(case: _Case) -> Verdict:
 
 
 def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
-    """`needed`: so many activations would tell; None: no number does."""
+    """Return "cannot tell"; `needed`: how many activations would decide, None if no number does."""
     duration = None if needed is None else case.duration_ns(needed)
     return case.verdict(
         VerdictWord.CANNOT_TELL,
@@ -204,7 +204,7 @@ def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
 
 
 def _for_a_share(case: _Case) -> Verdict:
-    """Hardness below 100 %: what the sample supports, at the required confidence."""
+    """Judge hardness below 100 %: what the sample supports, at the required confidence."""
     v, requirement, seen = case.violations, case.requirement, case.seen
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     may = f"{format_share(allowed)} may"
@@ -229,7 +229,7 @@ def _for_a_share(case: _Case) -> Verdict:
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
-    """The series of that metric that are judged: no parts of a response, and only the first role."""
+    """Return the series of that metric to judge: no parts of a response, and only the first role."""
     main_series = [
         summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels
     ]
@@ -247,10 +247,10 @@ def judge(
     margin: Fraction = MARGIN,
     done: Done | None = None,
 ) -> Verdict:
-    """The verdict on one step, as `judge_metric` has it; of a requirement on jitter its reason says whether
-    the lateness keeps the bound too.
+    """Judge one step as `judge_metric` does. If the requirement is on jitter, the reason also says whether
+    the lateness keeps the bound.
 
-    A task that is always as late has no jitter, so that jitter alone may hide that it is late.
+    A task that is always equally late has no jitter, so jitter alone may hide that it is late.
     """
     judgement = judge_metric(requirement, step, windows, facts, margin=margin, done=done)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
@@ -281,16 +281,16 @@ def judge_metric(
     margin: Fraction = MARGIN,
     done: Done | None = None,
 ) -> Verdict:
-    """The verdict on one step, from the windows of its series that have the requirement's metric.
+    """Judge one step by the windows of its series of the requirement's metric.
 
-    `facts`: the target's system.json; `done`: what the step's run measured, so that the advice goes beyond
-    it. A step with an invalid mark, of an emulated machine, or without such a series: cannot tell. A doubtful
-    mark leaves at best marginal, and is named, unless it concerns a series of another metric;
-    `activations-untold` of such a series: cannot tell, unless it fails. Hardness 100 %: fails on any
-    violation; holds by the sample it has, whose size is said, if that is at least LEAST_FOR_EVERY. A share:
-    holds where the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the
-    share of violations is within the allowed one, fails where the lower bound is above it, and cannot tell in
-    between. Either is marginal where it would not hold for `margin` of the bound.
+    `facts`: the target's system.json. `done`: what the step's run measured, so that the advice goes beyond
+    it. The verdict is "cannot tell" if the step has an invalid mark, no such series, or an emulated machine.
+    A doubtful mark allows at best "marginal", and is named, unless it concerns a series of another metric;
+    with `activations-untold` on such a series a step that does not fail cannot tell. Hardness 100 % fails on
+    any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it names. A share holds if
+    the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the share of
+    violations is within the allowed one, fails if the lower bound is above it, and otherwise cannot tell.
+    Either is marginal if it would not hold for `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)
@@ -366,7 +366,7 @@ def judge_metric(
             (mark for mark in doubts if mark.kind is MarkKind.ACTIVATIONS_UNTOLD and mark.series in judged),
             None,
         )
-        # more than 1 % of the activations are missing in such a series: it holds nothing
+        # More than 1 % of the activations are missing in such a series: it proves nothing.
         if untold is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {untold.detail}"
             return verdict.model_copy(
@@ -383,5 +383,5 @@ def judge_metric(
 
 
 def _largest_of(summary: SeriesSummary) -> int:
-    """Without its sign: what is early by more than the bound breaks it too."""
+    """Return the largest value without its sign: coming too early by more than the bound breaks it too."""
     return max(summary.max_ns or 0, -(summary.min_ns or 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Walks the flowchart: from what was measured to a way to implement the task, with its evidence."""
+"""Walks the flowchart from the measurements to a way of implementing the task, with its evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 
 
 class Stage(Model):
-    """One way on the walk: what was measured of it, what that means, and where the chart leads from it."""
+    """One way on the walk: its measurement, what that means, and the way that follows in the chart."""
 
     way: str
     name: str
@@ -39,7 +39,7 @@ class Aside(Model):
 
 
 class Advice(Model):
-    """The answer, and everything that it rests on."""
+    """The answer and everything that it rests on."""
 
     requirement: str
     hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
@@ -85,7 +85,7 @@ class _Case:
     by_way: dict[str, list[Evidence]]
 
     def worst(self, way: str) -> Evidence | None:
-        """What decides about a way; None if nothing was measured."""
+        """Return the evidence that decides about a way; None if nothing was measured."""
         return max(
             self.by_way.get(way, []),
             key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0),
@@ -94,13 +94,13 @@ class _Case:
 
 
 def kernel_of(facts: Facts) -> str | None:
-    """stock or preempt-rt; None if the record does not say."""
+    """Return stock or preempt-rt; None if the record does not show which."""
     model = facts.kernel.preemption.model
     return None if model is None else "preempt-rt" if model == "PREEMPT_RT" else "stock"
 
 
 def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
-    """Why a step does not count as evidence; None if it does."""
+    """Return why a step does not count as evidence; None if it does."""
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
@@ -111,7 +111,7 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
 
 
 class _Sorted(NamedTuple):
-    """Way -> its evidence, and the steps that are none."""
+    """Way -> its evidence, and the steps that are not evidence."""
 
     by_way: dict[str, list[Evidence]]
     aside: list[Aside]
@@ -196,7 +196,7 @@ def _walk(case: _Case) -> list[Stage]:
 
 
 def _reached_from(case: _Case, at: str) -> bool:
-    """Whether the chart leads from `at`, not measured, to a way that is clearly in the black."""
+    """Whether the chart leads from `at`, which was not measured, to a way that is clearly in the black."""
     while case.flowchart.of(at).kernel != "none":
         at = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
         worst = case.worst(at)
@@ -238,7 +238,7 @@ def advise(
     chart: Chart,
     thresholds: Thresholds | None = None,
 ) -> Advice:
-    """Walk the chart with what the records hold. Raises RecordError for a damaged record."""
+    """Walk the chart with the evidence in the records. Raises RecordError for a damaged record."""
     limits = thresholds or flowchart.thresholds
     by_way, aside = _sorted_out(requirement, records, flowchart, limits)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
@@ -296,8 +296,8 @@ def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bo
 
 
 def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
-    """The way itself, where the walk ended at one of which nothing was measured."""
-    # The other quantities' presets have the kernel-space rows.
+    """Ask for the last way of the walk if nothing of it was measured."""
+    # The presets of the other metrics already have the kernel-space steps.
     in_kernel = (
         ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
     )
@@ -312,7 +312,7 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Where the paper's own chart ends with the same evidence; None if this is it or there is none."""
+    """Return where the paper's own chart ends with the same evidence; None if this is it or there is none."""
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
     if paper is None or paper.id == case.chart.id:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The decision flowchart of Brown & Martin (2010, fig. 6) as TOML, so that experts can write others."""
+"""Reads decision flowcharts, such as Brown & Martin's (2010, fig. 6), from TOML that experts can write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _dashed(name: str) -> str:
 
 
 class Strict(BaseModel):
-    """Keys are written with dashes, and there are no others."""
+    """Base of the models: keys have dashes, and unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True
@@ -33,7 +33,7 @@ class Strict(BaseModel):
 
 
 class Thresholds(Strict):
-    """Up to which lateness over bound a way is in the black, marginal, in trouble; off the map beyond."""
+    """The highest lateness/bound that is in the black, marginal, in trouble; beyond is off the map."""
 
     black: float = Field(gt=0, le=1)
     marginal: float = Field(ge=1, le=LARGEST)
@@ -47,7 +47,7 @@ class Thresholds(Strict):
 
 
 class Way(Strict):
-    """A way to implement the task, with what it costs and what has changed since the paper."""
+    """A way to implement the task, its costs, and what has changed since the paper."""
 
     id: Id
     name: Line
@@ -60,14 +60,14 @@ class Way(Strict):
     ] = Field(default_factory=dict[Literal["response", "periodic"], list[int]])
     """Median, 95 % and 100 % in us."""
     get: Line | None = None
-    """How to come by it."""
+    """How to get it."""
     instead: Line | None = None
-    """The command that measures it where rtgauge cannot."""
+    """The command that measures it if rtgauge cannot."""
     about_instead: Line | None = None
 
 
 class Branch(Strict):
-    """Where a way leads that is not good enough."""
+    """The ways that follow one that is not good enough."""
 
     hardness: Hardness
     at: Id
@@ -76,7 +76,7 @@ class Branch(Strict):
 
 
 class Chart(Strict):
-    """A flowchart over the ways."""
+    """A flowchart of the ways."""
 
     id: Id
     name: Line
@@ -87,7 +87,7 @@ class Chart(Strict):
     branch: list[Branch]
 
     def after(self, hardness: Hardness, at: str, word: str) -> str:
-        """The way that follows on one that is not good enough: marginal, in trouble or off the map."""
+        """Return the way after one that is not good enough: marginal, in trouble or off the map."""
         if word == "off the map":
             return self.off_the_map
         found = next(
@@ -99,7 +99,7 @@ class Chart(Strict):
 
 
 class Flowchart(Strict):
-    """The whole file."""
+    """The complete file."""
 
     thresholds: Thresholds
     way: list[Way] = Field(min_length=1, max_length=100)
@@ -107,7 +107,7 @@ class Flowchart(Strict):
 
     @model_validator(mode="after")
     def _whole(self) -> Flowchart:
-        """Every way that is named exists, every start is there, and no chart runs in a circle."""
+        """Check that every named way exists, every start is there, and no chart has a cycle."""
         ways = {way.id: way for way in self.way}
         if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
             raise ValueError("two ways or two charts have the same id")
@@ -136,7 +136,7 @@ class Flowchart(Strict):
         return self
 
     def of(self, way: str) -> Way:
-        """The way of that id."""
+        """Return the way with that id."""
         return next(known for known in self.way if known.id == way)
 
     def measured_by(self, kernel: str, space: str) -> list[str]:
@@ -144,7 +144,7 @@ class Flowchart(Strict):
         return [way.id for way in self.way if way.kernel in (kernel, "linux") and way.space == space]
 
     def named(self, chart: str) -> Chart:
-        """The chart of that id. Raises InputError."""
+        """Return the chart with that id. Raises InputError if there is none."""
         found = next((known for known in self.chart if known.id == chart), None)
         if found is None:
             ids = [known.id for known in self.chart]
@@ -156,7 +156,7 @@ class Flowchart(Strict):
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError for a circle in the chart. `done`: ways from where it is known to end."""
+    """Raises ValueError if the chart has a cycle. `done`: the ways from which it is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in done:
@@ -173,7 +173,7 @@ def with_thresholds(
     marginal: float | None = None,
     trouble: float | None = None,
 ) -> Thresholds:
-    """The thresholds with those that are not None in their place. Raises InputError."""
+    """Replace the thresholds that are given. Raises InputError if they are not in rising order."""
     changed = {
         name: value
         for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble))
@@ -186,7 +186,7 @@ def with_thresholds(
 
 
 def parse_flowchart(text: str, what: str) -> Flowchart:
-    """The flowchart in a TOML text; `what` names it in errors. Raises InputError."""
+    """Parse the flowchart in a TOML text. Raises InputError, which calls it `what`, if it is not valid."""
     try:
         return Flowchart.model_validate(toml_of(text, what))
     except ValidationError as error:
@@ -194,14 +194,14 @@ def parse_flowchart(text: str, what: str) -> Flowchart:
 
 
 class Chosen(NamedTuple):
-    """A file of charts, and the one that was chosen of it."""
+    """A file of charts, and the chart that was chosen from it."""
 
     flowchart: Flowchart
     chart: Chart
 
 
 def load_flowchart(source: str) -> Chosen:
-    """`source`: the id of an own chart, or a .toml file, whose last chart is taken. Raises InputError."""
+    """Load the chart with this id, or the last one of a .toml file. Raises InputError if that fails."""
     if not source.endswith(".toml"):
         own = parse_flowchart(
             (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),

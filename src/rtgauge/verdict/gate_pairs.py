@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pairs of a gate's record: one value for each run of each series, or why a run does not count."""
+"""Forms the pairs of a gate's record: one value for each run of each series, or why a run does not count."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
-"""Marks of a run that was not measured in the deployment that was asked for."""
+"""Marks of a run that was not measured in the requested deployment."""
 
 
-class CannotGate(Exception):  # noqa: N818 - no fault of the program
-    """The record cannot decide anything, however many pairs there are. Its text says why and what to do."""
+class CannotGate(Exception):  # noqa: N818 - it is not a fault of the program
+    """The record cannot decide anything, however many pairs it has. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class GatePair:
-    """One pair of a series; times in ns. `why_not`: why it does not count; None: it does."""
+    """One pair of a series; times in ns. `why_not`: why it does not count; None if it does."""
 
     number: int
     first: int
-    """The side that was measured first: 0 the baseline, 1 the candidate."""
+    """The side measured first: 0 the baseline, 1 the candidate."""
     values_ns: tuple[int | None, int | None]
-    """The quantile; if a bound decides, the largest value."""
+    """The quantile, or the largest value if a bound decides."""
     why_not: str | None = None
     events: tuple[int, int] = (0, 0)
-    """Stretches of time in which a side exceeded the bound, if one decides."""
+    """Stretches of time in which a side exceeded the bound, if a bound decides."""
 
     @property
     def log_ratio(self) -> float:
@@ -63,7 +63,7 @@ class GateSeries:
     name: str
     pairs: list[GatePair] = field(default_factory=list[GatePair])
     steps: tuple[list[Step], list[Step]] = field(default_factory=lambda: (list["Step"](), list["Step"]()))
-    """What was measured of each side, in the pairs that count."""
+    """The steps of each side in the pairs that count."""
 
     @property
     def counted(self) -> list[GatePair]:
@@ -72,8 +72,8 @@ class GateSeries:
 
     @property
     def level(self) -> tuple[int, float]:
-        """The events and the mean logarithm of both sides in the first pairs: says how high it is, and not
-        which side is.
+        """The events and the mean logarithm of both sides in the first pairs: how high they are together, but
+        not which is higher.
         """
         first = self.counted[:BLOCK]
         logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns and ns > 0]
@@ -81,9 +81,9 @@ class GateSeries:
 
 
 def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
-    """Every series of the record with its pairs, as far as they are measured.
+    """Return every series of the record with the pairs measured so far.
 
-    Raises CannotGate.
+    Raises CannotGate if the record can decide nothing.
     """
     alternation = alternation_of(record.run)
     if alternation is None:
@@ -114,20 +114,20 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
 
 
 def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
-    """The series that decides. Raises CannotGate if it is not there."""
+    """Return the series that decides. Raises CannotGate if it was not measured."""
     if wish.series is None:
         return max(series, key=lambda each: each.level)
     for each in series:
         if each.name == wish.series:
             return each
-    names = ", ".join(each.name for each in series)
+    names = ", ".join(known.name for known in series)
     raise CannotGate(f"the series {wish.series} was not measured; there are: {names}")
 
 
 def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
-    """The value (ns) of a record of one run, and why it does not count.
+    """Return the value (ns) of a record of one run, and why it does not count.
 
-    The series is the wish's, or the only one. Raises CannotGate.
+    The series is the wish's, or the only one. Raises CannotGate if it is missing or not clear.
     """
     (conditions,) = _conditions(record.run.planned).values()
     if wish.series is None and len(conditions) > 1:
@@ -144,13 +144,13 @@ def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:
-    """What the series of a plan are called, from the steps of one run: PROBE/METRIC/LOAD."""
+    """Name the series of a plan, from the steps of one run: PROBE/METRIC/LOAD."""
     (conditions,) = _conditions(steps).values()
     return list(conditions)
 
 
 def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
-    """Number of a run -> the name of each of its series -> its step."""
+    """Return the number of a run -> the name of each of its series -> its step."""
     runs: dict[int, dict[str, StepKey]] = {}
     seen: Counter[tuple[int, str]] = Counter()
     for key in sorted(planned, key=lambda key: key.model_dump_json(exclude={"repeat", "targets"})):
@@ -206,7 +206,7 @@ def _pair(
 
 
 def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, int, str | None]:
-    """The value of a run (ns), its events, and why it does not count. Raises CannotGate if none would."""
+    """Return a run's value (ns), its events, and why it does not count. Raises CannotGate if none would."""
     unlike = [
         mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
     ]
@@ -234,7 +234,7 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
 
 
 def _events(record: Record, step: Step, requirement: Requirement) -> int:
-    """In how many stretches of time a run may have exceeded the bound. A burst within one counts once."""
+    """Count the stretches of time in which a run may have exceeded the bound; a burst in one counts once."""
     series = [each.series for each in judged_series(step, requirement.metric) if each.series is not None]
     if not series:
         raise CannotGate(f"{step.id} measured no {requirement.metric}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a gate decides from its record, as one document."""
+"""The result of a gate, decided from its record, as one document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 SPARE = 3
-"""For so many pairs that are wanted, one more is measured in the place of one that does not count."""
+"""For this many requested pairs, one more may be measured to replace one that does not count."""
 
 
 class GateOutcome(StrEnum):
@@ -79,7 +79,7 @@ class PairFigures(Model):
 
 
 class SeriesChange(Model):
-    """The change of one series: the primary one decides, the others are not corrected for their number."""
+    """The change of one series. The primary series decides; the others are not corrected for their number."""
 
     series: str
     pairs: int = Field(description="that count")
@@ -95,7 +95,7 @@ class SeriesChange(Model):
 
 
 class SideExposure(Model):
-    """How much of a side was measured in the pairs that count, and which rate of exceeding a bound it
+    """How much of a side was measured in the pairs that count, and the rate of exceeding a bound that it
     excludes.
     """
 
@@ -155,7 +155,7 @@ class GateResult(Model):
 
     @staticmethod
     def of(record: Record) -> GateResult:
-        """The decision of a gate's record so far. Raises InputError for the record of another run."""
+        """Decide a gate from its record so far. Raises InputError if the record is not a gate's."""
         wish, alternation = wish_of(record.run), alternation_of(record.run)
         if wish is None or alternation is None:
             raise InputError(f"{record.path} is not the record of a gate")
@@ -193,7 +193,7 @@ class GateResult(Model):
         return _concluded(with_figures, record, chosen, decision, wish, alternation)
 
     def ending(self, outcome: GateOutcome, conclusion: str, **more: object) -> GateResult:
-        """This document with its answer."""
+        """Return this document with its answer."""
         update = {"outcome": outcome, "status": STATUS[outcome], "conclusion": conclusion, **more}
         return self.model_copy(update=update)
 
@@ -276,8 +276,8 @@ def _exposure(
 
 
 def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
-    """The gate's bound, or the largest value of the side: that a larger one is rare is as certain as for any
-    other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """Return the gate's bound, or the side's largest value. That larger ones are rare is as certain as for
+    any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
     """
     if wish.require is not None:
         return parse_requirement(wish.require)
@@ -290,7 +290,7 @@ def _judged(record: Record, steps: Sequence[Step], requirement: Requirement) -> 
 
 
 def _keeps(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> bool:
-    """Whether the candidate certainly keeps the bound: by its share, or without a violation to the end."""
+    """Return whether the candidate certainly keeps the bound: by its share, or without any violation."""
     if wish.require is None or decision.pairs < gate.BLOCK:
         return False
     requirement = parse_requirement(wish.require)
@@ -373,7 +373,7 @@ def _concluded(
 
 
 def _larger_gate(record: Record, result: GateResult) -> str:
-    """The command of the record with as many pairs as it needs."""
+    """Return the record's command with as many pairs as it needs."""
     words = list(record.run.command)
     needed = result.pairs_needed
     if needed is None or needed <= result.max_pairs:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Changes for the worse that the user knows: accepted ones up to a size, and series muted until a date.
 
-They are in a TOML file, so that they can be reviewed and kept with what was changed:
+They are in a TOML file, so that they can be reviewed, and kept with the change that caused them:
 
     [[accept]]
     series = "wakeup/latency/cpu"
@@ -46,19 +46,19 @@ class _Entry(BaseModel):
 
 
 class Accepted(_Entry):
-    """A series (`*` stands for any text) that may be larger by this much."""
+    """A series (`*` stands for any text) that may grow by this much."""
 
     up_to: Annotated[float, BeforeValidator(_percent)] = Field(alias="up-to")
 
 
 class Muted(_Entry):
-    """A series that does not fail the gate up to and on this day."""
+    """A series that does not fail the gate until the end of this day."""
 
     until: date
 
 
 class KnownChanges(BaseModel):
-    """The file."""
+    """The complete file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -67,7 +67,7 @@ class KnownChanges(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> KnownChanges:
-        """Raises InputError for a file that is not one, with the place."""
+        """Read the file. Raises InputError, with the place, if it is not valid."""
         try:
             known = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
@@ -77,7 +77,7 @@ class KnownChanges(BaseModel):
         return known
 
     def applied(self, result: GateResult, today: date) -> GateResult:
-        """The result with status 0 and the reason if its change for the worse is known."""
+        """Return the result; if its change for the worse is known, with status 0 and the reason."""
         if result.outcome is not GateOutcome.WORSE or result.primary is None:
             return result
         change = result.primary.change

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far a step is from its requirement: in the black to off the map (Brown & Martin 2010, sec. 5.2)."""
+"""Finds how far a step is from its requirement: in the black to off the map (Brown & Martin 2010, 5.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Margin(StrEnum):
-    """From good to bad; an unknown margin is not among them."""
+    """The margins, from good to bad, and "cannot tell"."""
 
     BLACK = "clearly in the black"
     MARGINAL = "marginal"
@@ -33,11 +33,11 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""What decides if several steps are evidence for a way: the last. A measured failure stays one."""
+"""If several steps are evidence for a way, the last margin in this order decides. A failure stays one."""
 
 
 class Evidence(Model):
-    """One step as evidence: where it is, its verdict and its margin."""
+    """One step as evidence: its record, its verdict and its margin."""
 
     record: str
     step: str
@@ -55,7 +55,7 @@ class Evidence(Model):
 
 
 class _Lateness(NamedTuple):
-    """The lateness at the requirement's hardness, and how many bounds that is; None: it has no end."""
+    """The lateness at the requirement's hardness, and its ratio to the bound; None if it has no end."""
 
     ns: int | None
     times_the_bound: float | None
@@ -82,7 +82,7 @@ def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> M
         case VerdictWord.MARGINAL:
             return Margin.MARGINAL
         case VerdictWord.FAILS:
-            # Also a missed activation fails, whatever its lateness: the least that it is then is marginal.
+            # A missed activation also fails, whatever its lateness: then the margin is at best marginal.
             if ratio is None or ratio > thresholds.trouble:
                 return Margin.OFF
             return Margin.MARGINAL if ratio <= thresholds.marginal else Margin.TROUBLE
@@ -96,7 +96,7 @@ def evidence(
     facts: Facts,
     thresholds: Thresholds,
 ) -> Evidence:
-    """What one step says. Raises RecordError for a damaged record."""
+    """Return one step as evidence. Raises RecordError for a damaged record."""
     judgement = judge(
         requirement,
         step,

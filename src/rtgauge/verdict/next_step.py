@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The next thing to try, as concrete as the record allows."""
+"""Proposes the next thing to try, as specifically as the record allows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 RUN_OPTIONS = frozenset(
     {"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"}
 )
-"""What `rtgauge run` takes as an option of its own; other parameters of a probe are given with --set."""
+"""Parameters that are options of `rtgauge run`; a probe's other parameters need --set."""
 LOADED = ("cpu", "memory", "network")
-"""The loads that are proposed to who measured idle only."""
+"""The loads to propose if only idle was measured."""
 
 
 def round_up_duration(ns: int) -> str:
-    """A duration to measure for: rounded up to 10 s, minutes or hours."""
+    """Format a duration to measure for, rounded up to 10 s, minutes or hours."""
     for unit, limit in (
         (10 * 10**9, NS_PER_UNIT["min"]),
         (NS_PER_UNIT["min"], NS_PER_UNIT["h"]),
@@ -44,18 +44,18 @@ def round_up_duration(ns: int) -> str:
 
 
 MOST = 0.5
-"""A culprit with this share of the time is a surer cause than a doubt about the measurement."""
+"""A culprit with this share of the time is a more certain cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
-"""Durations that are proposed if none is known: the first clearly longer than what was measured."""
+"""Durations to propose if none is known: the first that is clearly longer than the measured one."""
 
 
 @dataclass(frozen=True)
 class Blame:
     """What took most of the explained latencies of a step.
 
-    `name`: as a list names it. `time_share`: its share of their time (0 to 1). `worst_ns`: its time in one of
-    them. `is_own_work`: whether it is the measured thread's own work. `remedy`: what to change against it;
-    None if there is nothing to change.
+    `name`: as in a list. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in one
+    of them. `is_own_work`: whether the measured thread itself did it. `remedy`: the change against it; None
+    if there is none.
     """
 
     name: str
@@ -67,10 +67,10 @@ class Blame:
 
 @dataclass(frozen=True)
 class Done:
-    """What was measured already, so that no advice repeats it: the command of the run, and the loads of its
+    """What was already measured, so that no advice repeats it: the command of the run, and the loads of its
     steps.
 
-    `blame`: for the step that is judged; None if its latencies were not explained.
+    `blame` is for the step to judge; None if its latencies were not explained.
     """
 
     command: tuple[str, ...]
@@ -79,7 +79,7 @@ class Done:
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
-        """What the run measured. What was imported is measured by `rtgauge run`."""
+        """Return what the run measured. For an imported run, `rtgauge run` measures next."""
         command = (
             tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
         )
@@ -87,25 +87,25 @@ class Done:
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
-        """For a step whose run is not known."""
+        """Return it for a step whose run is not known."""
         target = step.key.targets.get("self", LOCAL)
         called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
         return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
 
     @property
     def is_run(self) -> bool:
-        """Whether it was `rtgauge run`, and not a single probe."""
+        """Whether the command was `rtgauge run`, and not a single probe."""
         return self.command[1:2] == ("run",)
 
 
 def quoted(argument: str) -> str:
-    """An argument as one types it: in double quotes where it needs any and they are enough."""
+    """Quote an argument as a user types it: in double quotes, if it needs any and they are enough."""
     plain = shlex.quote(argument)
     return plain if plain == argument or set(argument) & set('"$`\\!') else f'"{argument}"'
 
 
 def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
-    """The command without these options, also if they are written `--name=value` or `--set name=value`."""
+    """Remove these options from the command, whether written `--name=value` or `--set name=value`."""
     kept: list[str] = []
     rest = list(words)
     while rest:
@@ -120,7 +120,7 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
 
 
 def _measured_ns(step: Step) -> int:
-    """How long it measured; of an imported step, which has no times, by its activations."""
+    """Return how long a step measured; an imported step has no times, so its activations decide."""
     if step.start_ns is not None and step.end_ns is not None:
         return step.end_ns - step.start_ns
     interval = step.parameters.get("interval_ns")
@@ -130,21 +130,21 @@ def _measured_ns(step: Step) -> int:
 
 
 def _longer(step: Step) -> str | None:
-    """A duration clearly longer than the step's; None if it was as long as anyone waits."""
+    """Return a duration clearly longer than the step's; None if it is already as long as anyone waits."""
     return next((format_duration(ns) for ns in LONGER_NS if ns > 2 * _measured_ns(step)), None)
 
 
 def next_for_mark(mark: Mark) -> str:
-    """What to do about what makes the step invalid or doubtful."""
+    """Say what to do about the cause of a mark."""
     return mark.remedy or "remove the cause and measure again"
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""A value so many times the 99th percentile, and every other one, is an event of its own."""
+"""A value this many times the 99th percentile, and times every other value, is a separate event."""
 
 
 def _is_one_event(step: Step) -> bool:
-    """Whether the largest value is far above all others, except simultaneous ones."""
+    """Return whether the largest value is far above all others, except simultaneous ones."""
     total = step.total
     if (
         total is None
@@ -159,7 +159,7 @@ def _is_one_event(step: Step) -> bool:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to try after a step was judged."""
+    """Proposes what to try after a step was judged."""
 
     done: Done
     step: Step
@@ -167,7 +167,7 @@ class NextStep:
     facts: Facts
 
     def again(self, options: Mapping[str, str], flag: str = "") -> str:
-        """The given command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
+        """Return the command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
         probe = probe_of(self.step)
         replaced = (
             {other for group in probe.parameters.alternatives if group & options.keys() for other in group}
@@ -175,7 +175,7 @@ class NextStep:
             | {"require"}
         )
         given = self.done.command
-        end = given.index("--") if "--" in given else len(given)  # behind it is the program that is watched
+        end = given.index("--") if "--" in given else len(given)  # The watched program comes after it.
         command = _without(given[:end], replaced)
         for name, value in options.items():
             direct = not self.done.is_run or name in RUN_OPTIONS
@@ -184,21 +184,21 @@ class NextStep:
         return " ".join(map(quoted, command))
 
     def with_more(self, duration_ns: int | None) -> str:
-        """Measure longer; `duration_ns` is what it takes, None if that is not known."""
+        """Propose to measure longer; `duration_ns` is how long it takes, None if that is not known."""
         if duration_ns is None:
             longer = _longer(self.step) or format_duration(LONGER_NS[-1])
             return f"measure longer, like: {self.again({'duration': longer})}"
         return f"measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
 
     def when_close(self) -> str:
-        """It holds by little."""
+        """Propose the next step if the requirement holds only just."""
         longer = _longer(self.step)
         if longer is None:
             return "look for what makes it late: rtgauge audit"
         return f"see how the maximum grows with time: {self.again({'duration': longer})}"
 
     def when_held(self) -> str:
-        """It holds: under what was measured."""
+        """Propose the next step if the requirement holds under the measured conditions."""
         if self.done.loads <= {"idle"} and probe_of(self.step).command is not None:
             load = ",".join(["idle", *LOADED]) if self.done.is_run else LOADED[0]
             return f"see whether it holds under load: {self.again({'load': load})}"
@@ -208,7 +208,7 @@ class NextStep:
         return f"let it run as long as the machine is to run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
-        """What to change against what took most of the time; None if there is nothing to change."""
+        """Propose a change against what took most of the time; None if there is none."""
         again = self.again({})
         share = format_share(blame.time_share)
         if blame.is_own_work:
@@ -221,7 +221,7 @@ class NextStep:
         return f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
 
     def for_failure(self) -> str:
-        """The first thing that is missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
+        """Propose the first thing missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was not measured and would change an advice, each with the command that measures it."""
+"""Lists what was not measured but would change an advice, each with the command that measures it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OpenQuestion(Model):
 
 
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
-    """The command that measures the requirement, idle and loaded, and judges it."""
+    """Return the command that measures the requirement, idle and loaded, and judges it."""
     known = preset_of(requirement.metric)
     words = [
         "rtgauge run",
@@ -51,7 +51,7 @@ def _question(what: str, changes: str, command: str) -> OpenQuestion:
 def _rare(
     requirement: Requirement, records: Sequence[Record], used: set[tuple[str, str]]
 ) -> Iterator[OpenQuestion]:
-    """Whether the extreme-value estimate reaches the bound where the sample does not."""
+    """Yield a question if the extreme-value estimate reaches the bound and the sample does not."""
     if requirement.allowed != 0:
         return
     for gathered in gather(records, Options(confidence=float(requirement.confidence))):
@@ -72,7 +72,7 @@ def _rare(
 def questions(
     requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
 ) -> list[OpenQuestion]:
-    """What `used` leaves open. `on_the_way`: the answer is a failure, so that what may mend it counts too."""
+    """Return what `used` leaves open. `on_the_way`: the answer is a failure, so remedies count too."""
     return list(_open(requirement, records, used, on_the_way=on_the_way)) if used else []
 
 

@@ -22,7 +22,7 @@ NO_LIFE_SAFETY = (
     "nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
     "it takes hardware and software that are built and certified for it"
 )
-"""The refusal where lives or much property depend on a deadline."""
+"""The refusal if lives or much property depend on a deadline."""
 
 _TERM = re.compile(
     r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?"
@@ -33,8 +33,8 @@ _TERM = re.compile(
 class Requirement:
     """A bound on one metric that a share of the activations must keep.
 
-    `hardness`: that share, 1 for every one of them. `confidence`: how sure a verdict on a share below 1 must
-    be. `period_ns` is None if the requirement names none.
+    `hardness`: that share, 1 for all of them. `confidence`: how certain a verdict on a share below 1 must be.
+    `period_ns`: None if the requirement names none.
     """
 
     metric: str
@@ -49,7 +49,7 @@ class Requirement:
         return 1 - self.hardness
 
     def __str__(self) -> str:
-        """As one writes it; parses to the same requirement."""
+        """Return the requirement as one writes it, so that parsing it returns an equal one."""
         period = "" if self.period_ns is None else f"period={format_duration(self.period_ns)} "
         confidence = (
             "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
@@ -61,7 +61,7 @@ class Requirement:
 
 
 def format_percent(share: Fraction) -> str:
-    """Fraction(99999, 100000) -> `"99.999%"`: exact, for a share that was written as a decimal number."""
+    """Fraction(99999, 100000) -> `"99.999%"`: exact for a share that was written as a decimal number."""
     percent = share * 100
     digits = 0
     while digits < 30 and (percent * 10**digits).denominator != 1:
@@ -104,12 +104,12 @@ def _duration(text: str, key: str, value: str) -> int:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """The requirement in `text`: `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in
-    any order.
+    """Parse `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
-    A bound or a period must be there. Without a bound it is `latency<=` half the period, as Brown and Martin
-    judge (2010, tables 4 to 9). Without `hardness` it is 100%, without `confidence` 95%. `p99.9<=TIME` is
-    `latency<=TIME hardness=99.9%`. Raises InputError with the fault and, for an unknown key, the nearest one.
+    There must be a bound or a period. The default bound is `latency<=` half the period, as Brown and Martin
+    judge (2010, tables 4 to 9). Defaults are 100% for `hardness` and 95% for `confidence`. `p99.9<=TIME` is
+    short for `latency<=TIME hardness=99.9%`. Raises InputError with the fault and, for an unknown key, the
+    nearest one.
     """
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verdict on a whole run in a sentence, and whether a plan can answer a requirement at all."""
+"""Sums up the verdict on a whole run in a sentence, and checks whether a plan can answer a requirement."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
 
 MOST_LEFT_OUT = 3
-"""So many things that were left out are named."""
+"""How many of the things left out are named."""
 _OTHERS = {
     VerdictWord.HOLDS: "hold",
     VerdictWord.MARGINAL: "marginal",
     VerdictWord.CANNOT_TELL: "cannot tell",
 }
 SHARE_METRICS = {"latency": "late", "response": "late"}
-"""What an activation is that breaks the bound on these metrics; of another one it is beyond its bound."""
+"""How to call an activation that breaks a bound on these metrics; for others, "beyond the bound"."""
 
 
 def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
@@ -93,7 +93,7 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
 
 
 def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
-    """What has to be known with the answer."""
+    """Return what readers must know with the answer."""
     evidence = verdict.evidence
     remarks: list[str] = []
     doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
@@ -117,7 +117,7 @@ def _sentence(
     each: Sequence[tuple[Step, Verdict]],
     names: Mapping[str, str],
 ) -> str:
-    """The conclusion: how many, the worst of them with its figures, and what has to be known with it."""
+    """Say how many steps hold or fail, the worst with its figures, and what readers must know with that."""
     counted = _counted(each, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
@@ -140,8 +140,8 @@ def _sentence(
     return "; ".join([*parts, *remarks])
 
 
-def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001 - for those who have explained nothing
-    """None."""
+def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001 - the default, if nothing was explained
+    """Return None: nothing was explained."""
     return None
 
 
@@ -151,13 +151,13 @@ def judge_run(
     names: Mapping[str, str] | None = None,
     blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame,
 ) -> list[Verdict]:
-    """The verdict on the whole run first (`step` None: that of its worst step), then one a step that measured
-    the requirement's metric.
+    """Return the verdict on the whole run (`step` None: that of its worst step), then one for each step that
+    measured the requirement's metric.
 
-    A run of which something was left out cannot tell where the rest holds, unless it allows that
-    (`allow_left_out`). `names`: step id -> what to call the step. `blame_of`: what took most of a step's
-    latencies, for the advice. Steps of other metrics are left aside; if none is left, the run cannot tell.
-    Raises RecordError for a damaged record.
+    If something was left out of a run, and the rest holds, the run cannot tell, unless it allows that
+    (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds what took most of a step's latencies,
+    for the advice. Steps of other metrics are ignored; if none is left, the run cannot tell. Raises
+    RecordError for a damaged record.
     """
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
@@ -202,10 +202,8 @@ def judge_run(
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
-    """The verdict on a run with what of the plan was left out: nobody knows how that would have been, so that
-    the rest alone does not hold.
-
-    If it is allowed to be left out, it is said only.
+    """Add what the run left out of its plan: nobody knows what that would have shown, so the rest alone does
+    not hold. If it may be left out, it is only mentioned.
     """
     missing = left_out_of(run)
     if not missing:
@@ -225,7 +223,7 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
 
 
 def measuring_command(requirement: Requirement) -> str:
-    """The command that measures what the requirement bounds, and judges it."""
+    """Return the command that measures what the requirement bounds, and judges it."""
     known = preset_of(requirement.metric)
     if known is not None:
         return f'rtgauge run {known[1]} --require "{requirement}"'
@@ -239,10 +237,10 @@ def measuring_command(requirement: Requirement) -> str:
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
-    """Raises InputError, which names a command that can, if no step of the plan measures what the requirement
+    """Raises InputError, which names a suitable command, if no step of the plan measures what the requirement
     bounds.
 
-    `plan`: what the user called it, such as `quick` or `probe wakeup`.
+    `plan`: the user's name for it, such as `quick` or `probe wakeup`.
     """
 
     measured = {
@@ -265,16 +263,16 @@ def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: s
 
 
 RAREST = 1e-15
-"""No rarer share is aimed at."""
+"""The rarest share to aim at."""
 
 
 def exposure_of(
     requirement: Requirement, judged: Sequence[tuple[Step, Verdict]], run: Run
 ) -> Exposure | None:
-    """The exposure of all steps together that were judged; None if nothing was counted.
+    """Return the exposure of all judged steps together; None if nothing was counted.
 
-    Violations that come in bursts count less, by each step's design effect. The excluded rate is of this mix
-    of loads.
+    Violations in bursts count less, by each step's design effect. The excluded rate applies to this mix of
+    loads.
     """
     counted = [(step, verdict.evidence) for step, verdict in judged if verdict.evidence.get("activations")]
     if not counted:
@@ -331,7 +329,7 @@ def _measured_s(step: Step) -> float:
 
 
 def _boots(keys: Sequence[StepKey], run: Run) -> int:
-    """How many boots they were measured in, as far as the run made them; a boot of each target at least."""
+    """Count the boots that the run made for these steps; at least one for each target."""
     alternation = alternation_of(run)
     if alternation is not None and alternation.boot_between:
         return len({(key.repeat, key.targets.get("self")) for key in keys})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many activations of a step broke a bound: what is certain, and what is possible."""
+"""Counts the activations of a step that broke a bound: certain violations, and possible ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ MOST_STRETCHES = 1_000
 
 @dataclass(frozen=True)
 class Violations:
-    """Among `activations` (measured and missed), `certain` broke the bound and at most `possible` did
-    (certain ones among them).
+    """Among `activations` (measured and missed), `certain` ones broke the bound, and at most `possible` ones
+    did, which includes the certain ones.
 
-    They differ where the bound lies inside a bin, where a foreign histogram does not say how late its
-    overflow was, or if the figures are coarser than 1 ns. `missed` ones are in both: a missed activation
-    breaks any bound.
+    They differ if the bound lies inside a bin, if a foreign histogram does not say how late its overflow was,
+    or if the figures are coarser than 1 ns. Both include `missed` ones: a missed activation breaks any bound.
     """
 
     activations: int
@@ -32,11 +31,11 @@ class Violations:
     possible: int
     missed: int
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
-    """Possible violations and activations of each stretch of time, in order; at most MOST_STRETCHES."""
+    """Possible violations and activations in each stretch of time, in order; at most MOST_STRETCHES."""
 
 
 def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int | None]:
-    """The extremes of a window's values without their signs; the least is known only if none is negative."""
+    """Return the extremes of a window's absolute values; the smallest is known only if none is negative."""
     if low is None or low >= 0:
         return low, high
     return -high if high is not None and high < 0 else None, max(high if high is not None else 0, -low)
@@ -45,11 +44,11 @@ def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int |
 def count_violations(
     windows: Windows, bound_ns: int, *, series: Collection[int] | None = None, resolution_ns: int = 1
 ) -> Violations:
-    """Activations of these series (None: of all) in the measured phase that are later than `bound_ns`.
+    """Count the activations of these series (None: all) in the measured phase that are later than `bound_ns`.
 
-    Counted window by window, since a window's exact extremes say more than its bins: none is late where the
-    maximum is not, all are where the minimum is. `resolution_ns`: a figure v of the record means v ... v +
-    resolution - 1. What is early by more than the bound breaks it too.
+    Each window is counted by itself, since its exact extremes say more than its bins: none is late if the
+    maximum is not, all are late if the minimum is. `resolution_ns`: a figure v of the record means v ... v +
+    resolution - 1. Values too early by more than the bound break it too.
     """
     chosen = windows.are_of(series)
     missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())
@@ -78,7 +77,7 @@ def count_violations(
         surely = int(counts[lower_ns(bins) > bound_ns].sum())
         maybe = int(counts[(ends > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
         unplaced = own - int(counts.sum())
-        # The maximum is known: where it is late and its bin does not say so, one is certain.
+        # The maximum is known: if it is late and its bin does not show that, one violation is certain.
         if (
             top is not None
             and top > bound_ns

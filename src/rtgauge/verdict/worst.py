@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The worst of several verdicts, and the exit status of a run."""
+"""Finds the worst of several verdicts, and the exit status of a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, Verdi
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
-    """Sorts verdicts: the largest decides.
+    """Return a sort key of a verdict: the largest decides.
 
-    Of two that fail the later one, of two shares the larger; of two that cannot tell the one that takes
-    longest.
+    Of two failures the later one is worse, of two shares the larger, and of two that cannot tell the one that
+    takes longer.
     """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
     share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
     largest = evidence.get("max_ns")
-    # An overflow of a foreign histogram: later than anything that is known.
+    # An overflow of a foreign histogram is later than any known value.
     lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
     order = ORDER.index(verdict.word)
     if verdict.word == VerdictWord.CANNOT_TELL:
@@ -37,15 +37,15 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails, cannot tell, marginal, holds, and of equals the worst; or None."""
+    """The verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; or None."""
     return max(verdicts, key=_badness, default=None)
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """0: holds, or no requirement was given; 1: fails; 3: a measurement is invalid; 4: marginal or cannot
-    tell.
+    """Return 0 if it holds or there is no requirement, 1 if it fails, 3 if a measurement is invalid, 4 if it
+    is marginal or cannot tell.
 
-    A failure that was measured comes first.
+    A measured failure comes first.
     """
     decisive = worst(verdicts)
     if decisive is not None and decisive.word == VerdictWord.FAILS:
