@@ -146,7 +146,7 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
     """Return RTAI's needs. Its modules need not be loaded: rtgauge loads them while it measures."""
     loaded = read.exists(rt_core.SCHEDULER)
     modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
-    there = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
+    installed = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
     return [
         Need(
             "rtai",
@@ -158,7 +158,7 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
             Need(
                 "rtai",
                 f"module {name}, loaded or in {' or '.join(FOLDERS)}",
-                name in modules or there,
+                name in modules or installed,
                 f"what RTAI's make install put there, below --overlay; or insmod {name}.ko",
             )
             for name in NEEDED

@@ -134,19 +134,20 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     """Return the modules in a folder. Raises NoModules if one is missing, or is for another kernel or ABI."""
-    again = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
-    here = folder / kernel.release if (folder / kernel.release).is_dir() else folder
-    files = {name: here / f"{name}.ko" for name in names}
+    rebuild = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
+    place = folder / kernel.release if (folder / kernel.release).is_dir() else folder
+    files = {name: place / f"{name}.ko" for name in names}
     for path in files.values():
         if not path.is_file():
-            raise NoModules(f"{OWN} names {folder}, and in {here} there is no {path.name}", again)
+            raise NoModules(f"{OWN} names {folder}, and in {place} there is no {path.name}", rebuild)
         words = module_information(module_content(path))
         built_for, abi = words.get("vermagic", "").partition(" ")[0], words.get("rtgauge_abi", "")
         if abi != ABI:
-            raise NoModules(f"{path} has ABI {abi or '(none)'}, and this rtgauge needs ABI {ABI}", again)
+            raise NoModules(f"{path} has ABI {abi or '(none)'}, and this rtgauge needs ABI {ABI}", rebuild)
         if built_for != kernel.release:
             raise NoModules(
-                f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}", again
+                f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}",
+                rebuild,
             )
     return files
 
@@ -156,10 +157,10 @@ def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
     entries = target.read(folders)
     for folder in folders:
-        there = entries.get(folder, {}).get("directory", [])
+        present = entries.get(folder, {}).get("directory", [])
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
             files = {name: f"{folder}/{name}{ending}" for name in names}
-            complete = all(f"{name}{ending}" in there for name in names)
+            complete = all(f"{name}{ending}" in present for name in names)
             if complete and _abi(target, f"{folder}/{CORE}{ending}") == ABI:
                 return files
     return None

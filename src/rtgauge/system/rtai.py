@@ -64,8 +64,8 @@ def rtai_modules(
             "boot the one that RTAI was built for, or leave rt rtai out",
         )
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
-    folder, there = _folder(target)
-    missing = [name for name in ORDER if name in wanted and f"{name}.ko" in there and name not in loaded]
+    folder, present = _folder(target)
+    missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]
     parameters = {**more, "rtai_sched": _parameters(lead)}
     return [f"{folder}/{name}.ko {parameters.get(name, '')}".rstrip() for name in missing]
 
@@ -82,9 +82,9 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     folders = module_folders(target)
     listed = target.read(folders)
     for folder in folders:
-        there = list(listed.get(folder, {}).get("directory", []))
-        if all(f"{name}.ko" in there for name in NEEDED):
-            return folder, there
+        present = list(listed.get(folder, {}).get("directory", []))
+        if all(f"{name}.ko" in present for name in NEEDED):
+            return folder, present
     raise NoModules(
         f"RTAI's modules {' and '.join(NEEDED)} are not loaded, and not in "
         f"{', '.join(dict.fromkeys(folders))}",
@@ -183,10 +183,10 @@ def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
 
 def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:
     """Return the folder with the programs; None if they are not installed."""
-    there = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
+    found = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
     if in_kernel and not any(f"{IN_KERNEL}.ko" in names for names in _listed(target)):
         return None
-    return next((str(PurePosixPath(place).parent) for place in there), None)
+    return next((str(PurePosixPath(place).parent) for place in found), None)
 
 
 def _listed(target: Target) -> list[list[str]]:

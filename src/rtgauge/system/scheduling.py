@@ -297,10 +297,10 @@ def throttled(
             f"{counts.involuntary_switches} involuntary switches, "
             f"{format_time(counts.run_delay_ns)} waiting for the CPU"
         )
-    which = " or ".join(limit.name for limit in suspects)
+    names = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
     detail = (
-        f"{which} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: "
+        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: "
         f"{remedy}"
     )
     return MarkKind.THROTTLED.mark(detail, series=series)

@@ -125,12 +125,12 @@ def reader(name: str) -> Generator[Reader]:
         return
     from rtgauge.target.ssh import read_files
 
-    with _installed(address) as (connection, here):
+    with _installed(address) as (connection, installed):
 
         def read(paths: Iterable[str]) -> Mapping[str, Any]:
-            return read_files(connection, here.engine, paths).files
+            return read_files(connection, installed.engine, paths).files
 
-        yield Reader(here.machine, read)
+        yield Reader(installed.machine, read)
 
 
 @contextmanager
@@ -141,11 +141,11 @@ def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]
 
     connection = SshConnection(located(address))
     try:
-        here = install(connection)
+        installed = install(connection)
         try:
-            yield connection, here
+            yield connection, installed
         finally:
-            connection.run(REMOVE, [here.folder])
+            connection.run(REMOVE, [installed.folder])
     finally:
         connection.close()
 
@@ -159,8 +159,8 @@ def release_target(name: str) -> str | None:
     if address is None:
         output = engine_verb("release").stdout
     else:
-        with _installed(address) as (connection, here):
-            output = connection.run('exec "$@"', [here.engine, "release"]).stdout
+        with _installed(address) as (connection, installed):
+            output = connection.run('exec "$@"', [installed.engine, "release"]).stdout
     line = answer_of(output) or {}
     if line.get("type") != "release":
         raise MeasureError(str(line.get("message", "the engine's verb release failed")))

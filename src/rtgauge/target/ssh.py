@@ -183,21 +183,21 @@ class SshTarget:
 
         Raises MeasureError if another run holds it, or the engine does not answer as expected.
         """
-        here = install(self._connection)
-        self._installed = here
+        installed = install(self._connection)
+        self._installed = installed
         words = [
-            here.engine,
+            installed.engine,
             *session_words(self.run_id, self._label, self._lease_ns, self._wait_s),
             "--detach",
         ]
         self._guard = launch(
             self._connection,
-            here.engine,
-            f"{here.folder}/{SESSION}",
+            installed.engine,
+            f"{installed.folder}/{SESSION}",
             words,
             keeper=self._keeper,
             log=None,
-            home=here.folder,
+            home=installed.folder,
         )
         self._take_answers(self._guard)
 
@@ -226,9 +226,9 @@ class SshTarget:
             f"{self.name}: the engine does not answer like the one that came with this rtgauge"
         )
 
-    def _read_boot_id(self, here: Installed) -> str:
+    def _read_boot_id(self, installed: Installed) -> str:
         return str(
-            read_files(self._connection, here.engine, [BOOT_ID]).files.get(BOOT_ID, {}).get("text", "")
+            read_files(self._connection, installed.engine, [BOOT_ID]).files.get(BOOT_ID, {}).get("text", "")
         ).strip()
 
     def _pick_up(self, name: str) -> bool:
@@ -236,19 +236,23 @@ class SshTarget:
 
         Raises MeasureError if another process follows it.
         """
-        here = find_again(self._connection, name)
-        if here is None:
+        installed = find_again(self._connection, name)
+        if installed is None:
             return False
         deadline = time.monotonic() + OTHERS_END_S
         while True:
             try:
                 session = Session.from_json(
-                    self._connection.run(GIVE, [f"{here.folder}/{SESSION}/{ABOUT}"]).stdout
+                    self._connection.run(GIVE, [f"{installed.folder}/{SESSION}/{ABOUT}"]).stdout
                 )
-                if session is None or self._read_boot_id(here) != session.boot_id:
+                if session is None or self._read_boot_id(installed) != session.boot_id:
                     return False
                 guard = attach(
-                    self._connection, here.engine, f"{here.folder}/{SESSION}", keeper=self._keeper, log=None
+                    self._connection,
+                    installed.engine,
+                    f"{installed.folder}/{SESSION}",
+                    keeper=self._keeper,
+                    log=None,
                 )
                 break
             except ConnectionBroken:
@@ -260,7 +264,7 @@ class SshTarget:
                 return False
         if not _lives(guard):
             return False
-        self._guard, self._installed = guard, here
+        self._guard, self._installed = guard, installed
         self.run_id, self._lease_ns, self._boot_id = session.run_id, session.lease_ns, session.boot_id
         self.picked_up = True
         return True
@@ -339,10 +343,10 @@ class SshTarget:
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:
         """Run a program under a guard; it continues if the connection breaks."""
-        here = self._here
-        argv = argv if group is None else [here.engine, "enter", group, *argv]
+        installed = self._here
+        argv = argv if group is None else [installed.engine, "enter", group, *argv]
         words = [
-            here.engine,
+            installed.engine,
             "guard",
             "--run",
             self.run_id,
@@ -356,8 +360,8 @@ class SshTarget:
         ]
         program = launch(
             self._connection,
-            here.engine,
-            f"{here.folder}/{_new_name(PROGRAM)}",
+            installed.engine,
+            f"{installed.folder}/{_new_name(PROGRAM)}",
             words,
             keeper=self._keeper,
             log=log,
@@ -473,37 +477,37 @@ class SshTarget:
         self._connection.run(REMOVE, [place])
         del self._folders[folder]
 
-    def _fetch_file(self, there: str, here: Path, most_bytes: int) -> int:
+    def _fetch_file(self, remote: str, local: Path, most_bytes: int) -> int:
         """Bring one file, and return its size.
 
         Raises MeasureError if it has more than `most_bytes`, ConnectionBroken if the connection ends.
         """
         size = 0
-        channel = self._connection.channel(GIVE, [there])
+        channel = self._connection.channel(GIVE, [remote])
         try:
-            with here.open("xb") as file:
+            with local.open("xb") as file:
                 if channel.skip_to_mark():
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
                             raise MeasureError(
-                                f"{self.name}: {here.name} is larger than everything measured: it is not "
+                                f"{self.name}: {local.name} is larger than everything measured: it is not "
                                 f"fetched"
                             )
                         file.write(piece)
         except TimeoutError:
             channel.kill()
-            here.unlink(missing_ok=True)
+            local.unlink(missing_ok=True)
             raise channel.silent(PATIENCE_S) from None
         except BaseException:
             channel.kill()
-            here.unlink(missing_ok=True)
+            local.unlink(missing_ok=True)
             raise
         status, stderr = channel.finish()
         if status is None:
-            raise ConnectionBroken(f"{self.name}: the connection broke while {here.name} was fetched")
+            raise ConnectionBroken(f"{self.name}: the connection broke while {local.name} was fetched")
         if status:
-            raise MeasureError(f"{self.name}: {here.name} cannot be fetched: {stderr.strip()[:200]}")
+            raise MeasureError(f"{self.name}: {local.name} cannot be fetched: {stderr.strip()[:200]}")
         return size
 
     def _checked(self, answer: Answer) -> None:

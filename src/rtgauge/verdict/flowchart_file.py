@@ -137,7 +137,7 @@ class Flowchart(Strict):
 
     def of(self, way: str) -> Way:
         """Return the way with that id."""
-        return next(known for known in self.way if known.id == way)
+        return next(candidate for candidate in self.way if candidate.id == way)
 
     def measured_by(self, kernel: str, space: str) -> list[str]:
         """The ways for which a step on this kernel (stock or preempt-rt), in this space, is evidence."""
@@ -145,9 +145,9 @@ class Flowchart(Strict):
 
     def named(self, chart: str) -> Chart:
         """Return the chart with that id. Raises InputError if there is none."""
-        found = next((known for known in self.chart if known.id == chart), None)
+        found = next((candidate for candidate in self.chart if candidate.id == chart), None)
         if found is None:
-            ids = [known.id for known in self.chart]
+            ids = [candidate.id for candidate in self.chart]
             raise InputError(
                 f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are "
                 f"{', '.join(ids)}, or a file that ends in .toml"

@@ -116,11 +116,11 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
 def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
     """Return the series that decides. Raises CannotGate if it was not measured."""
     if wish.series is None:
-        return max(series, key=lambda each: each.level)
-    for each in series:
-        if each.name == wish.series:
-            return each
-    names = ", ".join(known.name for known in series)
+        return max(series, key=lambda candidate: candidate.level)
+    for candidate in series:
+        if candidate.name == wish.series:
+            return candidate
+    names = ", ".join(candidate.name for candidate in series)
     raise CannotGate(f"the series {wish.series} was not measured; there are: {names}")
 
 
@@ -235,7 +235,9 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
 
 def _events(record: Record, step: Step, requirement: Requirement) -> int:
     """Count the stretches of time in which a run may have exceeded the bound; a burst in one counts once."""
-    series = [each.series for each in judged_series(step, requirement.metric) if each.series is not None]
+    series = [
+        figure.series for figure in judged_series(step, requirement.metric) if figure.series is not None
+    ]
     if not series:
         raise CannotGate(f"{step.id} measured no {requirement.metric}")
     found = count_violations(record.windows(step), requirement.bound_ns, series=series)

@@ -69,12 +69,12 @@ class KnownChanges(BaseModel):
     def read(cls, path: Path) -> KnownChanges:
         """Read the file. Raises InputError, with the place, if it is not valid."""
         try:
-            known = cls.model_validate(read_toml(path, str(path)))
+            changes = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
             raise explain(
                 error, str(path), ["accept", "mute", "series", "reason", "up-to", "until"]
             ) from None
-        return known
+        return changes
 
     def applied(self, result: GateResult, today: date) -> GateResult:
         """Return the result; if its change for the worse is known, with status 0 and the reason."""

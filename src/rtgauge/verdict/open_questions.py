@@ -33,10 +33,10 @@ class OpenQuestion(Model):
 
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
     """Return the command that measures the requirement, idle and loaded, and judges it."""
-    known = preset_of(requirement.metric)
+    measuring = preset_of(requirement.metric)
     words = [
         "rtgauge run",
-        *([known[1]] if known is not None else []),
+        *([measuring[1]] if measuring is not None else []),
         *(["--duration 1h"] if longer else []),
         *more,
         f'--require "{requirement}"',
@@ -88,8 +88,8 @@ def _open(
         )
     slower = [] if period is None else [each for each in used if (each.interval_ns or 0) > period]
     if slower and period is not None:
-        known = preset_of(metric)
-        pace = known[0].pace if known is not None else None
+        measuring = preset_of(metric)
+        pace = measuring[0].pace if measuring is not None else None
         setting = (
             []
             if pace is None

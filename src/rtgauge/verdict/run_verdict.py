@@ -32,12 +32,12 @@ SHARE_METRICS = {"latency": "late", "response": "late"}
 """How to call an activation that breaks a bound on these metrics; for others, "beyond the bound"."""
 
 
-def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
+def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
     """ "2 of 5 loads fail", with repeats "2 of 5 loads fail (3 of 15 steps)"."""
     conditions: dict[str, set[VerdictWord]] = {}
-    for step, verdict in each:
+    for step, verdict in judged:
         conditions.setdefault(condition_of(step.key), set()).add(verdict.word)
-    noun = noun_of([step.key for step, _ in each])
+    noun = noun_of([step.key for step, _ in judged])
     total, having = len(conditions), sum(word in words for words in conditions.values())
     verb = {
         VerdictWord.FAILS: "fails" if having == 1 else "fail",
@@ -46,8 +46,8 @@ def _counted(each: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
         VerdictWord.CANNOT_TELL: "cannot be decided",
     }[word]
     several = (
-        f" ({sum(verdict.word == word for _, verdict in each)} of {len(each)} steps)"
-        if len(each) > total
+        f" ({sum(verdict.word == word for _, verdict in judged)} of {len(judged)} steps)"
+        if len(judged) > total
         else ""
     )
     if total == 1:
@@ -114,28 +114,28 @@ def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
 def _sentence(
     requirement: Requirement,
     decisive: Verdict,
-    each: Sequence[tuple[Step, Verdict]],
+    judged: Sequence[tuple[Step, Verdict]],
     names: Mapping[str, str],
 ) -> str:
     """Say how many steps hold or fail, the worst with its figures, and what readers must know with that."""
-    counted = _counted(each, decisive.word)
+    counted = _counted(judged, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
     role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(
         decisive.word, "nearest to the bound"
     )
     parts = [counted] if counted else []
-    parts.append(f"{role}: {name}, {figures}" if len(each) > 1 else f"{name}: {figures}")
+    parts.append(f"{role}: {name}, {figures}" if len(judged) > 1 else f"{name}: {figures}")
     if decisive.word == VerdictWord.FAILS:
         others = {
-            word: sum(verdict.word == word for _, verdict in each)
+            word: sum(verdict.word == word for _, verdict in judged)
             for word in (VerdictWord.CANNOT_TELL, VerdictWord.MARGINAL)
         }
         parts += [f"{count} more {_OTHERS[word]}" for word, count in others.items() if count]
     remarks = (
         []
         if decisive.word == VerdictWord.CANNOT_TELL
-        else _remarks(decisive, requirement.metric, [step for step, _ in each])
+        else _remarks(decisive, requirement.metric, [step for step, _ in judged])
     )
     return "; ".join([*parts, *remarks])
 
@@ -163,10 +163,10 @@ def judge_run(
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
     ]
     done = Done.of_run(record.run, record.steps)
-    each: list[tuple[Step, Verdict]] = []
+    judged: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", ""))
-        each.append(
+        judged.append(
             (
                 step,
                 judge(
@@ -178,7 +178,7 @@ def judge_run(
                 ),
             )
         )
-    decisive = worst([verdict for _, verdict in each])
+    decisive = worst([verdict for _, verdict in judged])
     if decisive is None:
         return [
             Verdict(
@@ -188,17 +188,17 @@ def judge_run(
                 next=f"measure it: {measuring_command(requirement)}",
             )
         ]
-    tally = {str(word): sum(verdict.word == word for _, verdict in each) for word in ORDER}
-    reason = _sentence(requirement, decisive, each, names or {})
+    tally = {str(word): sum(verdict.word == word for _, verdict in judged) for word in ORDER}
+    reason = _sentence(requirement, decisive, judged, names or {})
     whole = decisive.model_copy(
         update={
             "step": None,
             "reason": reason,
             "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally},
-            "exposure": exposure_of(requirement, each, record.run),
+            "exposure": exposure_of(requirement, judged, record.run),
         }
     )
-    return [_with_left_out(whole, record.run), *(verdict for _, verdict in each)]
+    return [_with_left_out(whole, record.run), *(verdict for _, verdict in judged)]
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
@@ -224,9 +224,9 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
 
 def measuring_command(requirement: Requirement) -> str:
     """Return the command that measures what the requirement bounds, and judges it."""
-    known = preset_of(requirement.metric)
-    if known is not None:
-        return f'rtgauge run {known[1]} --require "{requirement}"'
+    measuring = preset_of(requirement.metric)
+    if measuring is not None:
+        return f'rtgauge run {measuring[1]} --require "{requirement}"'
     probe, metric = next(
         (probe, metric)
         for probe in PROBES.values()

@@ -461,24 +461,24 @@ def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     """The thread waits in its CPU's queue: find what has the CPU, and whether it may have it."""
-    task, mine = span.context.task, scene.path.priority
+    task, priority = span.context.task, scene.path.priority
     if task is None or task.pid == scene.moment.thread:
         return Culprit(Kind.SWITCH)
     changed = scene.changed_priorities.get(task.pid)
-    if changed is not None and mine is not None and changed <= mine:
+    if changed is not None and priority is not None and changed <= priority:
         return _of_task(Kind.TASK, replace(task, priority=changed))
     if (
         not task.idle
-        and mine is not None
+        and priority is not None
         and task.priority is not None
-        and task.priority <= max(mine, LOWEST if mine >= FAIR else mine)
+        and task.priority <= max(priority, LOWEST if priority >= FAIR else priority)
     ):
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
-        if mine is not None and mine >= 0 and task.priority is not None and task.priority < FAIR:
+        if priority is not None and priority >= 0 and task.priority is not None and task.priority < FAIR:
             # Only fair tasks get a real-time task's CPU: its priority was raised, which no event shows.
             return _of_task(Kind.TASK, replace(task, priority=None))
-        mechanism = "its deadline's budget" if mine is not None and mine < 0 else ""
+        mechanism = "its deadline's budget" if priority is not None and priority < 0 else ""
         name = "" if task.idle else task.name
         return Culprit(Kind.THROTTLED, name, mechanism=mechanism, priority=task.priority, pid=task.pid)
     if task.idle and span.context.idle_state is not None:

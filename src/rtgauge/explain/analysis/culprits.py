@@ -53,7 +53,7 @@ class ExplainedStep:
     @property
     def worst(self) -> Explanation | None:
         """The explanation of the largest latency."""
-        return max(self.explanations, key=lambda known: known.latency_ns, default=None)
+        return max(self.explanations, key=lambda explanation: explanation.latency_ns, default=None)
 
 
 def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
@@ -75,8 +75,8 @@ def _with_names(explanation: Explanation, probe: str, facts: Facts) -> Explanati
     """Add names that the trace does not have: a program's thread, and the throttling mechanism if only one on
     this machine can have given the CPU to a lower task.
     """
-    known = {"scheduling", "kernel"} <= facts.model_fields_set
-    possible = [limit.name for limit in mechanisms(facts)] if known else []
+    facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
+    possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
 
     def named(culprit: Culprit) -> Culprit:
         if culprit.kind is Kind.OWN and probe == WATCH:
@@ -282,16 +282,16 @@ def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
     of_program = _of_program(ranked)
     if of_program is not None:
         return Mend(None, of_program)
-    known = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
+    rules = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
     summary = facts.audit
     if summary is not None:
         differs = {*summary.serious, *summary.moderate, *summary.minor}
-        known = [rule for rule in known if rule.title in differs]
-    if not known:
+        rules = [rule for rule in rules if rule.title in differs]
+    if not rules:
         return None
     number = ranked.culprit.number
-    what = known[0].mend if number is None else known[0].mend.replace("/proc/irq/N/", f"/proc/irq/{number}/")
-    return Mend(known[0].id, what)
+    mend = rules[0].mend if number is None else rules[0].mend.replace("/proc/irq/N/", f"/proc/irq/{number}/")
+    return Mend(rules[0].id, mend)
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:

@@ -103,8 +103,8 @@ def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> 
     """Whether the thread ran before its own first event: events show it, or it leaves a CPU it never got."""
     if not own:
         return any(event.pid == thread for event in table.events)
-    what, first = own[0]
-    if what != "waking":
+    action, first = own[0]
+    if action != "waking":
         return False
     given = next((kind for kind, _ in own if kind in {"in", "out"}), None)
     return given == "out" or any(
@@ -120,9 +120,9 @@ def thread_path(
     `apart_ns`: how much later than `end_ns` the event of the end itself may be.
     """
     own = [
-        (what, event)
+        (action, event)
         for event in table.events
-        if event.time_ns <= end_ns + apart_ns and (what := _about(event, thread)) is not None
+        if event.time_ns <= end_ns + apart_ns and (action := _about(event, thread)) is not None
     ]
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
     phase = _BEFORE[own[0][0]] if own else Phase.UNKNOWN
@@ -134,16 +134,16 @@ def thread_path(
     since, where = min([release_ns, *(event.time_ns for _, event in own[:1])]), cpu
     if own:
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
-    for what, event in own:
-        woken_by = event if what == "waking" else None
+    for action, event in own:
+        woken_by = event if action == "waking" else None
         # The CPU that ended a sleep decided about it.
         here = event.cpu if woken_by is not None and phase in SLEEPS else where
         piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
         _append(pieces, piece, release_ns, end_ns)
-        left = event if what == "out" else None if what in {"in", "waking"} else left
+        left = event if action == "out" else None if action in {"in", "waking"} else left
         ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
         since = event.time_ns
-        match what:
+        match action:
             case "in":
                 phase, where = Phase.RUNNING, event.cpu
             case "out":
@@ -167,7 +167,7 @@ def thread_path(
     # A thread that measured its latency was woken before that: the events of it are missing.
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
-    last = next((event for what, event in reversed(own) if what in {"waking", "wakeup", "in"}), None)
+    last = next((event for action, event in reversed(own) if action in {"waking", "wakeup", "in"}), None)
     if last is None:
         return ThreadPath(_waking_places(pieces), moves, None, "")
     side = "next_" if last.name == "sched_switch" else ""
