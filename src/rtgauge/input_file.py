@@ -137,7 +137,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML within the limits above. Raises ValueError, for wrong syntax tomllib.TOMLDecodeError."""
+    """Parse TOML within the limits above. Raises ValueError (tomllib.TOMLDecodeError for wrong syntax)."""
     if len(text) > MOST_TOML:
         raise ValueError(f"it is larger than {MOST_TOML / MIB:g} MiB")
     for number, line in enumerate(text.splitlines(), 1):

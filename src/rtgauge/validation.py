@@ -41,9 +41,9 @@ def between(least: str, most: str) -> AfterValidator:
 
     def check(value: int | None) -> int | None:
         if value is not None and value < parse_duration_ns(least):
-            raise ValueError(f"{format_duration(value)} is too short; the least is {least}")
+            raise ValueError(f"{format_duration(value)} is too short; the minimum is {least}")
         if value is not None and value > parse_duration_ns(most):
-            raise ValueError(f"{format_duration(value)} is too long; the most is {most}")
+            raise ValueError(f"{format_duration(value)} is too long; the maximum is {most}")
         return value
 
     return AfterValidator(check)
@@ -60,11 +60,11 @@ def _message(details: Mapping[str, Any]) -> str:
         case "literal_error":
             return f"'{details['input']}' is not known; there are {context['expected']}"
         case "greater_than_equal":
-            return f"{details['input']} is too small; the least is {context['ge']}"
+            return f"{details['input']} is too small; the minimum is {context['ge']}"
         case "greater_than":
             return f"{details['input']} is too small; it must be more than {context['gt']}"
         case "less_than_equal":
-            return f"{details['input']} is too large; the most is {context['le']}"
+            return f"{details['input']} is too large; the maximum is {context['le']}"
         case "bool_type" | "bool_parsing":
             return f"'{details['input']}' is neither true nor false"
         case "int_type" | "int_parsing" | "int_from_float":

@@ -49,7 +49,7 @@ WRONG = [
         "cross-check = 'oslat'\n[[step]]\n",
         "'cyclictest', 'rtla', 'xenomai-latency', 'xenomai-switchtest', 'rtai-latency' or 'rtai-switches'",
     ),
-    ("load-warm-up = '2h'\n[[step]]\n", "the most is 1h"),
+    ("load-warm-up = '2h'\n[[step]]\n", "the maximum is 1h"),
     ("name = '../../etc'\n[[step]]\n", "name"),
     ("seed = -1\n[[step]]\n", "seed"),
     ("require = 5\n[[step]]\n", "require"),

@@ -203,7 +203,7 @@ def test_too_many_tasks_are_refused_soon() -> None:
         {"name": str(number), "period": "1s", "execution": "1us", "cpu": number % 1000}
         for number in range(17_000)
     ]
-    with pytest.raises(InputError, match="17000 tasks; the most is 1000"):
+    with pytest.raises(InputError, match="17000 tasks; the maximum is 1000"):
         check_task_set({"task": tasks}, "task set")
 
 

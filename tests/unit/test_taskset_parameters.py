@@ -83,7 +83,7 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"task": [{**A, "execution": "11ms"}]}, "can never be in time"),
         ({"task": [A, {**B, "name": "a"}]}, "2 tasks are called 'a'"),
         ({"task": [{**A, "priority": 5}, {**B, "priority": 5}]}, "both have priority 5"),
-        ({"task": [{**A, "priority": 100}]}, "the most is 99"),
+        ({"task": [{**A, "priority": 100}]}, "the maximum is 99"),
         ({"task": [{**A, "cpu": 9000}]}, "too large"),
         (
             {"task": [{**A, "cpu": 0, "priority": 5}, {**B, "cpu": 1, "priority": 5}], "cpu": 0},
@@ -97,7 +97,7 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"pin": "maybe"}, "write on or off"),
         ({"policy": "other"}, "'other' is not known"),
         ({"execution": "both"}, "'both' is not known"),
-        ({"task": [{**A, "name": f"t{n}", "execution": "1us"} for n in range(65)]}, "the most is 64"),
+        ({"task": [{**A, "name": f"t{n}", "execution": "1us"} for n in range(65)]}, "the maximum is 64"),
         ({"task": "a"}, ""),
         ({"task": []}, "has no task"),
     ],

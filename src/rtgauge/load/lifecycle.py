@@ -136,7 +136,7 @@ class RunningLoad:
         specs = load.parts(context)
         if len(specs) != len(state["parts"]):
             raise MeasureError(
-                f"the record says that the load {load.name} has {len(state['parts'])} programs, it "
+                f"the record says that the load {load.name} has {len(state['parts'])} programs, but it "
                 f"has {len(specs)}: the record is damaged"
             )
         for spec, part in zip(specs, state["parts"], strict=True):

@@ -41,7 +41,7 @@ class Memory(Load):
     packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return one stress-ng. Raises MeasureError if the size of the target's memory cannot be read."""
+        """Return the program. Raises MeasureError if the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
             raise MeasureError(
                 "load memory: /proc/meminfo of the target does not say how much memory it has; "
@@ -54,7 +54,7 @@ class Memory(Load):
         notes: tuple[str, ...] = ()
         if taken < wanted - WORKERS * PAGE:
             note = (
-                f"load memory: {SHARE:.0%} of memory are {wanted >> 20} MiB, but only "
+                f"load memory: {SHARE:.0%} of memory is {wanted >> 20} MiB, but only "
                 f"{context.memory_available >> 20} MiB are available; "
                 f"it was given {taken >> 20} MiB, so that the machine does not run out of memory"
             )

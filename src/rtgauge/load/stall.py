@@ -78,7 +78,7 @@ class Stall(Load):
             raise InputError(
                 f"load stall:{kind[:100] if kind else ''}: write the number of a CPU, such as "
                 f"stall:{word}:1; "
-                f"behind it may be the length of a stall in us, at most {LONGEST_US}: stall:{word}:1:2000"
+                f"the length of a stall in us, at most {LONGEST_US}, may follow: stall:{word}:1:2000"
             )
         self._kind = word
         self._cpu = int(numbers[0]) if numbers else None

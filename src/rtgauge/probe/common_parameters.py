@@ -44,7 +44,7 @@ def check_interval(what: str, interval_ns: int) -> None:
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
             f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "
-            f"never sleep; the least is {format_duration(LEAST_INTERVAL_NS)}"
+            f"never sleep; the minimum is {format_duration(LEAST_INTERVAL_NS)}"
         )
 
 

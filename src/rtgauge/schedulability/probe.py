@@ -147,7 +147,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     def _check(self) -> Self:
         task_set = self.task_set
         if len(task_set.tasks) > MOST_TASKS:
-            raise ValueError(f"{len(task_set.tasks)} tasks are too many to run; the most is {MOST_TASKS}")
+            raise ValueError(f"{len(task_set.tasks)} tasks are too many to run; the maximum is {MOST_TASKS}")
         for task in task_set.tasks:
             if (
                 not SHORTEST_NS <= task.period_ns <= LONGEST_NS

@@ -148,7 +148,7 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
     if not content.task:
         raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
     if len(content.task) > MOST_TASKS:
-        raise InputError(f"{what} has {len(content.task)} tasks; the most is {MOST_TASKS}")
+        raise InputError(f"{what} has {len(content.task)} tasks; the maximum is {MOST_TASKS}")
     entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
     _check_together(entries, what)
     return TaskSet(

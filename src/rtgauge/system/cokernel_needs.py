@@ -159,7 +159,7 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
                 "rtai",
                 f"module {name}, loaded or in {' or '.join(FOLDERS)}",
                 name in modules or installed,
-                f"what RTAI's make install put there, below --overlay; or insmod {name}.ko",
+                f"copy what RTAI's make install made below --overlay, or insmod {name}.ko",
             )
             for name in NEEDED
         ),
@@ -180,7 +180,7 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
             any({"latency", "display"} <= set(_listed(files, folder)) for folder in TESTSUITES),
-            "what RTAI's make install put there, below --overlay",
+            "copy what RTAI's make install made below --overlay",
             "--cross-check rtai-latency",
         ),
     ]

@@ -47,7 +47,7 @@ def chosen(text: str | None) -> str | None:
 
 
 class Files:
-    """What `read` returned: path -> {"text"} | {"base64"} | {"directory"} | {"error"}."""
+    """The files that `read` returned: path -> {"text"} | {"base64"} | {"directory"} | {"error"}."""
 
     def __init__(self, files: Mapping[str, Any]) -> None:
         # A target may send anything: drop entries of the wrong shape.

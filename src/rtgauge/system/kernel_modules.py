@@ -121,13 +121,13 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     sources = source_folder()
     place = cache_folder("kmod") / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
     if not all((place / f"{name}.ko").is_file() for name in names):
-        say(f"kernel modules for {kernel.release} are built")
+        say(f"building the kernel modules for {kernel.release}")
         _build(target, kernel, sources, place, say)
         missing = [name for name in names if not (place / f"{name}.ko").is_file()]
         if missing:
             raise NoModules(
-                f"{missing[0]} is not for the kernel {kernel.release}",
-                "docs/kmod.md says which module needs what",
+                f"{missing[0]} cannot be built for the kernel {kernel.release}",
+                "docs/kmod.md says what each module needs",
             )
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
@@ -139,14 +139,14 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     files = {name: place / f"{name}.ko" for name in names}
     for path in files.values():
         if not path.is_file():
-            raise NoModules(f"{OWN} names {folder}, and in {place} there is no {path.name}", rebuild)
+            raise NoModules(f"{OWN} names {folder}, but {place} has no {path.name}", rebuild)
         words = module_information(module_content(path))
         built_for, abi = words.get("vermagic", "").partition(" ")[0], words.get("rtgauge_abi", "")
         if abi != ABI:
-            raise NoModules(f"{path} has ABI {abi or '(none)'}, and this rtgauge needs ABI {ABI}", rebuild)
+            raise NoModules(f"{path} has ABI {abi or '(none)'}, but this rtgauge needs ABI {ABI}", rebuild)
         if built_for != kernel.release:
             raise NoModules(
-                f"{path} was built for the kernel {built_for} (vermagic), and this is {kernel.release}",
+                f"{path} was built for the kernel {built_for} (vermagic), but this is {kernel.release}",
                 rebuild,
             )
     return files
@@ -177,7 +177,7 @@ def source_folder() -> Path:
         if (folder / "Kbuild").is_file():
             return folder
     raise NoModules(
-        "the package holds no sources of the kernel modules", "install rtgauge again (pip install .)"
+        "the package has no sources of the kernel modules", "install rtgauge again (pip install .)"
     )
 
 
@@ -239,7 +239,7 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
         lines = [line for line in output if "error" in line.lower()] or output[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
-            "see the whole of it: make -C kmod; for the kernels that they were built for see docs/kmod.md",
+            "see all messages: make -C kmod; docs/kmod.md lists the kernels that they were built for",
         )
     target.fetch(folder)
 

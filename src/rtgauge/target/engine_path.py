@@ -75,7 +75,7 @@ def engine_path() -> Path:
     if not named and not path.exists():  # a wheel for all architectures has no engine of its own
         path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
-        where = "RTGAUGE_ENGINE names" if named else "the package should hold"
+        where = "RTGAUGE_ENGINE names" if named else "the package should have"
         raise MeasureError(
             f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set "
             "RTGAUGE_ENGINE"
@@ -141,7 +141,7 @@ def _source(architecture: str) -> Path:
         ).is_file():
             return folder
     raise MeasureError(
-        f"the package holds no engine for {architecture} and no sources to build it from: install "
+        f"the package has no engine for {architecture} and no sources to build it from: install "
         "rtgauge again (pip install .)"
     )
 
@@ -167,7 +167,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]
     if missing:
         raise MeasureError(
-            f"the package holds no engine for {architecture}, and it cannot be built here: apt-get "
+            f"the package has no engine for {architecture}, and it cannot be built here: apt-get "
             f"install {' '.join(missing)}"
         )
     try:

@@ -491,8 +491,7 @@ class SshTarget:
                         size += len(piece)
                         if size > most_bytes:
                             raise MeasureError(
-                                f"{self.name}: {local.name} is larger than everything measured: it is not "
-                                f"fetched"
+                                f"{self.name}: {local.name} is larger than any measurement: it is not fetched"
                             )
                         file.write(piece)
         except TimeoutError:

@@ -269,7 +269,7 @@ class SshGuarded:
                 name = self._connection.address.name
                 if silence_s is not None and waited_s >= silence_s:
                     message = (
-                        f"{name}: what runs there has said nothing for {waited_s:.0f} s, longer than it "
+                        f"{name}: the program there has said nothing for {waited_s:.0f} s, longer than it "
                         "can take"
                     )
                     raise ConnectionBroken.to(name, message) from None

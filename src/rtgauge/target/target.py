@@ -188,7 +188,7 @@ class Target(Protocol):
         ...
 
     def expect(self, seconds: float) -> None:
-        """Announce to runs that wait for the target about how much longer this one will need."""
+        """Announce to waiting runs roughly how much longer this one will need."""
         ...
 
     def check(self) -> None:

@@ -82,7 +82,7 @@ def _quantity(value: Any) -> Any:
     if not 0 <= value <= MOST_QUANTITY:
         raise ValueError(f"{value:g} is out of bounds; it may be 0 to {MOST_QUANTITY:g}")
     if value and _billionths(value) == 0:
-        raise ValueError(f"{value:g} is too small; the least is 1e-9")
+        raise ValueError(f"{value:g} is too small; the minimum is 1e-9")
     return float(value)
 
 
@@ -177,7 +177,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             )
         if 0 < self.period_ns < 1000:
             raise ValueError(
-                f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the least is 1us"
+                f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the minimum is 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
             raise ValueError("so many steps take more than 70 years")

@@ -280,7 +280,7 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
 
 
 def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
-    """Update a CPU's state by an event.
+    """Update a CPU's state with an event.
 
     `kept`: the softirqs and works that preempted tasks were in.
     """
