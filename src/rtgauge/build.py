@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which build of rtgauge this is: the commit of its sources."""
+"""Finds out which build of rtgauge this is: the commit of its sources."""
 
 from __future__ import annotations
 

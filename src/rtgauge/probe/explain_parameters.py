@@ -30,7 +30,7 @@ def _check_events(text: str) -> str:
 
 
 class ExplainParameters(Parameters):
-    """Parameters of explaining."""
+    """Parameters for explaining latencies."""
 
     explain: bool = Field(
         default=False,

@@ -187,7 +187,7 @@ class Response(SignalProbe[ResponseParameters]):
         return "tracepoints" if parameters.trace_parts else None
 
     def trial_arguments(self, parameters: ResponseParameters) -> list[str]:
-        """Return the options without the parts and without explaining."""
+        """Return the command line without the parts and without the options for explaining."""
         return super().trial_arguments(parameters.but(trace_parts=False))
 
     def of_peer(self, parameters: ResponseParameters) -> ResponseParameters:

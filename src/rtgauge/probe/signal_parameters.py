@@ -444,7 +444,7 @@ class SignalProbe(Probe[S]):
         ]
 
     def trial_arguments(self, parameters: S) -> list[str]:
-        """Return the engine's command line without explaining."""
+        """Return the engine's command line without the options for explaining."""
         return self.arguments(parameters.but(explain=False), None)
 
     @abstractmethod

@@ -147,7 +147,7 @@ class Wakeup(Probe[WakeupParameters]):
         return "timerlat" if parameters.space == "kernel" else None
 
     def trial_arguments(self, parameters: WakeupParameters) -> list[str]:
-        """Return the options in user space, without explaining: CPUs, policy and limits are the same."""
+        """Return the command line in user space, not explained: CPUs, policy and limits are the same."""
         return self.arguments(parameters.but(space="user", explain=False), None)
 
     def expected_ns(self, parameters: WakeupParameters) -> int:

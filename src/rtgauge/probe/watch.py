@@ -99,7 +99,7 @@ class Watch(Probe[WatchParameters]):
         return "tracepoints"
 
     def trial_arguments(self, parameters: WatchParameters) -> list[str]:
-        """Return the options with which the engine finds the program and its threads, and records nothing."""
+        """Return the command line that finds the program and its threads, and records nothing."""
         return self._options(parameters, {})
 
     def expected_ns(self, parameters: WatchParameters) -> int | None:

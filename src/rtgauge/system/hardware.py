@@ -32,8 +32,8 @@ EXAMPLES = {"03000200040005000006000700080009", "1234567812345678123456781234567
 
 
 def is_serial(text: str) -> bool:
-    """Return whether the text can be the serial number of one machine: it has several different characters,
-    is not a known example, and has a digit, unlike "To be filled by O.E.M.".
+    """Return whether the text can be one machine's serial number: it has at least three different characters
+    and a digit, and is not a known example. "To be filled by O.E.M." is none.
     """
     digits = re.sub(r"[^0-9a-z]", "", text.lower())
     return (

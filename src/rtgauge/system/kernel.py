@@ -92,7 +92,7 @@ ARCHITECTURES = {
     "CONFIG_ARM": "arm",
     "CONFIG_RISCV": "riscv",
 }
-"""Kernels before 6.1 do not show theirs in /proc."""
+"""Option -> `uname -m`: kernels before 6.1 do not show their architecture in /proc."""
 
 
 def config_paths(release: str) -> list[str]:

@@ -16,7 +16,7 @@ FORBIDDEN = {
     "affinity": "forbidden by the affinity, as taskset sets it",
     "not-allowed": "a cpuset or the affinity forbids it",
 }
-"""The engine's reasons for a CPU that should have been measured (docs/formats/stream.md).
+"""The engine's reasons for leaving out a CPU that should be measured (docs/formats/stream.md).
 
 An offline CPU, or one that was not named, is not a gap.
 """

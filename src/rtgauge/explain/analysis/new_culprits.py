@@ -21,8 +21,8 @@ def new_culprits(record: Record) -> list[NewCulprit]:
     """Return what took the most of a latency in runs of the candidate but in none of the baseline, if that is
     more than chance. The culprit with the most runs comes first.
 
-    If the sides are alike, a run with a culprit is the candidate's with a probability that is the candidate's
-    share of the explained runs. Raises RecordError for a damaged record.
+    If the sides are alike, the probability that a run with a culprit is the candidate's equals the
+    candidate's share of the explained runs. Raises RecordError for a damaged record.
     """
     steps = [step for step in record.steps if MOMENTS in step.checksums]
     if not steps:
