@@ -35,21 +35,22 @@ enum timing { TIMING_FIXED = 0, TIMING_RANDOM = 1 };
 #define FLAG_STREAM_EVENTS 1u
 #define FLAG_LOOPBACK_INSIDE 2u
 
+/* Ticks are of the clock whose rate the identity names: 125,000,000 a second. */
 struct __attribute__((packed)) configuration {
 	uint8_t mode;
-	uint8_t edges;
-	uint8_t answer;
-	uint8_t timing;
-	uint8_t flags;
+	uint8_t edges;	/* which are stimuli, or are compared in PERIODIC */
+	uint8_t answer; /* an edge to the level of the stimulus, or any edge */
+	uint8_t timing; /* a fixed period, or a random time from the answer to the next stimulus */
+	uint8_t flags;	/* inside: LOOPBACK reads the answer from the stimulus pin */
 	uint8_t stimulus_pin;
 	uint8_t answer_pin;
-	uint8_t pull;
-	uint32_t period_min; /* ticks; fixed: the period */
+	uint8_t pull;	     /* resistor at the answer pin: 0 none, 1 up, 2 down */
+	uint32_t period_min; /* ticks, 16 to 2^31 - 1; fixed: the period */
 	uint32_t period_max;
-	uint32_t limit;
+	uint32_t limit;	  /* ticks after which a stimulus is missed; shorter than a fixed period */
 	uint32_t nominal; /* PERIODIC: what the distances are compared with */
 	uint64_t count;	  /* of stimuli or distances, 0: until it is stopped */
-	uint32_t seed;
+	uint32_t seed;	  /* of the random times */
 };
 
 enum run_state { STATE_IDLE = 0, STATE_RUNNING = 1, STATE_FINISHED = 2 };

@@ -32,6 +32,8 @@ def on_files(files: Any, config: Any) -> Any:
     for name, content in (
         ("marks.md", reference.marks_page()),
         ("commands.md", reference.commands_page()),
+        ("engine.md", reference.engine_page()),
+        ("files.md", reference.files_page()),
     ):
         files.append(File.generated(config, name, content=content))
     return files

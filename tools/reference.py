@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""The pages that `make docs` makes from the code: all marks, and the help of all commands."""
+"""The pages that `make docs` makes from the code: all marks, the help of all commands and of the engine's
+verbs, and the keys of the files that users write.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
+import re
+import subprocess
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
+from pydantic import BaseModel
 
 from rtgauge.cli.main import app
 from rtgauge.record.marks import MarkKind
+from rtgauge.schedulability.task_set import TaskEntry
+from rtgauge.system.rules import Check, Rule, Trial, TrialSetting
+from rtgauge.target.engine_path import engine_path
+from rtgauge.verdict.flowchart_file import Branch, Chart, Thresholds, Way
 
 MARKS = """# Marks
 
@@ -52,4 +64,74 @@ def commands_page() -> str:
     parts = ["# Commands\n\nThe help of every command. A plan has a probe's options as keys.\n"]
     for words, text in _helps(typer.main.get_command(app), "rtgauge", None):
         parts.append(f"\n## {words}\n\n```text\n{text}\n```\n")
+    return "".join(parts)
+
+
+FILES: dict[str, dict[str, type[BaseModel]]] = {
+    "A task set": {"[[task]]": TaskEntry},
+    "Rules of the audit": {
+        "[[rule]]": Rule,
+        "A check: one thing and one test": Check,
+        "[rule.trial]": Trial,
+        "An entry of `set`": TrialSetting,
+    },
+    "A flowchart of advise": {
+        "[thresholds]": Thresholds,
+        "[[way]]": Way,
+        "[[chart]]": Chart,
+        "[[chart.branch]]": Branch,
+    },
+}
+"""Title -> what a table shows -> its model."""
+
+
+def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Attribute -> the docstring after it."""
+    (tree,) = (node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef))
+    return {
+        attribute.target.id: ast.literal_eval(text.value)
+        for attribute, text in itertools.pairwise(tree.body)
+        if isinstance(attribute, ast.AnnAssign)
+        and isinstance(attribute.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+
+
+def keys_table(model: type[BaseModel]) -> str:
+    """A row for each key of a model: its name, whether it is required or its default, its meaning."""
+    docs = attribute_docs(model)
+    rows = ["| key | default | meaning |\n|---|---|---|\n"]
+    for name, field in model.model_fields.items():
+        default = "required" if field.is_required() else field.get_default(call_default_factory=True)
+        shown = "" if default in (None, [], {}) else str(default).lower().replace("'", "")
+        values = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        meaning = " ".join([docs[name], *([f"One of {', '.join(values)}."] if values else [])])
+        rows.append(f"| `{field.alias or name}` | {shown} | {meaning} |\n")
+    return "".join(rows)
+
+
+def files_page() -> str:
+    """The keys of the files that users write."""
+    parts = [
+        "# Files that you write\n\nThe keys of each table. Times are written as `500us`, `10ms`, `1s`.\n"
+    ]
+    for title, tables in FILES.items():
+        parts.append(f"\n## {title}\n")
+        parts += [f"\n### {name}\n\n{keys_table(model)}" for name, model in tables.items()]
+    return "".join(parts)
+
+
+def engine_page() -> str:
+    """The help of the engine and of each of its verbs."""
+
+    def helped(*words: str) -> str:
+        return subprocess.run(
+            [engine_path(), *words, "--help"], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+
+    own = helped()
+    parts = ["# The engine's verbs\n\nWhat `rtgauge-engine VERB --help` prints.\n", f"\n```text\n{own}```\n"]
+    verbs = re.findall(r"^  ([a-z]+) ", own, re.MULTILINE)
+    parts += [f"\n## {verb}\n\n```text\n{helped(verb)}```\n" for verb in verbs]
     return "".join(parts)

@@ -94,14 +94,23 @@ class TaskEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     name: str = Field(min_length=1, max_length=40, strict=True)
+    """The task's name, unique in the file."""
     period_ns: Positive = Field(alias="period")
+    """Time between two releases."""
     execution_ns: Positive = Field(alias="execution")
+    """Longest CPU time of one activation."""
     deadline_ns: Positive | None = Field(default=None, alias="deadline")
+    """Time from the start of the period; it may exceed the period, which is the default."""
     priority: int | None = Field(default=None, ge=1, le=HIGHEST_PRIORITY, strict=True)
+    """A larger one preempts a smaller one; for all tasks or for none. Default: rate-monotonic."""
     cpu: int = Field(default=0, ge=0, le=MAX_CPU, strict=True)
+    """The CPU where it runs; each CPU is analysed by itself."""
     blocking_ns: NotNegative = Field(default=0, alias="blocking")
+    """Longest time that lower priorities block it, once."""
     jitter_ns: NotNegative | None = Field(default=None, alias="jitter")
+    """How late its release may be; default: 0, or from `--jitter-from`."""
     offset_ns: NotNegative = Field(default=0, alias="offset")
+    """Its first release."""
 
 
 class TaskFile(BaseModel):

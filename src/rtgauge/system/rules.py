@@ -57,20 +57,35 @@ class Check(Strict):
     """A check: one subject, and one test of its value."""
 
     kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
+    """A thing to check: `y`, `m`, `n` (also if it is not mentioned), or a value."""
     boot_parameter: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
+    """A thing: the last value of a parameter on the command line."""
     file: Annotated[str, Field(pattern=r"^/[^\x00-\x20]{1,255}$")] | None = None
+    """A thing: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every file must pass."""
     fact: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,7}$")] | None = None
+    """A thing: a fact by its path in `rtgauge system --json`; empty is `none`, true is `yes`."""
     module: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
+    """The kernel option's folder in /sys/module, if the configuration cannot be read."""
     is_: Value | list[Value] | None = None
+    """A test: the value is this, or one of these."""
     is_not: Value | list[Value] | None = None
+    """A test: it is not this, or none of these."""
     at_least: int | None = None
+    """A test: it is a number of at least this."""
     at_most: int | None = None
+    """A test: it is a number of at most this."""
     present: bool | None = None
+    """A test: the boot parameter was given, or the file exists; or not."""
     has: str | None = None
+    """A test: the word is in a list."""
     has_not: str | None = None
+    """A test: the word is not in a list."""
     covers: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
+    """A test: a CPU list has every CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     avoids: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
+    """A test: a CPU list has no CPU of such a source."""
     if_missing: Literal["unknown", "ok", "differs", "not-applicable"] = "unknown"
+    """What a missing file means."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Check:
@@ -128,11 +143,11 @@ class TrialSetting(Strict):
     """
 
     file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
-    """A file or a glob; `{pid}` is the watched program."""
+    """The file to write, or a pattern; `{pid}` is the watched program."""
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
     """`other-real-time`, `program` (the watched one's real-time threads), or a pattern of their names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
-    """Of threads: CPUs, a policy such as `fifo 50`, or `stopped` (of a process)."""
+    """The value (`{other-cpus}`: all but the real-time CPUs). Of threads: CPUs, `fifo 50`, or `stopped`."""
     to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
     """Instead of `to`: the file of the same folder that has the value."""
     offered_by: Annotated[str, Field(pattern=SIBLING)] | None = None
@@ -167,6 +182,7 @@ class Trial(Strict):
     """How to try a rule on the running machine: settings that a journal undoes, or a part of a deployment."""
 
     set: list[TrialSetting] = []
+    """What to write."""
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
     """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
     cost: Annotated[str, Field(min_length=3)]
@@ -201,21 +217,35 @@ class Rule(Strict):
     """A rule: the wanted state, the checks for it, the reason and the remedy."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    """Small letters, digits and dashes; unique."""
     title: Annotated[str, Field(min_length=3, max_length=100)]
+    """The wanted state, as a sentence."""
     severity: AuditSeverity
+    """How bad it is if the rule does not hold."""
     checks: list[Check] = []
     """None: the audit leaves the rule out, and only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
+    """Whether all checks must hold, or any of them."""
     when: list[Check] = []
+    """Checks that must hold for the rule to apply."""
     for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]
+    """The kernels that the rule is for."""
     architectures: list[Architecture] = ["x86-64", "arm64", "armhf"]
+    """The architectures that it is for."""
     guest: bool | None = None
+    """true: only in a virtual machine; false: never in one."""
     since: Version | None = None
+    """The first version of Linux that it is for, such as "6.12"."""
     until: Version | None = None
+    """The first version of Linux that it is no longer for."""
     why: Annotated[str, Field(min_length=3)]
+    """The reason, for the reader."""
     source: Annotated[str, Field(min_length=3)]
+    """Where it comes from: a paper, or the kernel's documentation."""
     how_much: Annotated[str, Field(min_length=3)]
+    """Its effect."""
     mend: Annotated[str, Field(min_length=3)]
+    """The remedy, for the reader."""
     commands: list[Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{3,300}$")]] = []
     """The remedy as shell commands, if it can be applied to the running machine."""
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None

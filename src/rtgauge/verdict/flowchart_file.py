@@ -36,8 +36,11 @@ class Thresholds(Strict):
     """The highest lateness/bound that is in the black, marginal, in trouble; beyond is off the map."""
 
     black: float = Field(gt=0, le=1)
+    """Lateness over bound up to which a way is clearly in the black."""
     marginal: float = Field(ge=1, le=LARGEST)
+    """... up to which it is marginal."""
     trouble: float = Field(ge=1, le=LARGEST)
+    """... up to which it is in trouble; beyond it is off the map."""
 
     @model_validator(mode="after")
     def _rising(self) -> Thresholds:
@@ -50,41 +53,59 @@ class Way(Strict):
     """A way to implement the task, its costs, and what has changed since the paper."""
 
     id: Id
+    """Its name in the charts."""
     name: Line
+    """Its name for the reader."""
     kernel: Literal["stock", "preempt-rt", "linux", "xenomai", "none"]
+    """The kernel that it takes; `linux` is stock or PREEMPT_RT, and `none` ends the chart."""
     space: Literal["user", "kernel", "none"]
+    """Together with `kernel` it says which steps are evidence."""
     costs: list[Line]
+    """What it costs, in sentences."""
     today: list[Line] = Field(default_factory=list)
+    """What has changed since the paper."""
     published: dict[
         Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]
     ] = Field(default_factory=dict[Literal["response", "periodic"], list[int]])
-    """Median, 95 % and 100 % in us."""
+    """Median, 95 % and 100 % of the paper's tasks in us."""
     get: Line | None = None
     """How to get it."""
     instead: Line | None = None
     """The command that measures it if rtgauge cannot."""
     about_instead: Line | None = None
+    """A sentence on that command."""
 
 
 class Branch(Strict):
     """The ways that follow one that is not good enough."""
 
     hardness: Hardness
+    """For which hardness."""
     at: Id
+    """The way that is not good enough."""
     marginal: Id
+    """The way after it if it is marginal."""
     trouble: Id
+    """The way after it if it is in trouble."""
 
 
 class Chart(Strict):
     """A flowchart of the ways."""
 
     id: Id
+    """Its name."""
     name: Line
+    """Its name for the reader."""
     about: Line
+    """What it is, in a sentence."""
     start: dict[Hardness, Id]
+    """The first way at each hardness."""
     off_the_map: Id
+    """The way if the margin is off the map, or if no branch matches."""
     differs: dict[Hardness, Line] = Field(default_factory=dict[Hardness, str])
+    """How it differs from the paper, by hardness."""
     branch: list[Branch]
+    """Its branches."""
 
     def after(self, hardness: Hardness, at: str, word: str) -> str:
         """Return the way after one that is not good enough: marginal, in trouble or off the map."""

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""The page of the files that users write is made from the models that read them."""
+
+from __future__ import annotations
+
+import re
+
+from tools import reference
+
+from rtgauge.system.rules import CHECK_KEYS, RULE_KEYS
+
+
+def test_the_page_has_every_key_and_its_meaning() -> None:
+    page = reference.files_page()
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([A-Za-z.].{5,}) \|$", page, re.MULTILINE)
+    assert len(rows) == page.count("\n| `")
+    assert {*RULE_KEYS, *CHECK_KEYS, "blocking", "off-the-map"} <= {key for key, _ in rows}
+
+
+def test_defaults_and_choices_are_shown() -> None:
+    page = reference.files_page()
+    assert (
+        "| `if-missing` | unknown | What a missing file means. One of unknown, ok, differs, not-applicable. |"
+        in page
+    )
+    assert "| `period` | required |" in page
