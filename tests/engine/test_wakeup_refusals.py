@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, refusal, refused, wakeup
+from tests.engine.stream import CPUS, POLICY, Live, refusal, refused, wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.engine
-RAISED = subprocess.run(["prlimit", "--rtprio=50", "true"], capture_output=True, check=False)
-CAN_RAISE = RAISED.returncode == 0
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 SYSTEM_CPUS = Path("/sys/devices/system/cpu")
 CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
@@ -187,21 +185,6 @@ class TestWithoutRights:
             "seccomp": False,
         }
         assert error["detail"] == facts | {"cgroup": Path("/proc/self/cgroup").read_text()}
-
-    @pytest.mark.skipif(not CAN_RAISE, reason="this root may not raise RLIMIT_RTPRIO (no CAP_SYS_RESOURCE)")
-    def test_a_real_time_limit_that_is_too_low(self, open_engine: Path) -> None:
-        prefix = ["prlimit", "--rtprio=50", *NOBODY]
-        assert (
-            refusal(open_engine, "permission-rt", 3, "wakeup", "--go", prefix=prefix)["detail"][
-                "rtprio_limit"
-            ]
-            == 50
-        )
-        if REAL_TIME:
-            assert (
-                wakeup(open_engine, "--count=50", "--priority=50", "--memory-lock=off", prefix=prefix).reason
-                == "count"
-            )
 
     def test_a_right_that_root_lacks(self, engine: Path) -> None:
         error = refusal(
