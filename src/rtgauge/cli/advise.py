@@ -8,14 +8,8 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
-from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import InputError
-from rtgauge.report.advice import print_advice
-from rtgauge.verdict.flowchart import advise as follow_flowchart
-from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
-from rtgauge.verdict.requirement import parse_requirement
 
 
 def advise(
@@ -73,6 +67,13 @@ def advise(
       2  wrong input
       4  measurements are missing
     """
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.report.advice import print_advice
+    from rtgauge.verdict.flowchart import advise as follow_flowchart
+    from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
+    from rtgauge.verdict.requirement import parse_requirement
+
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)
     thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)

@@ -10,11 +10,9 @@ import typer
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
-from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Run, RunDocument
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.runner.context import STOPPED_EARLY
@@ -26,6 +24,8 @@ from rtgauge.verdict.worst import exit_status
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
     """Write the page; gives the error, so that the summary is printed all the same."""
+    from rtgauge.report.page import html  # a probe that is not recorded draws none
+
     try:
         writer.write_page(PAGE, html(record))
     except (InputError, MeasureError) as error:
@@ -58,6 +58,8 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         if require is None:
             raise InputError("--allow-left-out: this record has no requirement; give one with --require")
     if require is not None:
+        from rtgauge.explain.analysis.culprits import blame_of
+
         requirement = parse_requirement(require)
         record.run.requirement = str(requirement)
         record.run.verdicts = judge_run(requirement, record, RecordView(record).labels, blame_of)

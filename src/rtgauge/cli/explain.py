@@ -7,14 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, RecordArgument
-from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import InputError
-from rtgauge.explain.analysis.culprits import explained_steps
-from rtgauge.explain.page.document import explained_document
-from rtgauge.explain.page.presenter import print_latencies
-from rtgauge.report.record_view import RecordView
 from rtgauge.suggest import nearest
 
 
@@ -35,6 +29,13 @@ def explain(
       rtgauge explain latest --step 01-wakeup-idle
       rtgauge explain latest --json
     """
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.explain.analysis.culprits import explained_steps
+    from rtgauge.explain.page.document import explained_document
+    from rtgauge.explain.page.presenter import print_latencies
+    from rtgauge.report.record_view import RecordView
+
     opened = open_record(record)
     names = [known.id for known in opened.steps]
     if step is not None and step not in names:

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.conclusion import judged
 from rtgauge.cli.options import AllowLeftOut, Require
-from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import InputError
-from rtgauge.exporters.record_export import FORMATS
-from rtgauge.exporters.record_export import export as write
 from rtgauge.suggest import nearest
-from rtgauge.verdict.worst import exit_status
 
 if TYPE_CHECKING:
     from rtgauge.exporters.ci_reports import KernelSource
@@ -86,6 +81,12 @@ def export(
 
     Exit status: 0; with --require or --allow-left-out that of rtgauge run.
     """
+    from rtgauge.cli.conclusion import judged
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.exporters.record_export import FORMATS
+    from rtgauge.exporters.record_export import export as write
+    from rtgauge.verdict.worst import exit_status
+
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
     source = judged(open_record(record), require, allow_left_out=allow_left_out)

@@ -11,11 +11,6 @@ import typer
 from rtgauge.cli.history import store_site
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.escape import one_line
-from rtgauge.fleet.fleet import ASIDE, Fleet
-from rtgauge.fleet.plan import FleetPlan
-from rtgauge.record.files import clear_errors
-from rtgauge.store.queries import Asked
-from rtgauge.store.store import Store
 from rtgauge.units import plural
 
 
@@ -47,6 +42,11 @@ def fleet(
       4    a job cannot tell
       130  interrupted; the same command continues
     """
+    from rtgauge.fleet.fleet import ASIDE, Fleet
+    from rtgauge.fleet.plan import FleetPlan
+    from rtgauge.record.files import clear_errors
+    from rtgauge.store.queries import Asked
+    from rtgauge.store.store import Store
 
     read = FleetPlan.read(plan)
     folder = plan.with_suffix("") if out is None else out

@@ -7,18 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from rtgauge.analysis.frequency import FrequencyDocument, gather
-from rtgauge.analysis.sustained import curves
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Fraction, Json, Marker, timing
-from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import InputError
-from rtgauge.report.compare.page import timing_chapter, write
-from rtgauge.report.sustained_tables import timing_grids, timing_sentences
-from rtgauge.report.terminal_table import print_tables
-from rtgauge.report.text import printable
 
 
 def frequency(
@@ -57,6 +48,17 @@ def frequency(
       rtgauge frequency RECORD -o frequency.html --marker "CAN frame=130us"
           with figures, and your own time marked in them
     """
+    from rich.text import Text
+
+    from rtgauge.analysis.frequency import FrequencyDocument, gather
+    from rtgauge.analysis.sustained import curves
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.report.compare.page import timing_chapter, write
+    from rtgauge.report.sustained_tables import timing_grids, timing_sentences
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.text import printable
+
     timing_options = timing(fraction, marker, confidence)
     opened = [open_record(record) for record in records]
     frequencies, searched = gather(opened, timing_options.options), curves(opened)

@@ -8,32 +8,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from rtgauge.cli.conclusion import settle
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped, wait_s
-from rtgauge.cli.progress import make_display
 from rtgauge.errors import InputError
-from rtgauge.explain.analysis.new_culprits import new_culprits
-from rtgauge.exporters.gate_junit import gate_junit
-from rtgauge.record.alternation import Alternation
-from rtgauge.record.files import clear_errors, write_whole
-from rtgauge.record.reader import Record, find_record
-from rtgauge.report import gate_report
-from rtgauge.report.gate_report import notes, pairs_table, series_table
-from rtgauge.report.terminal_table import print_tables
-from rtgauge.report.text import printable
-from rtgauge.runner.context import Progress
-from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.run import RunOptions, resume_run, start_run
-from rtgauge.runner.step_loop import RunOutcome
-from rtgauge.study.gate import gate_plan, next_pairs
-from rtgauge.verdict.gate_result import GateOutcome, GateResult
-from rtgauge.verdict.known_changes import KnownChanges
+
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.context import Progress
+    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.step_loop import RunOutcome
+    from rtgauge.verdict.gate_result import GateResult
 
 PAGE = "gate.html"
 
@@ -123,6 +110,16 @@ def gate(
       4    cannot tell yet; prints the command that would
       130  interrupted; --resume continues
     """
+    from rtgauge.explain.analysis.new_culprits import new_culprits
+    from rtgauge.exporters.gate_junit import gate_junit
+    from rtgauge.record.alternation import Alternation
+    from rtgauge.record.reader import Record, find_record
+    from rtgauge.report import gate_report
+    from rtgauge.runner.run import RunOptions, resume_run, start_run
+    from rtgauge.study.gate import gate_plan, next_pairs
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult
+    from rtgauge.verdict.known_changes import KnownChanges
+
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     changes = KnownChanges() if known is None else KnownChanges.read(known)
     if resume is None:
@@ -156,6 +153,10 @@ def gate(
 
 def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
     """Measure; gives the record, which has its page. Raises what `measure` does."""
+    from rtgauge.cli.conclusion import settle
+    from rtgauge.cli.progress import make_display
+    from rtgauge.runner.interrupt import Interrupt
+
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display as progress:
         path, run, _ = measure(progress, interrupt)
@@ -166,12 +167,16 @@ def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Rec
 
 
 def _write(path: Path, data: bytes, option: str) -> None:
+    from rtgauge.record.files import clear_errors, write_whole
+
     with clear_errors(path, option=option, kind="file"):
         write_whole(path, data)
 
 
 def _final(record: Record) -> GateResult:
     """The result of a record that measures no more: what is not decided was interrupted, or is impossible."""
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult
+
     result = GateResult.of(record)
     if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
         why = "; ".join(result.left_out) or "its steps were left out"
@@ -180,6 +185,13 @@ def _final(record: Record) -> GateResult:
 
 
 def _print(result: GateResult, record: Record, *, details: bool) -> None:
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+    from rtgauge.report.gate_report import notes, pairs_table, series_table
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.text import printable
+
     console = Console()
     style = {"no worse": "green", "worse": "red"}.get(result.outcome.value, "yellow")
     console.print(

@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
 from rtgauge.cli.store import DEFAULT, Labels, Machine, StorePath, label_pairs, parameter_texts, unknown_name
 from rtgauge.errors import InputError
-from rtgauge.report import history_report
-from rtgauge.report.site import SeriesPage, write_site
-from rtgauge.report.terminal_table import print_tables
-from rtgauge.report.text import printable
-from rtgauge.store import queries
-from rtgauge.store.history import History, StoreHistory, histories
-from rtgauge.store.queries import Asked
-from rtgauge.store.store import Store
+
+if TYPE_CHECKING:
+    from rtgauge.cli.console import Console
+    from rtgauge.report.site import SeriesPage
+    from rtgauge.store.history import History
+    from rtgauge.store.queries import Asked
+    from rtgauge.store.store import Store
 
 
 def history(
@@ -62,6 +59,11 @@ def history(
       rtgauge history wakeup/latency/idle/as-is --by setting:cpu.governor
       rtgauge history --site public
     """
+    from rtgauge.cli.console import Console
+    from rtgauge.store import queries
+    from rtgauge.store.history import StoreHistory, histories
+    from rtgauge.store.store import Store
+
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     if site is not None:
@@ -82,6 +84,12 @@ def history(
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:
+    from rich.text import Text
+
+    from rtgauge.report import history_report
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.text import printable
+
     place = history_report.place_of(history, parameters)
     console.print(Text(printable(f"{history.series} on {place}"), style="bold"))
     for line in history_report.changes(history):
@@ -94,6 +102,10 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 
 def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
     """Write the pages of a store; gives the first one. Raises InputError, MeasureError."""
+    from rtgauge.report.site import SeriesPage, write_site
+    from rtgauge.store import queries
+    from rtgauge.store.history import histories
+
     names = dict.fromkeys(row.series for row in queries.series(store, asked, pattern).values())
     pages: list[SeriesPage] = []
     for name in names:

@@ -10,16 +10,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
 from rtgauge.cli.options import RUNS, Details, Json, Out, Require, duration_option
-from rtgauge.cli.progress import file_progress
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.importers.import_edges import EdgeOptions, import_edges
-from rtgauge.importers.imported_record import import_file
-from rtgauge.importers.registry import BY_NAME
-from rtgauge.instrument.messages import Edges
-from rtgauge.record.reader import Record
 
 HELP = """Import measurements of other tools as records.
 
@@ -93,6 +86,11 @@ def files(
       rtgauge import timerlat.txt summary.xml oslat.json
       rtgauge import --as list
     """
+    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.importers.imported_record import import_file
+    from rtgauge.importers.registry import BY_NAME
+    from rtgauge.record.reader import Record
+
     if form == "list":
         width = max(map(len, BY_NAME))
         for importer in BY_NAME.values():
@@ -213,6 +211,12 @@ def edges(
       rtgauge import edges capture.vcd --stimulus D0 --answer D1 --edges rising
       rtgauge import edges scope.csv --stimulus CH1 --period 30ms
     """
+    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.cli.progress import file_progress
+    from rtgauge.importers.import_edges import EdgeOptions, import_edges
+    from rtgauge.instrument.messages import Edges
+    from rtgauge.record.reader import Record
+
     if edge.upper() not in Edges.__members__:
         raise InputError(f"--edges '{edge}' is not both, rising or falling")
     check_requirement(require)

@@ -8,12 +8,10 @@ import shlex
 from dataclasses import asdict, replace
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError
 from rtgauge.lab.boot_guest import boot as boot_guest
@@ -26,9 +24,9 @@ from rtgauge.lab.running_guests import cut_power, find_running, running_guest
 from rtgauge.lab.running_guests import remove as remove_guest
 from rtgauge.lab.running_guests import stop as stop_guest
 from rtgauge.lab.ssh import ssh_command
-from rtgauge.system.cokernel_needs import PATHS, Need, needs
-from rtgauge.target.engine_path import installed_engines
-from rtgauge.target.factory import reader
+
+if TYPE_CHECKING:
+    from rtgauge.system.cokernel_needs import Need
 
 HELP = """Boot real kernels in virtual machines.
 
@@ -67,6 +65,10 @@ def list_guests(json: Json = False) -> None:
       rtgauge lab list
       rtgauge lab list --json
     """
+    from rich.table import Table
+
+    from rtgauge.cli.console import Console
+
     rows = [(guest, find_image(guest), find_running(guest.name)) for guest in guests().values()]
     if json:
         listed = [
@@ -155,6 +157,8 @@ def boot(
       rtgauge lab boot debian-rt --icount
       rtgauge lab boot debian --append "isolcpus=1" --smp 4
     """
+    from rtgauge.target.engine_path import installed_engines
+
     options = _options(append, smp, memory, port, accel, icount=icount)
 
     guest = find_guest(name)
@@ -293,6 +297,9 @@ def doctor(name: Name, json: Json = False) -> None:
       rtgauge lab doctor xenomai
       rtgauge lab doctor rtai --json
     """
+    from rtgauge.system.cokernel_needs import PATHS, needs
+    from rtgauge.target.factory import reader
+
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         found = needs(read(PATHS))
     able = [
@@ -309,6 +316,10 @@ def doctor(name: Name, json: Json = False) -> None:
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
     """The answer, then a table of the co-kernel that is there, or of both."""
+    from rich.table import Table
+
+    from rtgauge.cli.console import Console
+
     how = f"can measure with --rt {' or '.join(able)}" if able else "has no co-kernel that can be measured"
     typer.echo(f"lab:{name} {how}")
     table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)

@@ -226,6 +226,93 @@ class Deciding:
         )
 
 
+@dataclass(frozen=True)
+class ComparedSides:
+    """What is compared with what."""
+
+    records: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RECORD",
+            help="Record folders, or latest; one is enough if it has several loads or deployments.",
+        ),
+    ] = None
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=RECORD",
+            help="A record, and what to call it. Records of one NAME are runs of one side.",
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RECORD|LABEL",
+            help=(
+                "What the others are compared with: a record, label, deployment, load or kernel; "
+                "default: Single."
+            ),
+        ),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = (
+        False
+    )
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "Metric of task sets: response (default), latency, response-from-start, period, "
+                "absolute-jitter, execution."
+            ),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ComparisonStatistics:
+    """How two sides are compared."""
+
+    within: Annotated[
+        str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")
+    ] = "2us"
+    alpha: Annotated[
+        float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")
+    ] = 0.05
+    scale: Annotated[
+        str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")
+    ] = "percent"
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals/--no-intervals", help="Estimate confidence intervals of the differences."),
+    ] = True
+    tails: Annotated[
+        bool,
+        typer.Option(
+            "--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less."
+        ),
+    ] = True
+
+
+@dataclass(frozen=True)
+class PrintedComparison:
+    """What is printed and written."""
+
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Also print the chi-square tests and every setting that differs."),
+    ] = False
+    json: Json = False
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures."),
+    ] = None
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+    ] = None
+
+
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
     """The options of frequency tables and figures. Raises InputError."""
     from rtgauge.analysis.frequency import Options, check_fraction

@@ -7,16 +7,17 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.text import Text
-
-from rtgauge.cli.console import Console
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.report.record_view import key_labels
 from rtgauge.units import format_span, format_time, plural
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from rtgauge.cli.console import Console
 
 LaterS = Callable[[Sequence[StepKey]], float | None]
 
@@ -157,6 +158,8 @@ class LiveDisplay(Display):
     """A progress bar with the time left and the largest latency so far."""
 
     def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
         super().__init__(sys.stderr)
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -189,6 +192,8 @@ class LiveDisplay(Display):
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
+        from rich.text import Text
+
         self.bar.console.print(Text(text), soft_wrap=True)
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
@@ -242,6 +247,8 @@ class LiveDisplay(Display):
 
 def live_display() -> LiveDisplay | None:
     """None: this terminal cannot move its cursor."""
+    from rtgauge.cli.console import Console
+
     console = Console(stderr=True)
     return None if console.is_dumb_terminal else LiveDisplay(console)
 
@@ -252,6 +259,11 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
     Gives a function that takes the bytes read so far and the size of the file.
     """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
         yield lambda _done, _size: None

@@ -8,13 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.conclusion import judged
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import AllowLeftOut, Fraction, Marker, RecordArgument, Require, timing
-from rtgauge.cli.record_argument import open_record
-from rtgauge.report.drawn_figures import Drawn, save_figures
-from rtgauge.report.page import render
-from rtgauge.report.terminal import print_conclusion
 
 
 def report(
@@ -45,6 +39,13 @@ def report(
       rtgauge report RECORD --require "latency<=200us" -o strict.html
       rtgauge report RECORD --fraction 25% --marker "CAN frame=130us"
     """
+    from rtgauge.cli.conclusion import judged
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.report.drawn_figures import Drawn, save_figures
+    from rtgauge.report.page import render
+    from rtgauge.report.terminal import print_conclusion
+
     timing_options = timing(fraction, marker)
     opened = judged(open_record(record), require, allow_left_out=allow_left_out)
     drawn = Drawn.of(opened, timing_options)

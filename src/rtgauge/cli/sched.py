@@ -4,26 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json
-from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
-from rtgauge.report.figures.files import figure_form, write_figure
-from rtgauge.schedulability.analysis.analyse import Answer, SetResult, analyse
-from rtgauge.schedulability.analysis.measured_set import execution_from_record, jitter_from_record
-from rtgauge.schedulability.analysis.random_sets import (
-    parse_periods,
-    parse_utilisations,
-    schedulability_ratio,
-)
-from rtgauge.schedulability.page.analysis_terminal import print_ratio, print_set
-from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
-from rtgauge.schedulability.task_set import read_task_set
+
+if TYPE_CHECKING:
+    from rtgauge.schedulability.analysis.analyse import SetResult
 
 
 def sched(
@@ -91,6 +80,8 @@ def sched(
 
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
+    from rtgauge.report.figures.files import figure_form
+
     if (file is None) == (random is None):
         raise InputError("give the file of a task set, or --random N (see rtgauge sched --help)")
     if figure is not None:
@@ -108,6 +99,15 @@ def sched(
 def _analyse_file(
     file: Path, jitter_from: Path | None, execution_from: Path | None, figure: Path | None, *, as_json: bool
 ) -> int:
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import open_record
+    from rtgauge.report.figures.files import write_figure
+    from rtgauge.schedulability.analysis.analyse import analyse
+    from rtgauge.schedulability.analysis.measured_set import execution_from_record, jitter_from_record
+    from rtgauge.schedulability.page.analysis_terminal import print_set
+    from rtgauge.schedulability.page.schedule_figure import timeline_figure
+    from rtgauge.schedulability.task_set import read_task_set
+
     task_set, notes = read_task_set(file), list[str]()
     if jitter_from is not None:
         task_set, notes = jitter_from_record(task_set, open_record(jitter_from))
@@ -130,6 +130,8 @@ def _subtitle(result: SetResult) -> str:
 
 
 def _status(result: SetResult) -> int:
+    from rtgauge.schedulability.analysis.analyse import Answer
+
     return {
         Answer.SCHEDULABLE: EXIT_OK,
         Answer.NOT_SCHEDULABLE: EXIT_FAILS,
@@ -148,6 +150,18 @@ def _analyse_random(
     growth: bool,
     as_json: bool,
 ) -> None:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from rtgauge.cli.console import Console
+    from rtgauge.report.figures.files import write_figure
+    from rtgauge.schedulability.analysis.random_sets import (
+        parse_periods,
+        parse_utilisations,
+        schedulability_ratio,
+    )
+    from rtgauge.schedulability.page.analysis_terminal import print_ratio
+    from rtgauge.schedulability.page.schedule_figure import ratio_figure
+
     shares, periods_ns = parse_utilisations(utilisation), parse_periods(periods, tasks)
     terminal = Console(stderr=True)
     columns = (

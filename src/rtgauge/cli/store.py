@@ -15,27 +15,13 @@ from pydantic import BaseModel
 
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError, RecordError, RtgaugeError
-from rtgauge.record.labels import MOST_LABELS, check_word
-from rtgauge.record.reader import find_record, read_run
-from rtgauge.store import adding, queries
-from rtgauge.store.adding import Said
-from rtgauge.store.document import (
-    Added,
-    Course,
-    RecordPoint,
-    RecordRow,
-    SeriesRow,
-    StoreAdded,
-    StoreListed,
-    StoreRebuilt,
-    StoreRemoved,
-    StoreShown,
-)
-from rtgauge.store.store import Store
 from rtgauge.units import format_count, format_duration, plural
 
 if TYPE_CHECKING:
+    from rtgauge.store.adding import Said
+    from rtgauge.store.document import Added, Course, RecordPoint, RecordRow, SeriesRow
     from rtgauge.store.history import History
+    from rtgauge.store.store import Store
 
 HELP = """Keep the figures of many records in one store, and query them.
 
@@ -85,6 +71,9 @@ def _print_json(document: BaseModel) -> None:
 
 
 def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None) -> Said:
+    from rtgauge.record.labels import MOST_LABELS, check_word
+    from rtgauge.store.adding import Said
+
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
     said = Said(commit, label_pairs("--label", labels), named)
     for option, texts in (
@@ -134,6 +123,11 @@ def add(
       rtgauge store add latest --commit 4f2a9c1 --label image=12.3
       rtgauge store add latest --machine bench-3
     """
+    from rtgauge.record.reader import find_record
+    from rtgauge.store import adding
+    from rtgauge.store.document import Added, StoreAdded
+    from rtgauge.store.store import Store
+
     said = _said(commit, label, machine)
     folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
     opened = Store.open(store, make=True)
@@ -184,6 +178,10 @@ def list_store(
       rtgauge store list --series
       rtgauge store list --machines
     """
+    from rtgauge.store import queries
+    from rtgauge.store.document import StoreListed
+    from rtgauge.store.store import Store
+
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     total = queries.count(opened)
@@ -316,6 +314,10 @@ def show(
       rtgauge store show 'wakeup/latency/*' --machine bench-3 --last 10
       rtgauge store show latest
     """
+    from rtgauge.store import queries
+    from rtgauge.store.document import StoreShown
+    from rtgauge.store.store import Store
+
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
     courses = queries.courses(opened, asked, name)
@@ -340,6 +342,8 @@ def show(
 
 def _record_name(store: Store, named: str) -> str:
     """The name of a record: as the store knows it, or of the record in that folder."""
+    from rtgauge.record.reader import find_record, read_run
+
     if named in store.paths():
         return named
     try:
@@ -350,6 +354,8 @@ def _record_name(store: Store, named: str) -> str:
 
 def unknown_name(store: Store, name: str) -> str:
     """Why the store has nothing of this name, and what it has."""
+    from rtgauge.store import queries
+
     if queries.courses(store, queries.Asked(last=1), name):
         return (
             f"no record with this --machine or --label has the series {name}: rtgauge store list shows them"
@@ -440,6 +446,9 @@ def remove(
     Example:
       rtgauge store rm 2026-11-21T10-03-22Z-pc-quick-7f3a
     """
+    from rtgauge.store.document import StoreRemoved
+    from rtgauge.store.store import Store
+
     opened = Store.open(store, write=True)
     names = list(dict.fromkeys(_record_name(opened, record) for record in records))
     opened.remove(names)
@@ -477,6 +486,9 @@ def rebuild(
       rtgauge store rebuild
       rtgauge store rebuild /srv/records --store lab.sqlite
     """
+    from rtgauge.store import adding
+    from rtgauge.store.document import Added, StoreRebuilt
+
     result = adding.rebuild(store, folders or (), drop_missing=drop_missing, progress=_progress())
     document = StoreRebuilt(
         store=str(store),

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: MIT
+"""The search of `rtgauge bisect`: kept in its folder, run, and printed."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from pydantic import Field, ValidationError
+
+from rtgauge.analysis.bisection import ERROR
+from rtgauge.analysis.gate import looks
+from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.cli.options import Measured
+from rtgauge.cli.progress import make_display
+from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.plan.plan import Overrides, Plan, load_plan
+from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.record.reader import Record
+from rtgauge.record.strict_model import Model
+from rtgauge.report.text import printable
+from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.run import RunOptions, start_run
+from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
+from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
+from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
+
+STATE = "bisect.json"
+LOG = "build.log"
+
+
+class BisectState(Model):
+    """A search as it is kept in its folder: what was asked, and every run so far."""
+
+    wish: BisectWish
+    series: str | None
+    quantile: str
+    allowed_marks: list[str]
+    plan: str
+    parameters: dict[str, object]
+    loads: list[str] | None
+    target: str | None
+    runs: list[BisectRun] = Field(default_factory=list[BisectRun])
+
+
+class FirstBad(Model):
+    """A commit that may have made the change."""
+
+    commit: str
+    subject: str
+
+
+class BisectDocument(Model):
+    """What --json prints. `error`: the chance that the search ends at a wrong commit."""
+
+    first_bad: list[FirstBad]
+    change_of_ends: float
+    pairs_of_ends: int
+    placed: dict[str, str]
+    skipped: dict[str, str]
+    runs: int
+    error: float
+
+
+def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool, json: bool) -> None:
+    """Search, keep each run in `folder`, and print the result.
+
+    Raises InputError if nothing can be searched, RtgaugeError if the search ends without a commit.
+    """
+    wish = state.wish
+    clone = GitRepository(Path(wish.repository))
+    if fresh:
+        clone.check(wish.good, wish.bad)
+    chosen = _plan(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    _keep(folder, state)
+    runs = _Runs(folder, state, clone, chosen, waits_s)
+    search = Search(wish, BisectedCommits(clone, wish.good, wish.bad), runs.run, _say)
+    try:
+        result = search.result()
+    except KeyboardInterrupt:
+        _say(f"continue: rtgauge bisect --resume {folder}")
+        raise
+    finally:
+        clone.put_back(wish.before)
+    _print(result, state, clone, folder, json=json)
+
+
+def _print(
+    result: BisectResult, state: BisectState, clone: GitRepository, folder: Path, *, json: bool
+) -> None:
+    found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
+    if json:
+        document = BisectDocument(
+            first_bad=found,
+            change_of_ends=result.ends.change,
+            pairs_of_ends=result.ends.pairs,
+            placed={commit: place.value for commit, place in result.placed.items()},
+            skipped=result.skipped,
+            runs=len(state.runs),
+            error=ERROR,
+        )
+        typer.echo(document.model_dump_json(indent=1))
+        return
+    if len(found) == 1:
+        _out(f"FIRST BAD  {found[0].commit[:12]} {found[0].subject}")
+    else:
+        _out(f"ONE OF {len(found)} COMMITS  some of them could not be measured")
+        for entry in found:
+            _out(f"  {entry.commit[:12]} {entry.subject}")
+    _out(f"{len(state.runs)} runs; at most one search in 50 ends at a wrong commit")
+    _out(f"records  {folder}")
+
+
+def asked_search(
+    folder: Path,
+    repository: Path,
+    ends: tuple[str, str],
+    command: list[str],
+    measured: tuple[str, Measured],
+    decides: GateWish,
+) -> BisectState:
+    """The search that the command line asks for; `measured`: the plan, and what is said over it. Raises
+    InputError.
+    """
+    if folder.joinpath(STATE).exists():
+        raise InputError(
+            f"{folder} has a search already; continue it (--resume {folder}), or give another -o"
+        )
+    clone = GitRepository(repository)
+    looks(decides.max_pairs)
+    plan, said = measured
+    overrides = said.overrides()
+    return BisectState(
+        wish=BisectWish(
+            repository=str(clone.folder),
+            before=clone.here(),
+            good=clone.commit(ends[0], "--good"),
+            bad=clone.commit(ends[1], "--bad"),
+            command=command,
+            larger_than=decides.larger_than,
+            max_pairs=decides.max_pairs,
+            seed=secrets.randbelow(2**32) if said.seed is None else said.seed,
+        ),
+        series=decides.series,
+        quantile=decides.quantile,
+        allowed_marks=decides.allowed_marks,
+        plan=plan,
+        parameters=overrides.parameters,
+        loads=overrides.loads,
+        target=said.target,
+    )
+
+
+def _plan(state: BisectState) -> Plan:
+    """What one run measures. Raises InputError, also for a series that the plan does not have."""
+    overrides = Overrides(
+        parameters=dict(state.parameters),
+        loads=state.loads,
+        targets=None if state.target is None else [state.target],
+        repeats=1,
+        seed=state.wish.seed,
+    )
+    plan = load_plan(state.plan, overrides)
+    names = series_names(plan.steps)
+    if state.series is None and len(names) > 1:
+        raise InputError(f"name the load (--load) or the series (--series) that decides: {', '.join(names)}")
+    if state.series is not None and state.series not in names:
+        raise InputError(f"--series {state.series} is not in the plan; it has {', '.join(names)}")
+    return plan
+
+
+class _Runs:
+    """Builds, boots and measures a commit; runs that the folder has already are not made again."""
+
+    def __init__(
+        self, folder: Path, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
+    ) -> None:
+        self._folder, self._state, self._clone, self._plan = folder, state, clone, plan
+        self._waits_s, self._made = waits_s, 0
+
+    def run(self, commit: str, why: str) -> BisectRun:
+        """Raises MeasureError, and KeyboardInterrupt."""
+        self._made += 1
+        if self._made <= len(self._state.runs):
+            kept = self._state.runs[self._made - 1]
+            if kept.commit != commit:
+                raise RecordError(f"{self._folder / STATE} does not fit this search; begin a new one")
+            return kept
+        found = self._measured(commit, why)
+        self._state.runs.append(found)
+        _keep(self._folder, self._state)
+        return found
+
+    def _measured(self, commit: str, why: str) -> BisectRun:
+        _say(f"{commit[:12]} {self._clone.subject(commit)} ({why})")
+        try:
+            self._clone.check_out(commit)
+        except GitError as error:
+            return BisectRun(commit=commit, value_ns=None, why_not=str(error))
+        with (self._folder / LOG).open("ab") as log:
+            status = subprocess.run(
+                self._state.wish.command,
+                cwd=self._clone.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                check=False,
+            ).returncode
+        if status != 0:
+            why_not = f"{self._state.wish.command[0]} ended with status {status} (see {self._folder / LOG})"
+            return BisectRun(commit=commit, value_ns=None, why_not=why_not)
+        return self._value(commit)
+
+    def _value(self, commit: str) -> BisectRun:
+        """Measured up to three times, since single runs may be in doubt. Raises MeasureError."""
+        why = None
+        for _ in range(3):
+            path = self._record()
+            try:
+                value_ns, why = run_value(Record.open(path), self._wish())
+            except CannotGate as error:
+                raise MeasureError(str(error)) from None
+            if value_ns is not None and why is None:
+                return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
+        raise MeasureError(
+            f"{commit[:12]} gave no value in three runs: {why}; --allow-mark NAME counts runs with that mark"
+        )
+
+    def _wish(self) -> GateWish:
+        state = self._state
+        return GateWish(
+            series=state.series,
+            quantile=state.quantile,
+            larger_than=state.wish.larger_than,
+            max_pairs=state.wish.max_pairs,
+            allowed_marks=state.allowed_marks,
+        )
+
+    def _record(self) -> Path:
+        options = RunOptions(out=self._folder, command=["rtgauge", *sys.argv[1:]], wait_s=self._waits_s)
+        display = make_display()
+        with Interrupt(display.stopping) as interrupt, display as progress:
+            outcome = start_run(self._plan, options, progress, interrupt)
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        return outcome.path
+
+
+def _keep(folder: Path, state: BisectState) -> None:
+    with clear_errors(folder / STATE, option="--out", kind="file"):
+        write_whole(folder / STATE, state.model_dump_json(indent=1).encode())
+
+
+def kept_search(folder: Path) -> BisectState:
+    """The search in a folder. Raises InputError, RecordError."""
+    try:
+        return BisectState.model_validate_json((folder / STATE).read_bytes())
+    except OSError:
+        raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
+    except ValidationError as error:
+        raise RecordError(f"{folder / STATE} is damaged: {error.errors()[0]['msg']}") from None
+
+
+def _out(line: str, *, err: bool = False) -> None:
+    typer.echo(printable(line), err=err)
+
+
+def _say(line: str) -> None:
+    _out(line, err=True)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""What `rtgauge compare` does: compares, prints, and writes the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import typer
+from rich.progress import Progress
+from rich.text import Text
+
+from rtgauge.analysis.chi_square import Scale
+from rtgauge.analysis.comparison import Options
+from rtgauge.analysis.comparison import compare as compare_sides
+from rtgauge.analysis.comparison_document import Comparison, compared_document
+from rtgauge.analysis.comparison_scope import EVERYTHING, Scope, scopes_of
+from rtgauge.analysis.frequency import gather
+from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
+from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.sides import Side, pairs, sides_of
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
+from rtgauge.cli.record_argument import open_records
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, InputError
+from rtgauge.explain.analysis.culprits import blame_of
+from rtgauge.record.model import Verdict
+from rtgauge.record.reader import Record
+from rtgauge.report.compare.page import (
+    Chapter,
+    chapter_of,
+    comparison_grids,
+    operation_chapters,
+    timing_chapter,
+    write,
+)
+from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
+from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.terminal import STYLE
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
+from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
+from rtgauge.verdict.worst import exit_status
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The sides of one part of the records, compared."""
+
+    scope: Scope
+    result: Comparison
+    sides: list[Side]
+    pairs: list[tuple[Side, Side]]
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str, int, int], None] | None]:
+    """(activity, done, total) -> None while this is entered; None: this is no terminal, which gets no bar."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda activity, done, total: bar.update(
+            task, description=activity, completed=done, total=total
+        )
+
+
+def _print_operations(benchmarks: Microbenchmarks) -> None:
+    """The tables of operations, which have no common scale: the cost of each on each system."""
+    console = Console()
+    if (sentence := conclusion(benchmarks)) is not None:
+        console.print(Text(printable(sentence), style="bold"))
+        console.print()
+    print_tables(terminal_grids(benchmarks, console.width), console)
+
+
+def _operation_chapters(
+    benchmarks: Microbenchmarks, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
+) -> list[Chapter]:
+    """The tables of the operations and the figures of each."""
+    sides = [
+        (part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is not None
+    ]
+    return operation_chapters(
+        benchmarks,
+        [(part, group, pairs(group, asked.baseline) if len(group) > 1 else []) for part, group in sides],
+    )
+
+
+def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
+    """The chapter of frequencies, if the records have steps that can be judged against a period."""
+    chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
+    return [chapter] if chapter.grids else []
+
+
+def compare_records(
+    asked: ComparedSides,
+    statistics: ComparisonStatistics,
+    shown: PrintedComparison,
+    timing: Timing,
+    require: str | None,
+    *,
+    fail_if_worse: bool,
+) -> int:
+    """Compare, print and write. Gives the exit status. Raises InputError, RecordError, MeasureError."""
+    options = _options(statistics)
+    requirement = None if require is None else parse_requirement(require)
+    records = open_records(asked.records or [], asked.label or [])
+    parts = scopes_of(records, asked.metric)
+    verdicts = {} if requirement is None else _verdicts(requirement, records)
+    benchmarks = microbenchmarks(records) if has_several_operations(records) else None
+    compared = [
+        replace(one, result=one.result.model_copy(update={"verdicts": verdicts}))
+        for one in _compared(asked, records, parts, options, alone=benchmarks is None)
+    ]
+    results = [one.result for one in compared]
+    if shown.json:
+        if benchmarks is not None:  # whose document has no place for them
+            _print_verdicts(verdicts, as_json=True)
+        document = compared_document(benchmarks, results, one=parts == [EVERYTHING])
+        typer.echo(document.model_dump_json(indent=1))
+    else:
+        _print_verdicts(verdicts, as_json=False)
+        if benchmarks is not None:
+            _print_operations(benchmarks)
+        _print(compared, details=shown.details, after=benchmarks is not None)
+    if shown.out is not None or shown.figures is not None:
+        chapters = [
+            *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
+            *(chapter_of(one.result, one.sides, one.pairs, one.scope.title) for one in compared),
+            *_timing(records, timing),
+        ]
+        write(
+            chapters,
+            records,
+            verdicts,
+            page=shown.out,
+            figures=shown.figures,
+            say=lambda line: typer.echo(line, err=shown.json),
+        )
+    return _status(verdicts, results if fail_if_worse else None)
+
+
+def _options(statistics: ComparisonStatistics) -> Options:
+    within_ns = duration_option("--within", statistics.within)
+    if not 0 < statistics.alpha < 1:
+        raise InputError(f"--alpha {statistics.alpha:g} is not between 0 and 1; try 0.05")
+    if statistics.scale not in set(Scale):
+        raise InputError(f"--scale {statistics.scale} is neither percent nor counts")
+    return Options(
+        statistics.alpha, within_ns, Scale(statistics.scale), statistics.intervals, statistics.tails
+    )
+
+
+def _verdicts(requirement: Requirement, records: Sequence[Record]) -> dict[str, Verdict]:
+    return {
+        name: judge_run(requirement, record, RecordView(record).labels, blame_of)[0]
+        for name, record in zip(record_names(records), records, strict=True)
+    }
+
+
+def _compared(
+    asked: ComparedSides, records: Sequence[Record], parts: Sequence[Scope], options: Options, *, alone: bool
+) -> list[Compared]:
+    """Each part that has several sides. `alone`: nothing else is shown, so that a part without is an error.
+
+    Raises InputError, which names what differs or says what to do.
+    """
+    groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
+    comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
+    if comparable or not alone:
+        for part, sides in groups:
+            if len(sides) < 2:
+                typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
+    elif len(groups) > 1:
+        sides_of(records, force=asked.force)  # raises the error that names what differs
+    compared: list[Compared] = []
+    with _progress() as progress:
+        for part, sides in comparable if comparable or not alone else groups:
+            compared_pairs = pairs(sides, asked.baseline)  # raises for a single side
+            result = compare_sides(sides, compared_pairs, options, progress)
+            result = result.model_copy(update={"task": part.task, "title": part.title})
+            compared.append(Compared(part, result, sides, compared_pairs))
+    return compared
+
+
+def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
+    """What each record's verdict is; beside a JSON document on standard error."""
+    console = Console(stderr=as_json)
+    for name, verdict in verdicts.items():
+        console.print(
+            Text.assemble(
+                (verdict.word.value.upper(), STYLE[verdict.word]),
+                f"  {printable(name)}: {printable(verdict.reason)}",
+            )
+        )
+
+
+def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
+    """The exit status: that of the worst verdict, 0 if nothing was required.
+
+    `comparisons`: none of them may show a side that is worse.
+    """
+    required = exit_status(list(verdicts.values()), [])
+    if comparisons is None or required == EXIT_FAILS:
+        return required
+    worse = sum(len(result.worse) for result in comparisons)
+    not_told = [side for result in comparisons for side in result.not_told]
+    if worse:
+        return EXIT_FAILS
+    if not_told or not comparisons:
+        whose = f"{'; '.join(not_told)}: " if not_told else ""
+        typer.echo(
+            f"--fail-if-worse cannot tell: {whose}each side needs two runs with enough samples", err=True
+        )
+        return EXIT_CANNOT_TELL
+    return required
+
+
+def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
+    """Each comparison with its title; `after`: something else was printed before."""
+    console = Console()
+    for i, one in enumerate(compared):
+        result = one.result
+        if i or after:
+            console.print()
+        if one.scope.title:
+            console.print(Text(printable(one.scope.title), style="bold reverse"))
+        console.print(Text(printable(result.conclusion), style="bold"))
+        if (doubt := doubtful_sides(result)) is not None:
+            console.print(Text(doubt, style="yellow"))
+        console.print()
+        tables = comparison_grids(result, one.sides, console.width)
+        shown = [
+            first_settings(table) if table.title == SETTINGS else table
+            for table in tables
+            if details or not table.folded
+        ]
+        print_tables(shown, console)
+        if not details:
+            console.print()
+            for note in folded_notes(result):
+                console.print(Text(printable(note)))
+    if compared and not details:
+        console.print(Text("In full with --details.", style="dim"))

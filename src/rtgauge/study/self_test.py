@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The steps of `rtgauge selftest`: they stall a CPU in known ways, and explain the latencies."""
+
+from __future__ import annotations
+
+import os
+
+from rtgauge.errors import InputError
+from rtgauge.explain.analysis.selftest import OUTSIDE
+from rtgauge.load.stall import KINDS, LENGTH_US, LONGEST_US
+from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.suggest import nearest
+from rtgauge.target.address import parse_address
+from rtgauge.units import parse_duration_ns
+
+SECONDS_A_STALL = 0.1
+"""The time that a stall takes of its step: about 60 ms to the next one, and the loss at the ends."""
+ABOVE_SHARE = 0.3
+"""Of a stall's length: latencies above it are explained."""
+LEAST_LENGTH_NS = 100_000
+STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
+"""How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200
+a step are kept.
+"""
+THROTTLED_S = 8
+"""Throttling comes once a second (sched_rt_period_us)."""
+WATCHED = ("fault", "catch-up")
+"""Kinds whose own program is measured (load/stall_program.py)."""
+MOST_A_STEP = 80
+"""A step keeps the events of 200 latencies, some of which are the machine's own."""
+
+
+def stopped_guest(kinds: str | None, target: str) -> str | None:
+    """The guest of the lab that is to be stopped from outside; None: none is."""
+    address = parse_address(target)
+    return None if address is None or (kinds or "").strip() != OUTSIDE else address.guest
+
+
+def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
+    """About `count` stalls of these kinds (`hog,timers`; None: all that a load makes), each about `length`
+    (`1ms`) long, on `cpu` (None: the last one). Raises InputError.
+    """
+    chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
+    possible = [*KINDS, OUTSIDE]
+    for kind in chosen:
+        if kind not in possible:
+            raise InputError(f"--kinds {kind}: the kinds are {', '.join(possible)}{nearest(kind, possible)}")
+    if OUTSIDE in chosen and stopped_guest(kinds, target) is None:
+        raise InputError(
+            f"--kinds {OUTSIDE} cannot be combined with other kinds and needs a guest of the "
+            f"lab: --target lab:NAME"
+        )
+    if cpu is None and target != "local" and OUTSIDE not in chosen:
+        raise InputError("give --cpu, the CPU of the other machine to stall")
+    length_ns = parse_duration_ns(length)
+    if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
+        raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")
+    steps = _steps(chosen, count, max(os.sched_getaffinity(0)) if cpu is None else cpu, length_ns)
+    document = {"name": "selftest", "order": "as-written", "step": steps}
+    return make_plan(document, "selftest", Overrides(targets=[target]))
+
+
+def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
+    """A step a kind, or several where it would be too long."""
+    if kinds == [OUTSIDE]:
+        seconds = count * STOPPED_EVERY_S
+        return [
+            {
+                "probe": "wakeup",
+                "interval": "2ms",
+                "duration": f"{seconds:.1f}s",
+                "explain": True,
+                "explain-above": f"{STOPPED_S / 2 * 1000:.0f}ms",
+            }
+        ]
+    length = "" if length_ns == LENGTH_US * 1000 else f":{length_ns // 1000}"
+    quick = [kind for kind in kinds if kind != "throttle"]
+    each = -(-count // max(len(quick), 1))
+    steps: list[dict[str, object]] = []
+    for kind in kinds:
+        parts = 1 if kind == "throttle" else -(-each // MOST_A_STEP)
+        seconds = (
+            THROTTLED_S if kind == "throttle" else each / parts * (SECONDS_A_STALL + 2 * length_ns / 1e9)
+        )
+        step: dict[str, object] = {
+            "load": f"stall:{kind}:{cpu}{length}",
+            "duration": f"{seconds:.1f}s",
+            "explain": True,
+        }
+        step["explain-above"] = f"{length_ns * ABOVE_SHARE:.0f}ns"
+        wakeup: dict[str, object] = {"probe": "wakeup", "cpu": str(cpu), "interval": f"{length_ns // 5}ns"}
+        match kind:
+            case _ if kind in WATCHED:
+                step |= {"probe": "watch", "program": KINDS[kind]}
+            case "idle":
+                step |= wakeup | {"interval": "4ms", "dma-latency": "off", "explain-above": "10us"}
+            case "irqs-off" | "preempt-off":
+                # a release must come early in each stall, and the stack of each wake-up takes time
+                step |= wakeup | {"explain-events": "default,stack", "interval": f"{length_ns * 2 // 5}ns"}
+            case _:
+                step |= wakeup
+        steps += [step] * parts
+    return steps
