@@ -10,11 +10,8 @@ from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
-from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.model import SEGMENT, SeriesSummary, Step
 from rtgauge.record.reader import Record
-
-SEGMENT = "segment"
-"""The label of a segment of a response, which is no response by itself."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rtgauge.importers.measurement import OVERFLOW_CYCLES
-from rtgauge.record.model import Outlier, Result, Step
+from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3

@@ -18,7 +18,6 @@ from rtgauge.report.terminal import print_summary
 from rtgauge.runner.context import STOPPED_EARLY
 from rtgauge.units import NS_PER_S, format_span
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
 
 
@@ -59,6 +58,7 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
             raise InputError("--allow-left-out: this record has no requirement; give one with --require")
     if require is not None:
         from rtgauge.explain.analysis.culprits import blame_of
+        from rtgauge.verdict.run_verdict import judge_run
 
         requirement = parse_requirement(require)
         record.run.requirement = str(requirement)

@@ -30,11 +30,18 @@ class LazyGroup(TyperGroup):
         """The names."""
         return list(self.lines())
 
+    def line(self, name: str) -> str | None:
+        """The help of one command; None: there is none. It need not read all others."""
+        return self.lines().get(name)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
         """The command; None if there is no such one."""
-        if not self.commands:  # typer also looks there, for one of a like name
-            self.commands = {name: Deferred(name, line, self) for name, line in self.lines().items()}
-        return self.commands.get(cmd_name)
+        line = self.line(cmd_name)
+        if line is not None:
+            return Deferred(cmd_name, line, self)
+        # typer looks for one of a like name there
+        self.commands = {name: Deferred(name, line, self) for name, line in self.lines().items()}
+        return None
 
 
 class Deferred(TyperCommand):

@@ -31,6 +31,13 @@ class Probes(LazyGroup):
 
         return {probe.name: probe.help for probe in PROBES.values() if probe.command is not None}
 
+    def line(self, name: str) -> str | None:
+        """The help of a probe."""
+        from rtgauge.probe.registry import PROBES
+
+        probe = PROBES.get(name)
+        return None if probe is None or probe.command is None else probe.help
+
     def load(self, name: str) -> Callable[..., None]:
         """The command of a probe from its descriptor."""
         from rtgauge.cli.probe_command import make_command

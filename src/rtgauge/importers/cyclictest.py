@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import OVERFLOW_CYCLES, Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind, Severity
-from rtgauge.record.model import Result
+from rtgauge.record.model import OVERFLOW_CYCLES, Result
 from rtgauge.units import format_time
 
 if TYPE_CHECKING:

@@ -58,12 +58,6 @@ class ImportedSeries:
     absolute: bool = False
 
 
-OVERFLOW_CYCLES = "overflow cycles"
-"""Name of the results with the cycles at which a thread of cyclictest was above its histogram: `cycles`,
-spaces between; `others`; `interval_ns`.
-"""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
     """One measurement by one tool.

@@ -36,6 +36,12 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 """Text from the command line or the file system."""
 
 
+SEGMENT = "segment"
+"""The label of a segment of a response, which is no response by itself."""
+OVERFLOW_CYCLES = "overflow cycles"
+"""Name of the results with the cycles at which a thread of cyclictest was above its histogram: `cycles`,
+spaces between; `others`; `interval_ns`.
+"""
 COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
 """Parameter `rt` -> the co-kernel's name."""
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.probe.registry import plural_of, probe_of
-from rtgauge.record.model import ClockDriftReport, InstrumentReport, SeriesSummary, Step
+from rtgauge.record.model import SEGMENT, ClockDriftReport, InstrumentReport, SeriesSummary, Step
 from rtgauge.report.figure_data import EMPTY, Counts, Curve, exceedance, measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines

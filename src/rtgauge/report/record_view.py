@@ -50,7 +50,9 @@ def example_requirement(steps: Sequence[Step]) -> str | None:
         for probe, name in measured
         if (metric := probe.metric(name)) is not None and metric.bound is not None
     }
-    return next((examples[name] for name in requirement_metrics() if name in examples), None)
+    if len(examples) < 2:
+        return next(iter(examples.values()), None)
+    return next(examples[name] for name in requirement_metrics() if name in examples)
 
 
 def common_quantity(steps: Iterable[Step]) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
 from rtgauge.probe.signal_parameters import other_role
-from rtgauge.record.model import COKERNELS, Result, SeriesSummary, Step
+from rtgauge.record.model import COKERNELS, SEGMENT, Result, SeriesSummary, Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.outer_view import (

@@ -78,13 +78,10 @@ class StepState(TypedDict):
     load: KeptLoad | None
 
 
-STEP_STATE = TypeAdapter(StepState)
-
-
 def read_step_state(written: object) -> StepState | None:
     """The state that a record holds; None where nothing can be picked up from it."""
     try:
-        state = STEP_STATE.validate_python(written, strict=True)
+        state = TypeAdapter(StepState).validate_python(written, strict=True)
         StepKey.model_validate_json(state["key"])
     except ValidationError:
         return None

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import StepContext, StepInProgress
-from rtgauge.runner.measurers import autotune, instrument, one_engine, other_tool, two_ends
+from rtgauge.runner.measurers import one_engine
 from rtgauge.runner.put_together import Outcome
+from rtgauge.system.rt_core import CLOCK
 from rtgauge.target.target import Target
 
 
@@ -38,11 +40,22 @@ class Measurer(Protocol):
 
 
 def measurer_of(key: StepKey) -> Measurer:
-    """What measures a step."""
+    """What measures a step; only that is imported."""
     if key.tool != "rtgauge":
+        from rtgauge.runner.measurers import other_tool
+
         return other_tool
     if key.peer is not None:
+        from rtgauge.runner.measurers import two_ends
+
         return two_ends
-    if autotune.calibrates(key):
+    probe = probes.get(key.probe)
+    if CLOCK in probe.changes(probe.own(key)):
+        from rtgauge.runner.measurers import autotune
+
         return autotune
-    return one_engine if instrument.instrument_of(key) is None else instrument
+    if key.parameters.get("instrument") is not None:
+        from rtgauge.runner.measurers import instrument
+
+        return instrument
+    return one_engine

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.system import kernel
 from rtgauge.system.cpus import CPU
-from rtgauge.system.file_batch import Files, chosen, cpu_list, integer
-from rtgauge.system.rules import glob_pattern
+from rtgauge.system.file_batch import Files, chosen, cpu_list, glob_pattern, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:

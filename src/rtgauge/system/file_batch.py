@@ -117,3 +117,13 @@ def _natural(path: str) -> list[tuple[int, int, str]]:
         (0, int(part), "") if re.fullmatch(r"[0-9]{1,9}", part) else (1, 0, part)
         for part in re.split(r"([0-9]{1,9})", path)
     ]
+
+
+def glob_pattern(glob: str) -> str:
+    """Turn a shell pattern (`*`, `?`, `[...]`) into a regular expression; no wildcard matches `/`."""
+    parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
+    signs = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(
+        signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part))
+        for part in parts
+    )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
@@ -134,7 +133,6 @@ def _field(key: str) -> str:
 
 
 SIBLING = r"^[a-z0-9_]{1,64}$"
-STATES = ("running", "stopped")
 
 
 class TrialSetting(Strict):
@@ -317,13 +315,3 @@ def rule_paths(rules: list[Rule]) -> list[str]:
     files = [check.file for check in checks if check.file is not None]
     modules = [f"/sys/module/{check.module}" for check in checks if check.module is not None]
     return list(dict.fromkeys(files + modules))
-
-
-def glob_pattern(glob: str) -> str:
-    """Turn a shell pattern (`*`, `?`, `[...]`) into a regular expression; no wildcard matches `/`."""
-    parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
-    signs = {"*": "[^/]*", "?": "[^/]"}
-    return "".join(
-        signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part))
-        for part in parts
-    )

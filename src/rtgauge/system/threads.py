@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rtgauge.system.file_batch import Files
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
+STATES = ("running", "stopped")
+"""What the engine's verb `set` writes as a thread's state."""
 POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""

@@ -8,11 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from rtgauge.analysis.comparison_scope import SEGMENT
 from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, Verdict, VerdictWord
+from rtgauge.record.model import COKERNELS, SEGMENT, SeriesSummary, Severity, Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark

@@ -22,7 +22,8 @@ from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.system import kernel
 from rtgauge.system.audit import AuditDocument, audit, exit_status
 from rtgauge.system.facts import FACT_PATHS, facts
-from rtgauge.system.rules import Rule, glob_pattern, parse_rules, read_rules, rule_paths
+from rtgauge.system.file_batch import glob_pattern
+from rtgauge.system.rules import Rule, parse_rules, read_rules, rule_paths
 from tests.unit.system import machines
 from tests.unit.system.worlds import World
 

@@ -39,12 +39,6 @@ LONGEST_S = 900.0
 """Of an autotune that takes a minute, and longer on an emulated machine."""
 
 
-def calibrates(key: StepKey) -> bool:
-    """Whether the step is one of these."""
-    probe = probes.get(key.probe)
-    return rt_core.CLOCK in probe.changes(probe.own(key))
-
-
 def find_autotune(target: Target) -> str:
     """Xenomai's autotune on the target. Raises NotHere where it, or its driver, is missing."""
     if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":

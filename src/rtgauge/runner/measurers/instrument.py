@@ -7,8 +7,6 @@ Each measures by its own clock, and no time of one is subtracted from a time of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.instrument.address import is_latmon, latmon_address
 from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.files import whole_file
@@ -22,17 +20,8 @@ from rtgauge.runner.measurers.instrument_view import DIED, OUTER_TABLE, Instrume
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target
 
-if TYPE_CHECKING:
-    pass
-
 arms = True
 goes_on_alone = False
-
-
-def instrument_of(key: StepKey) -> str | None:
-    """The address of the instrument of a step; None where it has none."""
-    address: str | None = key.parameters.get("instrument")
-    return address
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
@@ -47,12 +36,13 @@ def try_arm(context: StepContext) -> None:
     """
     from rtgauge.instrument.session import Session
 
-    key, address = context.key, str(instrument_of(context.key))
+    key = context.key
+    probe, parameters = signal_step(key)
+    address = str(parameters.instrument)
     if is_latmon(address):
         latmon_address(address)  # a latmon serves one connection, and begins to measure with it
     else:
         Session.open(address).close()
-    probe, parameters = signal_step(key)
     arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
     arm_and_stop(context.target.engine(*arguments, group=context.group), context.target, key.probe)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe.signal_parameters import SignalParameters, signal_step
@@ -17,9 +16,6 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.engine import BackgroundEngine
-
-if TYPE_CHECKING:
-    pass
 
 OUTER_TABLE = "windows-outer"
 """Of a long step the begin of the names of the files with the instrument's windows."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError, RtgaugeError
 from rtgauge.probe.signal_parameters import Role, other_role, signal_step
@@ -19,9 +18,6 @@ from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Guarded, Target
-
-if TYPE_CHECKING:
-    pass
 
 SLAVE_STREAM = "stream-slave.ndjson"
 arms = True

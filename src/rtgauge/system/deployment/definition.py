@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
-from rtgauge.system.rules import tried_rules
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rtgauge.system.deployment.machine_state import Machine
 
 
@@ -115,6 +116,8 @@ def _rt_pid(key: str, value: str) -> str:
 
 def _settings(key: str, value: str) -> str:
     """Check the names of rules, and sort them."""
+    from rtgauge.system.rules import tried_rules
+
     known = [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set]
     names = {name.strip() for name in value.split(",")}
     for name in sorted(names - {*known}):
@@ -122,6 +125,18 @@ def _settings(key: str, value: str) -> str:
             f"deployment: {key} has no '{name}'{nearest(name, known)}; rtgauge tune --dry-run lists them"
         )
     return ",".join(name for name in known if name in names)
+
+
+def _check_has_subject(checked: Mapping[str, str]) -> None:
+    """Raise InputError if a rule is about CPUs or a program that is not named."""
+    from rtgauge.system.rules import tried_rules
+
+    for rule in filter(None, checked["settings"].split(",")):
+        trial = tried_rules()[rule].trial
+        if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
+            raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
+        if trial is not None and trial.needs_program and "rt_pid" not in checked:
+            raise InputError(f"deployment: {rule} is about a real-time program: name it (rt-pid=1234)")
 
 
 CHECKS = {
@@ -167,12 +182,8 @@ def parse_deployment(text: str) -> Deployment:
             raise InputError(f"deployment: {key} is given twice; separate several deployments by semicolons")
         settings[key] = value
     checked = {key.replace("-", "_"): CHECKS[key](key, value) for key, value in settings.items()}
-    trials = [(rule, tried_rules()[rule].trial) for rule in checked.get("settings", "").split(",") if rule]
-    for rule, trial in trials:
-        if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
-            raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
-        if trial is not None and trial.needs_program and "rt_pid" not in checked:
-            raise InputError(f"deployment: {rule} is about a real-time program: name it (rt-pid=1234)")
+    if "settings" in checked:
+        _check_has_subject(checked)
     return Deployment(Deployment("", **checked).words, **checked)
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from rtgauge.system.deployment.machine_state import THREAD_PATHS
 from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
 from rtgauge.system.deployment.protected import is_protected
-from rtgauge.system.file_batch import chosen, cpu_list
-from rtgauge.system.rules import STATES, glob_pattern, tried_rules
+from rtgauge.system.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.system.threads import PATHS as STAT_PATHS
-from rtgauge.system.threads import threads
+from rtgauge.system.threads import STATES, threads
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:
@@ -79,7 +78,13 @@ def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
 
 
 def _trials(names: Iterable[str]) -> list[Trial]:
-    return [trial for name in names if (trial := tried_rules()[name].trial) is not None]
+    trials: list[Trial] = []
+    for name in names:
+        from rtgauge.system.rules import tried_rules  # few deployments keep any
+
+        trial = tried_rules()[name].trial
+        trials += [] if trial is None else [trial]
+    return trials
 
 
 def _wanted(setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | None) -> Iterable[Setting]:
