@@ -301,8 +301,8 @@ def decode_head(data: bytes) -> tuple[str, str]:
 class _Sigrok:
     """What libsigrok says in its comments, and how it writes times (its src/output/csv.c).
 
-    The heading of a channel is "logic" or its unit unless channel labels were asked for: the names are in a
-    comment. Times are multiples of the sample period, which is cut to a whole number of ns (or of us, ms, ps,
+    The heading of a channel is "logic" or its unit, or it has none, unless channel labels were asked for: the
+    names are in a comment. Times are multiples of the sample period, which is cut to a whole number of ns (or of us, ms, ps,
     by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
     """
 
@@ -332,7 +332,7 @@ class _Sigrok:
         """Names and units of all fields, the channels' as in the comment where their headings are units."""
         headings = [names[place].lower() for place in places]
         if len(self.names) != len(places) or not all(
-            heading == "logic" or heading in VOLTS for heading in headings
+            heading in {"", "logic"} or heading in VOLTS for heading in headings
         ):
             return names, units
         new = dict(zip(places, self.names, strict=True))
