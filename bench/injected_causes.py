@@ -426,8 +426,10 @@ def quota() -> Callable[[int], None]:
     GROUP.joinpath("cpu.cfs_period_us").write_text("30000")
     GROUP.joinpath("cpu.cfs_quota_us").write_text("3000")
 
+    file = os.open(GROUP / "cpu.stat", os.O_RDONLY)
+
     def throttled_ns() -> int:
-        return int(GROUP.joinpath("cpu.stat").read_text().partition("throttled_time ")[2].partition("\n")[0])
+        return int(os.pread(file, 4096, 0).partition(b"throttled_time ")[2].partition(b"\n")[0])
 
     known = ThrottlingClock(throttled_ns)
     return lambda number: known.work(6_000_000 if number % 20 == 0 else WORK_NS)
@@ -454,22 +456,28 @@ class ThrottlingClock:
             self._last_ns = time_ns
 
     def _look(self, time_ns: int) -> None:
-        counted_ns = self._throttled_ns() - self._before_ns
-        self._gaps += [(self._last_ns, time_ns), (time_ns, now_ns())]  # it may be throttled as it reads
-        if counted_ns > 0:
-            tell_throttling(self._gaps, counted_ns)
-            self._before_ns += counted_ns
-            self._gaps.clear()
+        """Until a reading is not interrupted: a throttling may begin before the counter is read or after."""
+        while time_ns - self._last_ns > LEAST_GAP_NS:
+            self._gaps.append((self._last_ns, time_ns))
+            counted_ns = self._throttled_ns() - self._before_ns
+            self._last_ns, time_ns = time_ns, now_ns()
+            if counted_ns > 0:
+                reading = (self._last_ns, time_ns)
+                if tell_throttling([reading, *self._gaps], counted_ns) == reading:
+                    self._last_ns = time_ns
+                self._before_ns += counted_ns
+                self._gaps.clear()
 
 
-def tell_throttling(gaps: list[tuple[int, int]], counted_ns: int) -> None:
-    """It began when the program left the CPU for the last gap that is long enough. If none is, it began while
-    the program slept, and is not told.
+def tell_throttling(gaps: list[tuple[int, int]], counted_ns: int) -> tuple[int, int] | None:
+    """It began when the program left the CPU for the last gap that is long enough, which is given. If none
+    is, it began while the program slept, and is not told.
     """
     for begin, end in reversed(gaps):
         if end - begin >= counted_ns:
             tell(begin, begin + counted_ns, 0, min(end - begin - counted_ns, LONGEST_LEAVE_NS))
-            return
+            return begin, end
+    return None
 
 
 # --- it waits for another task

@@ -34,15 +34,18 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine):
+@pytest.mark.parametrize("is_counted", [True, False], ids=["before it was read", "after it was read"])
+def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine, is_counted: bool):
     readings = 0
 
     def throttled_ns() -> int:
         nonlocal readings
         readings += 1
-        if readings == 2:
-            machine.throttle(27 * MS)
-        return machine.throttled_ns
+        if readings != 2:
+            return machine.throttled_ns
+        before_ns = machine.throttled_ns
+        machine.throttle(27 * MS)
+        return machine.throttled_ns if is_counted else before_ns
 
     machine.gaps = {50_000: 30_000}
     ThrottlingClock(throttled_ns).work(200_000)
@@ -50,6 +53,27 @@ def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine):
     assert end - begin == 27 * MS
     assert 50_000 < begin <= 82_000
     assert after < 10_000
+
+
+def test_of_two_throttlings_the_second_may_begin_while_the_counter_is_read(machine: Machine):
+    readings = 0
+
+    def throttled_ns() -> int:
+        nonlocal readings
+        readings += 1
+        before_ns = machine.throttled_ns
+        if readings == 2:
+            machine.throttle(29 * MS)
+        return before_ns
+
+    clock = ThrottlingClock(throttled_ns)
+    machine.gaps = {50_000: 24 * MS}
+    machine.throttled_ns += 23 * MS
+    clock.work(30 * MS)
+    assert [(begin // MS, end - begin) for begin, end, _, _ in injected_causes.TOLD] == [
+        (0, 23 * MS),
+        (24, 29 * MS),
+    ]
 
 
 def test_a_gap_in_which_nothing_was_counted_is_not_told(machine: Machine):
