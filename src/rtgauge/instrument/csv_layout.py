@@ -302,8 +302,8 @@ class _Sigrok:
     """What libsigrok says in its comments, and how it writes times (its src/output/csv.c).
 
     The heading of a channel is "logic" or its unit, or it has none, unless channel labels were asked for: the
-    names are in a comment. Times are multiples of the sample period, which is cut to a whole number of ns (or of us, ms, ps,
-    by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
+    names are in a comment. Times are multiples of the sample period, which is cut to a whole number of ns (or
+    of us, ms, ps, by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
     """
 
     names: list[str]
