@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +152,15 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     )
     assert "/proc/irq/31/smp_affinity_list" in irq.next
     assert "(rtgauge audit: irqs-on-isolated), for irq 31 (virtio-net) took" in irq.next
+
+
+def test_a_mark_of_several_figures_is_one_badge(path: Path) -> None:
+    record = Record.open(path)
+    marked = [Mark(name="steal", severity=Severity.NOTE, detail=f"of CPU {cpu}") for cpu in range(2)]
+    record.steps[0].marks.extend(marked)
+    record.steps[1].marks.clear()
+    (heading,) = re.findall(r"<h3>.*steal.*</h3>", html(record))
+    assert heading.count("note: steal") == 1
 
 
 def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:

@@ -180,8 +180,8 @@ def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
     if vertical:
         name = layer(at, mark("text", align="right", dx=2, dy=-4, **label), x=shown("at:Q"), y=fixed(0))
         return [rule("x", bound_us), name]
-    drawn = mark("text", align="left", dx=4, dy=-3, clip=True, **label)
-    return [rule("y", bound_us), layer(at, drawn, y=shown("at:Q"), x=fixed(0))]
+    drawn = mark("text", align="right", dx=-4, dy=-3, clip=True, **label)
+    return [rule("y", bound_us), layer(at, drawn, y=shown("at:Q"), x=fixed("width"))]
 
 
 def layered(
