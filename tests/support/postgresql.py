@@ -27,15 +27,24 @@ def program(name: str) -> str:
 
 
 class PostgreSQL:
-    """A server that runs until `stop()`, and ends with this process."""
+    """A server that runs until `stop()`, and ends with this process.
 
-    def __init__(self) -> None:
+    With a `password`, which `owner` has, it lets nobody in without one (scram-sha-256).
+    """
+
+    def __init__(self, password: str | None = None) -> None:
+        self.password = password
         self.folder = Path(tempfile.mkdtemp(prefix="rtgauge-pg-", dir="/tmp"))
         self._as: list[str] = ["setpriv", "--pdeathsig", "QUIT"]
         if os.getuid() == 0:  # initdb refuses root
             os.chown(self.folder, NOBODY, NOBODY)
             self._as += [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        options = ["--auth=trust", "--username=owner", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        how = "trust" if password is None else "scram-sha-256"
+        options = [f"--auth={how}", "--username=owner", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        if password is not None:
+            known = self.folder / "password"
+            known.write_text(f"{password}\n")
+            options.append(f"--pwfile={known}")
         subprocess.run(
             [*self._as, program("initdb"), *options, "-D", str(self.folder / "data")],
             check=True,
@@ -98,5 +107,16 @@ class PostgreSQL:
 
     def execute(self, statement: str, database: str) -> None:
         url = self.url(database) if "://" not in database else database
-        with psycopg.connect(url, autocommit=True) as connection:
+        with psycopg.connect(url, autocommit=True, password=self.password) as connection:
             connection.execute(statement.encode())
+
+    def restore(self, dump: bytes) -> str:
+        """The URL of a new database with what `pg_dump` wrote."""
+        url = self.database()
+        subprocess.run(
+            [program("psql"), "--quiet", "--set=ON_ERROR_STOP=1", url],
+            input=dump,
+            check=True,
+            capture_output=True,
+        )
+        return url

@@ -33,6 +33,7 @@ Examples:
   rtgauge store add rtgauge-runs
   rtgauge store list
   rtgauge store show wakeup/latency/idle/as-is
+  rtgauge store send rtgauge-runs --to ssh://lab@server/srv/records
 """
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 LAST = 50
@@ -457,6 +458,51 @@ def remove(
         return
     for name in names:
         typer.echo(f"removed: {name}")
+
+
+@app.command("send")
+def send(
+    records: Annotated[
+        list[Path],
+        typer.Argument(metavar="RECORD", help="Records, latest, or a folder: every record in it."),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="A folder, ssh://[USER@]HOST[:PORT]/PATH, rsync://HOST/MODULE/PATH or [USER@]HOST:PATH.",
+        ),
+    ],
+) -> None:
+    """Send records to where they are kept. There each is whole and has its checksums, or it is not there.
+
+    The records stay here as well. A record that is there already is not sent again.
+
+    \b
+    Examples:
+      rtgauge store send latest --to /srv/records
+      rtgauge store send rtgauge-runs --to ssh://lab@server/srv/records
+      rtgauge store send rtgauge-runs --to rsync://server/records
+    """
+    from rtgauge.record.reader import find_record
+    from rtgauge.store import adding, sending
+
+    place = sending.destination(to)
+    folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
+    failed: list[RtgaugeError] = []
+    for folder in folders:
+        try:
+            name, sent = sending.send(folder, place)
+            typer.echo(f"{sent}: {name}")
+        except RtgaugeError as error:
+            if len(folders) == 1:
+                raise
+            failed.append(error)
+            typer.echo(f"rtgauge: {error}", err=True)
+    if failed:
+        raise InputError(
+            f"{len(failed)} of {len(folders)} records are not in {to}, see above", failed[-1].status
+        )
 
 
 def _progress() -> Callable[[int, int], None]:

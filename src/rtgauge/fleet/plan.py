@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
+from rtgauge.store.database import place_of
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class FleetPlan(_Part):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise InputError(f"{path}: two {what}s have the name {twice[0]}: give each its own")
+        if plan.store is not None:
+            place_of(plan.store)
         if plan.site is not None and plan.store is None:
             raise InputError(f"{path}: the site shows a store: name one with store")
         for job in plan.jobs:

@@ -175,6 +175,19 @@ class Record:
         """A file of a step; what is read of it is checked against its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
+    def check_files(self) -> None:
+        """Compare each file of the steps with its checksum; streams and logs may have been removed.
+
+        Raises RecordError.
+        """
+        for step in self.steps:
+            for name in step.checksums:
+                if self.has(step, name):
+                    try:
+                        self.file(step, name).open().close()
+                    except (OSError, ValueError) as error:
+                        raise damaged(self.file(step, name), error) from None
+
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
         """The windows of a step; of a long one its blocks: windows of more than a second, merged.
 

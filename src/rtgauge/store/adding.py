@@ -76,7 +76,9 @@ def add(store: Store, path: Path, said: Said | None = None, *, again: bool = Fal
         raise damaged(path, error) from None
     if not again and store.known(run.id, path, sha256) is Outcome.UNCHANGED:
         return Added(run.id, Outcome.UNCHANGED)
-    return Added(run.id, store.put(digest_of(Record.of(folder), sha256), path, again=again))
+    record = Record.of(folder)
+    record.check_files()
+    return Added(run.id, store.put(digest_of(record, sha256), path, again=again))
 
 
 def _say(folder: RecordFolder, run: Run, said: Said) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.store import postgresql
+from rtgauge.store.migrations import migrate
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
 
@@ -154,11 +155,14 @@ def _into_wal_mode(path: Path) -> None:
         connection.close()
 
 
-def _check_tables(connection: Connection, path: Place) -> bool:
-    """Whether the store has its tables. Raises InputError for another program's database or a newer store."""
+def _check_tables(connection: Connection, path: Place) -> int | None:
+    """The schema version of the store; None without tables.
+
+    Raises InputError for another program's database or a newer store.
+    """
     tables = set(inspect(connection).get_table_names())
     if not tables:
-        return False
+        return None
     if STORE.name not in tables:
         raise InputError(f"{path} is the database of another program: name another --store")
     version = connection.scalar(select(STORE.c.schema_version))
@@ -177,7 +181,7 @@ def _check_tables(connection: Connection, path: Place) -> bool:
             f"{path} is damaged (no table {min(missing)}): "
             "rtgauge store rebuild makes it anew from the records"
         )
-    return True
+    return version
 
 
 def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
@@ -196,11 +200,26 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
             _into_wal_mode(path)
         engine = _engine(path, "make" if make else "write" if write else "read")
         with engine.begin() as connection:
-            if not _check_tables(connection, path):
+            version = _check_tables(connection, path)
+            if version is None:
                 if not make:
                     raise InputError(f"the store {path} is empty: rtgauge store add RECORD fills it")
                 _make_tables(connection)
+        if version is not None and version < SCHEMA_VERSION:
+            if not _can_write(path) or not os.access(path, os.W_OK):
+                raise InputError(
+                    f"{path} has the tables of an older rtgauge (schema {version}) and is read-only: "
+                    "copy it to a folder that you can write to"
+                )
+            _bring_up_to_date(_engine(path, "write"), path)
         return engine
+
+
+def _bring_up_to_date(engine: Engine, path: Place) -> None:
+    with engine.begin() as connection:
+        version = _check_tables(connection, path)  # another process may have been faster
+        if version is not None and version < SCHEMA_VERSION:
+            migrate(connection, version)
 
 
 def _make_tables(connection: Connection) -> None:
@@ -211,9 +230,20 @@ def _make_tables(connection: Connection) -> None:
 def _open_server(server: Server, *, make: bool, write: bool) -> Engine:
     engine = postgresql.engine_of(server, write=make or write, busy_s=BUSY_S)
     with clear_problems(server), engine.begin() as connection:
-        if not _check_tables(connection, server):
+        version = _check_tables(connection, server)
+        if version is None:
             if not make:
                 raise InputError(f"{server} has no store: rtgauge store add RECORD makes one")
             postgresql.make_schema(connection)
             _make_tables(connection)
+    if version is not None and version < SCHEMA_VERSION:
+        try:
+            _bring_up_to_date(postgresql.engine_of(server, write=True, busy_s=BUSY_S), server)
+        except DBAPIError as error:
+            if not postgresql.is_refused(error):
+                raise problem(server, error) from None
+            raise InputError(
+                f"{server} has the tables of an older rtgauge (schema {version}): the owner of the tables "
+                "brings them up to date with any command of this rtgauge, e.g. rtgauge store list"
+            ) from None
     return engine

@@ -92,6 +92,15 @@ def put_aside(server: Server, busy_s: float) -> str:
     return aside
 
 
+NOT_ALLOWED = "42501"
+"""The SQLSTATE of insufficient_privilege."""
+
+
+def is_refused(error: DBAPIError) -> bool:
+    """Whether the server refused because this user may not do that."""
+    return getattr(error.orig, "sqlstate", None) == NOT_ALLOWED
+
+
 def problem(server: Server, error: Exception) -> RtgaugeError | None:
     """The error of one line for what the server said; None if the store is damaged."""
     original: Any = error.orig if isinstance(error, DBAPIError) else error
@@ -99,7 +108,7 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
     state = str(getattr(original, "sqlstate", None) or "")
     if state == "55P03":
         return MeasureError(f"{server} is held by another program: try again when it has ended")
-    if state == "42501":
+    if state == NOT_ALLOWED:
         return InputError(
             f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants it"
         )

@@ -6,10 +6,23 @@ Times in columns `_ns` are integers; dates are ISO 8601 in UTC, as in the record
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, ForeignKey, Integer, MetaData, Table, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
 
 FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""What changes the tables of an older version is in `migrations`."""
 METADATA = MetaData()
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 """Sorted by bytes in every database."""
@@ -80,7 +93,14 @@ RECORD = Table(
     *_texts("state", "rtgauge"),
 )
 
-LABEL = Table("label", METADATA, _id(), _of("record", owned=True), *_texts("key", "value"))
+LABEL = Table(
+    "label",
+    METADATA,
+    _id(),
+    _of("record", owned=True),
+    *_texts("key", "value"),
+    Index("ix_label_key_value", "key", "value"),
+)
 
 STEP = Table(
     "step",

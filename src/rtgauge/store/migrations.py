@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""Brings the tables of an older store up to date, step by step, in one transaction.
+
+Each step is for SQLite and PostgreSQL. It changes the tables of its version, and may not use `tables`, which
+has the newest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, inspect, text, update
+
+from rtgauge.store.tables import SCHEMA_VERSION, STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _without_intervals(connection: Connection) -> None:
+    """Results had intervals within the run. Labels get an index."""
+    unused = {"windows", "window_ns"}
+    unused |= {f"{name}_{end}_ns" for name in ("p50", "p99", "p99_9", "p99_99") for end in ("low", "high")}
+    there = {column["name"] for column in inspect(connection).get_columns("result")}
+    for name in sorted(unused & there):
+        connection.execute(text(f"ALTER TABLE result DROP COLUMN {name}"))
+    connection.execute(text("CREATE INDEX ix_label_key_value ON label (key, value)"))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _without_intervals}
+"""Schema version -> what makes the next one of it."""
+
+
+def migrate(connection: Connection, version: int) -> None:
+    """Bring the tables of schema `version` up to date. The caller's transaction makes it whole or absent."""
+    for each in range(version, SCHEMA_VERSION):
+        MIGRATIONS[each](connection)
+    connection.execute(update(STORE).values(schema_version=SCHEMA_VERSION))

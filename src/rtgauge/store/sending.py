@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""Sends a whole record to a folder, over SSH, or with rsync. There it is whole or absent.
+
+A folder and an SSH server get a tar stream and the SHA-256 sums of its files: a shell unpacks it aside,
+checks the sums and renames the folder. If the stream is cut, the shell removes what came. rsync cannot rename
+a folder on every server: it sends `run.json`, without which a folder is no record, after the rest is checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shlex
+import shutil
+import stat
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Protocol
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.record.labels import LABELS
+from rtgauge.record.model import Run
+from rtgauge.record.reader import PAGE, PARTIAL, RUN, Record, opened_folder, read_model
+from rtgauge.record.record_folder import RecordFolder, damaged
+from rtgauge.target.address import HOST, USER, parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}")
+PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}(?:/[A-Za-z0-9][A-Za-z0-9._+-]{0,200}){0,4}")
+SSH_PLACE = re.compile(r"(?P<target>ssh://[^/]+)/(?P<path>.+)")
+RSYNC_PLACE = re.compile(rf"rsync://.+|(?:{USER}@)?{HOST}:.+", re.ASCII)
+MOST_FILES = 100_000
+SENDS = 2 * 3600.0
+"""Seconds in which a record has to be there."""
+LOOK = """cd "$1" 2>/dev/null || exit 10
+[ -e "$2" ] || exit 10
+cd "$2" && sha256sum -c >/dev/null 2>&1 || exit 11
+"""
+"""Whether there is such a record (10: none, 11: another one); the sums are on standard input."""
+PUT = """set -eu
+mkdir -p "$1"
+cd "$1"
+find . -maxdepth 1 -name '.*.incoming' -mmin +1440 -exec rm -rf {} + 2>/dev/null || :
+aside=".$2.$3.incoming"
+mkdir "$aside"
+trap 'cd "$1" && rm -rf "$aside"' EXIT
+trap 'exit 1' HUP INT TERM
+tar -x -f - -C "$aside"
+cd "$aside"
+sha256sum -c .sums >/dev/null
+rm .sums
+find . -exec sync {} +
+cd ..
+[ ! -e "$2" ]
+mv "$aside" "$2"
+sync .
+"""
+"""Put the record that comes as a tar stream on standard input into the folder $1 as $2; $3: a random text."""
+
+
+class Sent(StrEnum):
+    """What sending a record did."""
+
+    SENT = "sent"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A record that is sent. `sums`: name of each of its files -> SHA-256."""
+
+    name: str
+    folder: RecordFolder
+    sums: Mapping[str, str]
+
+    @classmethod
+    def of(cls, path: Path) -> Parcel:
+        """The record in a folder; all of it is read and checked. Raises RecordError, InputError."""
+        folder = opened_folder(path)
+        run = read_model(folder.file(RUN), Run)
+        if path.name.endswith(PARTIAL):
+            raise InputError(f"{path} is not complete: rtgauge run --resume {path} goes on with it")
+        if NAME.fullmatch(run.id) is None:
+            raise InputError(f"{path} has a name that cannot be sent: {run.id[:60]}")
+        Record.of(folder).check_files()
+        try:
+            sums: dict[str, str] = {}
+            for name in _files(folder):
+                with folder.file(name).open() as file:
+                    sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise damaged(path, error) from None
+        return cls(run.id, folder, sums)
+
+    def list(self, names: Iterable[str]) -> bytes:
+        """The sums of these files as `sha256sum -c` reads them."""
+        return "".join(f"{self.sums[name]}  {name}\n" for name in names).encode()
+
+    @property
+    def measured(self) -> list[str]:
+        """Its files without those that users may change."""
+        return [name for name in self.sums if name not in (LABELS, PAGE)]
+
+    def write_tar(self, into: IO[bytes]) -> None:
+        """The record as a tar stream, with the sums as its first file. Raises OSError, RecordError."""
+        with tarfile.open(fileobj=into, mode="w|") as archive, TemporaryFile() as sums:
+            sums.write(self.list(self.sums))
+            sums.flush()
+            _add(archive, ".sums", sums)
+            for name, sum_ in self.sums.items():
+                with self.folder.file(name, sum_).open() as file:
+                    _add(archive, name, file)
+
+
+def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
+    about = tarfile.TarInfo(name)
+    about.size, about.mode = os.fstat(file.fileno()).st_size, 0o644
+    about.mtime = int(os.fstat(file.fileno()).st_mtime)
+    file.seek(0)
+    archive.addfile(about, file)
+
+
+def _files(folder: RecordFolder) -> list[str]:
+    """Every file in a record. Raises OSError; InputError for a name or a kind that no record has."""
+    found: list[str] = []
+
+    def look(inside: str) -> None:
+        for each in folder.names(inside or None):
+            name = f"{inside}/{each}" if inside else each
+            kind = folder.about(name).st_mode
+            if len(found) > MOST_FILES or PART.fullmatch(name) is None:
+                raise InputError(f"{folder.path} is not sent: {name[:80]!r} is not a file of a record")
+            if stat.S_ISDIR(kind):
+                look(name)
+            elif stat.S_ISREG(kind):
+                found.append(name)
+            else:
+                raise InputError(f"{folder.path} is not sent: {name} is not a regular file")
+
+    look("")
+    return found
+
+
+class Destination(Protocol):
+    """Where records go."""
+
+    def send(self, parcel: Parcel) -> Sent:
+        """Raises InputError if another record of its name is there, MeasureError if it did not arrive."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShellFolder:
+    """A folder of this machine, or (`before`: the words of ssh) of another one with a POSIX shell."""
+
+    shown: str
+    folder: str
+    before: Sequence[str] = ()
+
+    def send(self, parcel: Parcel) -> Sent:
+        """Raises InputError, MeasureError, RecordError."""
+        looked = self._run(LOOK, parcel, lambda file: file.write(parcel.list(parcel.measured)))
+        if looked.returncode == 0:
+            return Sent.UNCHANGED
+        if looked.returncode == 11:
+            raise InputError(_other(parcel, self.shown))
+        if looked.returncode != 10:
+            raise MeasureError(_failed(parcel, self.shown, looked.stderr))
+        put = self._run(PUT, parcel, parcel.write_tar)
+        if put.returncode:
+            raise MeasureError(_failed(parcel, self.shown, put.stderr))
+        return Sent.SENT
+
+    def _run(self, script: str, parcel: Parcel, write: Writing) -> subprocess.CompletedProcess[bytes]:
+        words = ["sh", "-c", script, "sh", self.folder, parcel.name, secrets.token_hex(8)]
+        command = [*self.before, shlex.join(words)] if self.before else words
+        with TemporaryFile() as said:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+            )
+            assert process.stdin is not None  # noqa: S101
+            try:
+                with process.stdin as stream:
+                    write(stream)
+            except BrokenPipeError:
+                pass  # it says why
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                status = process.wait()
+            said.seek(0)
+            return subprocess.CompletedProcess(command, status, b"", said.read()[-4096:])
+
+
+class Writing(Protocol):
+    """Writes what a command reads."""
+
+    def __call__(self, file: IO[bytes], /) -> object:
+        """Raises OSError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rsync:
+    """What rsync can send to: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
+
+    shown: str
+
+    def send(self, parcel: Parcel) -> Sent:
+        """Raises InputError, MeasureError, RecordError."""
+        to = f"{self.shown.rstrip('/')}/{parcel.name}/"
+        first = [name for name in parcel.sums if name != RUN]
+        there = self._run(parcel, ["--list-only", f"{to}{RUN}"])
+        if there.returncode == 0:
+            if self._differs(parcel, parcel.measured, to):
+                raise InputError(_other(parcel, self.shown))
+            return Sent.UNCHANGED
+        for names in (first, [RUN]):
+            self._send(parcel, names, to)
+            if self._differs(parcel, names, to):
+                raise MeasureError(
+                    _failed(parcel, self.shown, b"what arrived differs: it was changed meanwhile")
+                )
+        return Sent.SENT
+
+    def _send(self, parcel: Parcel, names: Sequence[str], to: str) -> None:
+        done = self._files(parcel, names, to)
+        if done.returncode:
+            raise MeasureError(_failed(parcel, self.shown, done.stderr))
+
+    def _differs(self, parcel: Parcel, names: Sequence[str], to: str) -> bool:
+        """Whether a file there has another checksum, by the server's rsync."""
+        done = self._files(parcel, names, to, "--dry-run", "--itemize-changes")
+        if done.returncode:
+            raise MeasureError(_failed(parcel, self.shown, done.stderr))
+        return any(line[:1] in b"<>" for line in done.stdout.splitlines())
+
+    def _files(
+        self, parcel: Parcel, names: Sequence[str], to: str, *more: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        words = ["--checksum", "--chmod=D755,F644", "--files-from=-", "--fsync", *more]
+        return self._run(parcel, [*words, f"{parcel.folder.place}/", to], "\n".join(names).encode())
+
+    def _run(
+        self, parcel: Parcel, words: Sequence[str], given: bytes = b""
+    ) -> subprocess.CompletedProcess[bytes]:
+        program = shutil.which("rsync")
+        if program is None:
+            raise InputError("rsync is not installed: apt-get install rsync")
+        shell = [] if self.shown.startswith("rsync://") else ["-e", "ssh -o BatchMode=yes"]
+        try:
+            return subprocess.run(
+                [program, "--protect-args", "--timeout=120", *shell, *words],
+                input=given,
+                capture_output=True,
+                timeout=SENDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise MeasureError(_failed(parcel, self.shown, b"rsync does not end")) from None
+
+
+def _other(parcel: Parcel, shown: str) -> str:
+    return f"{parcel.folder.path} is not sent: {shown} has another record {parcel.name}: remove one"
+
+
+def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    reason = f" ({lines[-1][:300]})" if lines else ""
+    return f"{parcel.name} is not in {shown}{reason}; nothing half is there: try again"
+
+
+def destination(text: str) -> Destination:
+    """Where records go: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or what rsync takes. Raises InputError."""
+    if not text.isprintable() or text.startswith("-") or not text.strip():
+        raise InputError("name a folder, ssh://[USER@]HOST/PATH, rsync://HOST/MODULE or [USER@]HOST:PATH")
+    if text.startswith("ssh://"):
+        found = SSH_PLACE.fullmatch(text)
+        address = parse_address(found["target"]) if found else None
+        if found is None or address is None:
+            raise InputError(f"{text}: name a folder of the server, as ssh://[USER@]HOST/srv/records")
+        words = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30"]
+        words += ["-p", str(address.port)] if address.port is not None else []
+        words += ["-l", address.user] if address.user is not None else []
+        path = found["path"]
+        folder = f"./{path[2:]}" if path.startswith("~/") else f"/{path}"
+        return ShellFolder(text, folder, [*words, "--", address.host])
+    if RSYNC_PLACE.fullmatch(text):
+        return Rsync(text)
+    return ShellFolder(text, str(Path(text).absolute()))
+
+
+def send(path: Path, to: Destination) -> tuple[str, Sent]:
+    """Send the record in a folder: its name, and what that did.
+
+    Raises RecordError for a damaged record, InputError for one that is not complete or another of its name,
+    MeasureError if it did not arrive.
+    """
+    parcel = Parcel.of(path)
+    return parcel.name, to.send(parcel)
