@@ -1,43 +1,41 @@
 # SPDX-License-Identifier: MIT
-"""Rights that the root of a container may not give: a guest's root may."""
+"""A right that the root of a container may not give: a guest's root may."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import error_line, rtgauge, wait_until
+from rtgauge.record.stream import ErrorLine
+from rtgauge.system.refusal import explain
+from tests.e2e.cli import good, rtgauge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.lab.conftest import Lab
 
 LIMIT = 10
-LOGINS = (
-    "setsid sh -c 'killall dropbear; setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "
-    f"prlimit --rtprio={LIMIT} dropbear -s -r /var/lib/rtgauge-lab/host-key' </dev/null >/dev/null 2>&1 &"
-)
-"""Who logs in from now on has a low RLIMIT_RTPRIO and no CAP_SYS_NICE."""
-PROBE = ("probe", "wakeup", "--duration", "1s", "--warm-up", "0", "--interval", "10ms")
+ENGINE = "/var/tmp/limited-engine"
 
 
-@pytest.fixture
-def limited(lab: Lab) -> Iterator[Lab]:
-    lab.boot("debian")
-    lab.run_in(LOGINS)
-    wait_until(
-        lambda: f" {LIMIT} " in lab.run_in("grep 'realtime priority' /proc/self/limits"), "the limit", 60
-    )
-    yield lab
-    lab.stop()
+def as_nobody(lab: Lab, options: str) -> str:
+    """What the engine's probe wakeup prints to an ordinary user with RLIMIT_RTPRIO."""
+    probe = f"{ENGINE} wakeup --go --count=5 --memory-lock=off {options} || true"
+    return lab.run_in(f"ulimit -r {LIMIT} && su -s /bin/sh nobody -c '{probe}'")
 
 
 @pytest.mark.ci
-def test_a_limit_on_the_priority_is_named_and_obeyed(limited: Lab) -> None:
-    done = rtgauge(*PROBE, "--target", "lab:debian", env=limited.env, timeout=150)
-    line = error_line(done, 3)
+def test_a_limit_on_the_priority_is_named_and_obeyed(lab: Lab, engine: Path) -> None:
+    lab.boot("debian")
+    with engine.open("rb") as program:
+        copy = f"cat >{ENGINE} && chmod 755 {ENGINE}"
+        good(rtgauge("lab", "shell", "debian", copy, env=lab.env, stdin=program, timeout=150))
+    refused = ErrorLine.model_validate_json(as_nobody(lab, ""))
+    line = explain(refused, lambda _paths: {})
     assert f"RLIMIT_RTPRIO) is {LIMIT}" in line
     assert f"--priority {LIMIT}" in line
-    limited.command(*PROBE, "--priority", LIMIT)
+    measured = as_nobody(lab, f"--priority={LIMIT}").splitlines()
+    assert json.loads(measured[-1]) == {"type": "end", "reason": "count", "status": 0}
