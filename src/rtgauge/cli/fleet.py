@@ -38,7 +38,7 @@ def fleet(
       0    every job holds; every gate says no worse
       1    a requirement fails, or a gate says worse
       2    wrong input
-      3    a board was put aside, or a record is not in the store
+      3    a board was put aside, or a record is not in the store or archive
       4    a job cannot tell
       130  interrupted; the same command continues
     """

@@ -15,8 +15,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import (
@@ -29,17 +32,18 @@ from rtgauge.errors import (
 )
 from rtgauge.record.files import write_whole
 from rtgauge.record.model import VerdictWord
-from rtgauge.record.reader import PARTIAL, read_run, record_folders
+from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
 from rtgauge.store.adding import Said, add
+from rtgauge.store.sending import destination, send
 from rtgauge.store.store import Store
-from rtgauge.units import plural
+from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rtgauge.fleet.plan import Board, FleetPlan, Job
+    from rtgauge.fleet.plan import Board, FleetPlan, Image, Job, Task
 
 COMMAND = (sys.executable, "-m", "rtgauge")
 STATE, LOG, LOCK, ASIDE, FAILED = "state.json", "log.txt", "lock", "put-aside.txt", "failed"
@@ -69,15 +73,13 @@ class Fleet:
     """Folder of a job -> why its record is not in the store; the next start tries again."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: threading.Event = field(default_factory=threading.Event)
+    _measured_s: list[float] = field(default_factory=list[float])
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
 
-    @property
-    def tasks(self) -> list[tuple[Board, Job]]:
+    @cached_property
+    def tasks(self) -> list[Task]:
         """Every job of every board."""
-        return [(board, job) for board in self.plan.boards for job in self._jobs_of(board)]
-
-    def _jobs_of(self, board: Board) -> list[Job]:
-        return [job for job in self.plan.jobs if set(job.tags) <= set(board.tags)]
+        return [task for board in self.plan.boards for task in self.plan.tasks(board)]
 
     def run(self) -> int:
         """Measure what is not measured yet; the exit status of the whole.
@@ -109,33 +111,44 @@ class Fleet:
     def _board(self, board: Board) -> None:
         put_aside = self.folder / board.name / ASIDE
         failures = 0
-        for job in self._jobs_of(board):
+        for task in self.plan.tasks(board):
             while not self._stopped.is_set():
                 if put_aside.exists():
                     self.aside[board.name] = put_aside.read_text(errors="replace").strip()
-                    self._say(board, job, f"put aside: {self.aside[board.name]}")
+                    self._say(task, f"put aside: {self.aside[board.name]}")
                     return
-                status, reason = self._job(board, job)
+                status, reason = self._job(task)
                 if status in WORDS:
                     failures = 0
                     with self._lock:
-                        self.statuses[board.name, job.name] = status
-                    self._say(board, job, reason)
+                        self.statuses[board.name, task.name] = status
+                    self._say(task, reason)
                     break
                 if self._stopped.is_set() or status == EXIT_INTERRUPTED:
                     return
                 failures += 1
-                self._say(board, job, f"failed ({failures} of {self.plan.tries}): {reason}")
+                self._say(task, f"failed ({failures} of {self.plan.tries}): {reason}")
                 if failures >= self.plan.tries:
-                    write_whole(put_aside, f"{job.name}: {reason}\n".encode(errors="replace"))
+                    write_whole(put_aside, f"{task.name}: {reason}\n".encode(errors="replace"))
 
-    def _say(self, board: Board, job: Job, what: str) -> None:
+    def _say(self, task: Task, what: str) -> None:
         with self._lock:
-            self.say(f"[{len(self.statuses)}/{len(self.tasks)}] {board.name} {job.name}: {what}")
+            done = len(self.statuses)
+            self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
 
-    def _job(self, board: Board, job: Job) -> tuple[int, str]:
+    def _left(self) -> str:
+        """How long the rest will take, from what was measured since this start; nothing before that."""
+        left = len(self.tasks) - len(self.statuses)
+        if not self._measured_s or not left:
+            return ""
+        at_once = min(self.plan.at_once, len(self.plan.boards))
+        seconds = left * sum(self._measured_s) / len(self._measured_s) / at_once
+        return f" (about {format_span(seconds)} left)"
+
+    def _job(self, task: Task) -> tuple[int, str]:
         """Run one job to its end, and put its record into the store: exit status, and what to say."""
-        folder = self.folder / board.name / job.name
+        board, job = task.board, task.job
+        folder = self.folder / board.name / task.name
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # a process of a fleet that was killed ends first
@@ -143,41 +156,48 @@ class Fleet:
             if not state.exists():
                 status = self._outlived(job, folder)
                 if status is None:
-                    status = self._process(self._words(board, job, folder), folder / LOG, lock.fileno())
+                    began = time.monotonic()
+                    status = self._process(self._words(task, folder), folder / LOG, lock.fileno())
+                    self._measured_s.append(time.monotonic() - began)
                 if status not in WORDS:
                     _put_away(folder)
                     return status, _last_line(folder / LOG) or f"exit status {status}"
+                wrong = _wrong_kernel(folder, task.image)
+                if wrong is not None:
+                    _put_away(folder)
+                    return EXIT_CANNOT_MEASURE, wrong
                 said = GATE_WORDS[status] if job.is_gate else _said(folder, status)
                 write_whole(state, json.dumps({"status": status, "said": said}).encode())
             known = json.loads(state.read_bytes())
             status, said = int(known["status"]), str(known["said"])
-        try:
-            self._store(board, folder)
-        except RtgaugeError as error:
-            with self._lock:
-                self.unstored[str(folder)] = str(error)
-            said += f"; not in the store: {error}"
+        for keep, where in ((self._store, "store"), (self._archive, "archive")):
+            try:
+                keep(task, folder)
+            except RtgaugeError as error:
+                with self._lock:
+                    self.unstored[str(folder)] = str(error)
+                said += f"; not in the {where}: {error}"
         return status, said
 
     @staticmethod
     def _outlived(job: Job, folder: Path) -> int | None:
         """The status of a run that ended after its fleet; None if there is none, or it is a gate."""
-        ended = [] if job.is_gate else [each for each in record_folders(folder) if each.suffix != PARTIAL]
+        ended = [] if job.is_gate else _complete(folder)
         if not ended:
             return None
         word = next((each.word for each in read_run(ended[-1]).verdicts if each.step is None), None)
         return EXIT_OK if word is None else STATUS_OF_WORD.get(word, EXIT_CANNOT_TELL)
 
     @staticmethod
-    def _words(board: Board, job: Job, folder: Path) -> list[str]:
+    def _words(task: Task, folder: Path) -> list[str]:
         """The job's command; it resumes a record that is there. A gate that is complete shows its result."""
         records = record_folders(folder)
         begun = [record for record in records if record.suffix == PARTIAL]
-        if job.is_gate and records:
+        if task.job.is_gate and records:
             return ["gate", f"--resume={records[-1]}", WAIT]
         if begun:
             return ["run", "--resume", str(begun[-1]), WAIT]
-        return [*job.words(board.target), f"--out={folder}", WAIT]
+        return [*task.words, f"--out={folder}", WAIT]
 
     def _process(self, words: list[str], log: Path, lock: int) -> int:
         with log.open("wb") as output:
@@ -198,18 +218,40 @@ class Fleet:
                 self._running.discard(process)
         return status
 
-    def _store(self, board: Board, folder: Path) -> None:
+    def _store(self, task: Task, folder: Path) -> None:
         if self.plan.store is None:
             return
+        labels = {} if task.image is None else {"image": task.image.name}
         store = Store.open(self.plan.store, make=True)
-        for record in record_folders(folder):
-            if record.suffix != PARTIAL:
-                add(store, record, Said(machines={"": board.name}))
+        for record in _complete(folder):
+            add(store, record, Said(labels=labels, machines={"": task.board.name}))
+
+    def _archive(self, _task: Task, folder: Path) -> None:
+        if self.plan.archive is None:
+            return
+        for record in _complete(folder):
+            send(record, destination(self.plan.archive))
+
+
+def _complete(folder: Path) -> list[Path]:
+    return [record for record in record_folders(folder) if record.suffix != PARTIAL]
+
+
+def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
+    """Why the records in a job's folder are not of this image; None if they are."""
+    if image is None or image.kernel is None:
+        return None
+    for record in _complete(folder):
+        for facts in Record.open(record).systems.values():
+            release = facts.kernel.release or "unknown"
+            if not fnmatchcase(release, image.kernel):
+                return f"runs the kernel {release}, not {image.kernel} of the image {image.name}"
+    return None
 
 
 def _said(folder: Path, status: int) -> str:
     """What the run in a job's folder says: the word, or that nothing was required, and what is missing."""
-    runs = [read_run(record) for record in record_folders(folder) if record.suffix != PARTIAL]
+    runs = [read_run(record) for record in _complete(folder)]
     judged = status != EXIT_OK or any(verdict.step is None for run in runs for verdict in run.verdicts)
     missing = [reason for run in runs for reason in left_out_of(run)]
     return "; ".join([WORDS[status] if judged else NOT_JUDGED, *missing])
@@ -225,7 +267,6 @@ def _last_line(log: Path) -> str:
 
 def _put_away(folder: Path) -> None:
     """Put the complete records of a failed try into the folder `failed`; the next try makes its own."""
-    for record in record_folders(folder):
-        if record.suffix != PARTIAL:
-            (folder / FAILED).mkdir(exist_ok=True)
-            record.rename(folder / FAILED / record.name)
+    for record in _complete(folder):
+        (folder / FAILED).mkdir(exist_ok=True)
+        record.rename(folder / FAILED / record.name)

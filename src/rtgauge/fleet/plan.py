@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.store.database import place_of
+from rtgauge.store.sending import destination
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
@@ -26,18 +29,42 @@ class _Part(BaseModel):
     )
 
 
+IMAGE = "{image}"
+"""In the target of a board: the image's name."""
+
+
+class Image(_Part):
+    """What a board runs. `kernel`: a pattern for its release; a record of another kernel is a failure."""
+
+    name: Name
+    kernel: Word | None = None
+
+
 class Board(_Part):
-    """A machine. `name`: in the store and in the fleet's folder; `tags`: what jobs choose it by."""
+    """A machine. `name`: in the store and in the fleet's folder; `tags`: what jobs choose it by.
+
+    With `{image}` in its target, it does its jobs once with each image; `image`: the one that it has.
+    """
 
     name: Name
     target: Word
     tags: list[Name] = Field(default_factory=list[str])
+    image: Name | None = None
+
+    @property
+    def has_every_image(self) -> bool:
+        """Whether its target is another one for each image."""
+        return IMAGE in self.target
 
 
 class Job(_Part):
-    """A run; with `baseline` and `candidate`, a gate. `tags`: only on boards that have all of these."""
+    """A run; with `baseline` and `candidate`, a gate. `tags`: only on boards that have all of these.
+
+    `images`: only with these.
+    """
 
     name: Name
+    images: list[Name] = Field(default_factory=list[str])
     plan: Word = "quick"
     tags: list[Name] = Field(default_factory=list[str])
     duration: Word | None = None
@@ -64,15 +91,52 @@ class Job(_Part):
         return [*words, *(["--boot-between"] if self.boot_between else [])]
 
 
+@dataclass(frozen=True)
+class Task:
+    """A job of a board, with an image if the plan names any."""
+
+    board: Board
+    job: Job
+    image: Image | None
+
+    @property
+    def name(self) -> str:
+        """Of its folder in the board's folder, and in lines of progress."""
+        several = self.image is not None and self.board.has_every_image
+        return f"{self.job.name}-{self.image.name}" if several and self.image else self.job.name
+
+    @property
+    def words(self) -> list[str]:
+        """The command, without the options that say where its record goes."""
+        image = "" if self.image is None else self.image.name
+        return self.job.words(self.board.target.replace(IMAGE, image))
+
+
 class FleetPlan(_Part):
-    """The file. `tries`: after how many failures in a row a board is put aside. `site`: folder of pages."""
+    """The file. `tries`: after how many failures in a row a board is put aside. `site`: folder of pages.
+
+    `archive`: where records are sent to.
+    """
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
     jobs: list[Job] = Field(min_length=1, max_length=1000)
+    images: list[Image] = Field(default_factory=list[Image], max_length=1000)
     store: str | None = None
+    archive: str | None = None
     site: str | None = None
     at_once: int = Field(default=4, ge=1, le=256)
     tries: int = Field(default=3, ge=1, le=100)
+
+    def tasks(self, board: Board) -> list[Task]:
+        """What a board does, in this order: a job after the other, each with its images."""
+        images = [each for each in self.images if board.has_every_image or each.name == board.image]
+        return [
+            Task(board, job, image)
+            for job in self.jobs
+            if set(job.tags) <= set(board.tags)
+            for image in images or [None]
+            if not job.images or (image is not None and image.name in job.images)
+        ]
 
     @classmethod
     def read(cls, path: Path) -> FleetPlan:
@@ -81,13 +145,31 @@ class FleetPlan(_Part):
             plan = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
             raise explain(error, str(path), []) from None
-        for what, named in (("board", plan.boards), ("job", plan.jobs)):
-            names = [each.name for each in named]
-            twice = [name for name in names if names.count(name) > 1]
+        for what, named in (("board", plan.boards), ("job", plan.jobs), ("image", plan.images)):
+            names = Counter(each.name for each in named)
+            twice = [name for name, number in names.items() if number > 1]
             if twice:
                 raise InputError(f"{path}: two {what}s have the name {twice[0]}: give each its own")
         if plan.store is not None:
             place_of(plan.store)
+        if plan.archive is not None:
+            destination(plan.archive)
+        known = {image.name for image in plan.images}
+        for who, named in (
+            *((f"board {board.name}", [board.image] if board.image else []) for board in plan.boards),
+            *((f"job {job.name}", job.images) for job in plan.jobs),
+        ):
+            if not set(named) <= known:
+                raise InputError(f"{path}: {who}: the plan has no image {min(set(named) - known)}")
+        for board in plan.boards:
+            if board.has_every_image and (board.image or not plan.images):
+                raise InputError(
+                    f"{path}: board {board.name}: {IMAGE} in its target stands for the images of the plan, "
+                    "and for no other one"
+                )
+            names = [task.name for task in plan.tasks(board)]
+            if len(set(names)) < len(names):
+                raise InputError(f"{path}: board {board.name}: two jobs would be {sorted(names)}: rename one")
         if plan.site is not None and plan.store is None:
             raise InputError(f"{path}: the site shows a store: name one with store")
         for job in plan.jobs:
@@ -99,4 +181,6 @@ class FleetPlan(_Part):
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
                 raise InputError(f"{path}: job {job.name}: no board has the tags {', '.join(job.tags)}")
+            if not any(task.job is job for board in plan.boards for task in plan.tasks(board)):
+                raise InputError(f"{path}: job {job.name}: no board has the images {', '.join(job.images)}")
         return plan

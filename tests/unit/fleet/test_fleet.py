@@ -142,6 +142,59 @@ def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_pat
     assert calls(tmp_path) == ["ssh://b1 quick", "ssh://slow quick"]
 
 
+IMAGES = """
+[[images]]
+name = "old"
+[[images]]
+name = "new"
+kernel = "6.1.*-amd64"
+[[images]]
+name = "wrong"
+kernel = "6.12*-rt-*"
+"""
+
+
+def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        f'store = "{tmp_path}/store.sqlite"\ntries = 1\n{IMAGES}'
+        '[[boards]]\nname = "guest"\ntarget = "ssh://{image}"\n'
+        '[[boards]]\nname = "fixed"\ntarget = "ssh://fixed"\nimage = "new"\n'
+        '[[jobs]]\nname = "all"\nimages = ["old", "new"]\n'
+        '[[jobs]]\nname = "one"\nimages = ["wrong"]\n'
+    )
+    first, said = fleet(path)
+    assert [(task.board.name, task.name) for task in first.tasks] == [
+        ("guest", "all-old"), ("guest", "all-new"), ("guest", "one-wrong"), ("fixed", "all"),
+    ]  # fmt: skip
+    assert first.run() == 3
+    assert calls(tmp_path) == ["ssh://fixed quick", "ssh://new quick", "ssh://old quick", "ssh://wrong quick"]
+    rows = queries.records(Store.open(tmp_path / "store.sqlite"), queries.Asked())
+    assert sorted((row.machines[0], row.labels["image"]) for row in rows) == [
+        ("name:fixed", "new"), ("name:guest", "new"), ("name:guest", "old"),
+    ]  # fmt: skip
+    assert first.aside == {
+        "guest": "one-wrong: runs the kernel 6.1.0-18-amd64, not 6.12*-rt-* of the image wrong"
+    }
+    assert any("left)" in line for line in said)
+
+
+def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"])
+    path.write_text(f'archive = "{tmp_path}/archive"\n{path.read_text()}')
+    (tmp_path / "archive").touch()
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert "not in the archive: " in said[0]
+    assert stored(tmp_path) == ["name:b1", "name:b1"]
+    (tmp_path / "archive").unlink()
+    again, _ = fleet(path)
+    assert again.run() == 0
+    kept = sorted(each.name for each in (tmp_path / "archive").iterdir())
+    assert kept == sorted(each.parent.name for each in (tmp_path / "plan").glob("b1/*/*/run.json"))
+    assert len(kept) == 2
+
+
 @pytest.mark.parametrize(
     ("jobs", "says"),
     [
@@ -152,6 +205,10 @@ def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_pat
         ('[[jobs]]\nname = "../a"\n', "name"),
         ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
+        ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "no image x"),
+        ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
+        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for the images"),
+        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n', "no image x"),
     ],
 )
 def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, says: str) -> None:
@@ -167,8 +224,8 @@ def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) ->
         '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\nboot-between = true\n'
     )
     made, _ = fleet(path)
-    ((board, job),) = made.tasks
-    assert board.name == "a"
-    assert job.words(board.target) == [
+    (task,) = made.tasks
+    assert task.board.name == "a"
+    assert task.words == [
         "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6", "--boot-between",
     ]  # fmt: skip
