@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Where a series of runs or boots changes its level: a self-normalised test over every place at once.
+"""Finds where a series of runs or boots changes its level: a self-normalised test at every place at once.
 
-The statistic is the largest squared difference between what lies before a place and what lies after it, each
-divided by the spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time
-series, Journal of the American Statistical Association 105, 2010, eq. 4). So neither a variance nor a length
-of dependence has to be estimated. It is computed of the values, which show a large change among few boots,
-and of their ranks, in which a few slow boots hide no change. The critical values are simulated for values
-that depend on each other (AR(1), 0.5), at one false mark in 500 series: `bench/change_points.py`.
+The statistic is the largest squared difference between the values before and after a place, divided by the
+spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time series, Journal of
+the American Statistical Association 105, 2010, eq. 4). This needs no estimate of a variance or of a length of
+dependence. It is computed from the values, which show a large change within few boots, and from their ranks,
+where a few slow boots hide no change. The critical values were simulated for dependent values (AR(1), 0.5),
+with one false mark in 500 series: `bench/change_points.py`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     Doubles = npt.NDArray[np.float64]
 
 LEAST = 5
-"""Values on each side of a change, at least."""
+"""The fewest values on each side of a change."""
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
 CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
-"""Of series of LENGTHS; between them by the logarithms."""
+"""The critical value at each of LENGTHS; values in between are interpolated over the logarithm of the length.
+"""
 CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
 OF_PARTS = 1.7
-"""By so much the largest statistic of all parts has to exceed its critical value."""
+"""The largest ratio of statistic to critical value among all parts must exceed this."""
 
 
 def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> float:
-    """The statistic that one in 500 series of this length without a change exceeds; infinite if it is too
-    short to show any. `critical`: of LENGTHS.
+    """The statistic that one in 500 series of this length exceeds without a change; infinite if the series is
+    too short to show one. `critical`: the values at LENGTHS.
     """
     if length < LENGTHS[0]:
         return math.inf
@@ -43,7 +44,7 @@ def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> 
 
 
 def statistics(values: Doubles) -> Doubles:
-    """The statistic of each place of each series: (series, length) -> (series, places); place i is between
+    """The statistic at each place of each series: (series, length) -> (series, places). Place i is between
     value i + LEAST - 1 and the next one.
     """
     length = values.shape[1]
@@ -57,7 +58,7 @@ def statistics(values: Doubles) -> Doubles:
 
 
 def ranks(values: Doubles) -> Doubles:
-    """The rank of each value in its series; equal ones share the mean of theirs."""
+    """The rank of each value in its series; equal values share their mean rank."""
     found = np.empty_like(values)
     for row, series in zip(found, values, strict=True):
         ordered = np.sort(series)
@@ -66,11 +67,9 @@ def ranks(values: Doubles) -> Doubles:
 
 
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
-    """Of each series the largest statistic of its parts, in critical values of their lengths, and its place.
+    """For each series: the largest ratio of statistic to critical value over its parts, and its place.
 
-    A place is the number of values before it.
-
-    The parts keep one change from hiding another one.
+    A place is the number of values before it. Testing parts keeps one change from hiding another.
     """
     length = values.shape[1]
     ratios: list[Doubles] = []
@@ -87,7 +86,7 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
 
 
 def change_points(values: Sequence[float]) -> list[int]:
-    """The places of changes, each the number of values before it, rising.
+    """The places of changes in ascending order, each as the number of values before it.
 
     A series with a change is cut there, and each part is tested again.
     """
@@ -100,8 +99,12 @@ def change_points(values: Sequence[float]) -> list[int]:
     (ratio,), (place,) = largest(series)
     if ratio <= OF_PARTS:
         return []
-    at = int(place)
-    return [*change_points(values[:at]), at, *(at + later for later in change_points(values[at:]))]
+    place_in_series = int(place)
+    return [
+        *change_points(values[:place_in_series]),
+        place_in_series,
+        *(place_in_series + later for later in change_points(values[place_in_series:])),
+    ]
 
 
 def _parts(length: int) -> list[tuple[int, int]]:
@@ -119,7 +122,7 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 
 def _spread_of_sums(values: Doubles) -> Doubles:
-    """For each k: the sum over t <= k of (S_t - t/k S_k)², with S the partial sums."""
+    """For each k: the sum over t <= k of (S_t - t/k S_k)², where S are the partial sums."""
     numbers = np.arange(1, values.shape[1] + 1, dtype=np.float64)
     sums = np.cumsum(values, axis=1)
     squares, mixed = np.cumsum(sums**2, axis=1), np.cumsum(numbers * sums, axis=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which of several distributions is nearest to a baseline: the chi-square test as Delgado and Choi use it,
-and as a textbook has it.
+"""Finds the distribution nearest to a baseline: the chi-square test as Delgado and Choi use it, and the
+textbook's.
 
 Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020),
 sec. IV.
@@ -22,10 +22,10 @@ IntArray = npt.NDArray[np.int64]
 Histogram = tuple[IntArray, IntArray]
 
 BIN_NS = 1_000
-"""The papers' bins."""
+"""The bin width of the papers."""
 LEAST_EXPECTED = 5.0
-"""Cells of the textbook's test are merged until this many are expected in each (Cochran, Some methods for
-strengthening the common chi-square tests, 1954).
+"""Cells of the textbook test are merged until each expects this many (Cochran, Some methods for strengthening
+the common chi-square tests, 1954).
 """
 
 
@@ -44,7 +44,7 @@ class Convention(StrEnum):
 
 
 class Test(Model):
-    """One chi-square test; if it does not exist, `cannot` says why and the rest is None."""
+    """One chi-square test. If it cannot be computed, `cannot` says why and the rest is None."""
 
     convention: Convention
     scale: Scale
@@ -61,7 +61,7 @@ class Test(Model):
 
 
 def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Bins of docs/formats/histogram.md as 1 us bins: (whole us, rising, and the counts).
+    """Convert bins of docs/formats/histogram.md to 1 us bins: (whole us in ascending order, counts).
 
     Exact up to 10 ms; above, a bin counts at its lower edge.
     """
@@ -69,7 +69,9 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError for none."""
+    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError without a
+    degree of freedom.
+    """
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
     from scipy.special import (
@@ -87,13 +89,13 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
 
 
 def reshape(side: Histogram, baseline: Histogram) -> tuple[IntArray, IntArray, int]:
-    """Both histograms over the baseline's bins: (observed, expected, how many bins of the baseline's range
-    were empty).
+    """Put both histograms into the baseline's bins: (observed, expected, number of empty bins in the
+    baseline's range).
 
-    Samples of the side outside of the baseline's range are counted in the baseline's first or last bin, as in
-    the paper. The paper does not say what to do with a bin inside of that range that the baseline left empty
-    (the statistic divides by it): here it is merged with the next lower bin that is not empty, so that no
-    sample is lost. Both arguments: whole us and counts, rising, none empty.
+    Both arguments are (whole us, counts), ascending, without empty bins. As in the paper, samples outside the
+    baseline's range count in its first or last bin. The paper does not say what to do with a bin inside the
+    range that the baseline left empty (the statistic divides by it): here it is merged with the next lower
+    non-empty bin, so that no sample is lost.
     """
     bins_us, expected = baseline
     bin_of_sample = np.clip(np.searchsorted(bins_us, side[0], side="right") - 1, 0, len(bins_us) - 1)
@@ -129,11 +131,11 @@ def _empty(side: Histogram, baseline: Histogram) -> str | None:
 def paper_test(
     side: Histogram, baseline: Histogram, *, alpha: float = 0.05, scale: Scale = Scale.PERCENT
 ) -> Test:
-    """The paper's test: sum of (O - E)^2 / E over the baseline's bins, against the critical value with as
-    many degrees of freedom as the baseline has bins.
+    """The paper's test: the sum of (O - E)^2 / E over the baseline's bins, with as many degrees of freedom as
+    bins.
 
-    `counts`: the expected counts are the baseline's, scaled to as many samples as the side has. `percent`:
-    both histograms add up to 100. There is none for an empty side, or a baseline of one bin.
+    With `counts`, the baseline's counts are scaled to the number of samples of the side. With `percent`, both
+    histograms add up to 100. The test cannot be computed for an empty side, or a baseline with one bin.
     """
     cannot = _empty(side, baseline)
     if len(baseline[0]) == 1 and cannot is None:
@@ -152,7 +154,7 @@ def paper_test(
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
-    """Both rows with neighbouring cells merged until LEAST_EXPECTED are expected in each."""
+    """Both rows, with neighbouring cells merged until each expects LEAST_EXPECTED."""
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0
@@ -168,11 +170,12 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
 
 
 def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
-    """The test of homogeneity of two samples over all bins of either, sparse cells merged; degrees of
-    freedom: cells - 1.
+    """The test of homogeneity over all bins of both samples, with sparse cells merged and cells - 1 degrees
+    of freedom.
 
-    It takes samples as independent, which latencies are not. There is none if a side is empty or one cell
-    remains. chi2_contingency of scipy.stats gives the same statistic, and takes 0.5 s longer to import.
+    It assumes independent samples, which latencies are not. It cannot be computed if a side is empty or only
+    one cell remains. chi2_contingency of scipy.stats gives the same statistic, but takes 0.5 s longer to
+    import.
     """
     convention, scale, cannot = Convention.TEXTBOOK, Scale.COUNTS, _empty(side, baseline)
     if cannot is not None:

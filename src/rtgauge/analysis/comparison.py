@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A whole comparison: figures, settings, chi-square tests, effect sizes, quantile differences, tails."""
+"""Compares sides: figures, settings, chi-square tests, effect sizes, quantile differences, tails."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """`alpha`: level of every test.
-
-    `within_ns`: differences up to this are called the same. `intervals`, `tails`: whether to estimate them.
+    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `intervals`,
+    `tails`: whether to estimate them.
     """
 
     alpha: float = 0.05
@@ -62,7 +61,7 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
     distance = low = high = v = None
     overflows = any(
         each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline)
-    )  # then nobody knows how far some values are apart
+    )  # then some distances are unknown
     if len(side_us[0]) and len(baseline_us[0]):
         (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
         if not overflows:
@@ -108,7 +107,7 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
 
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
-    """Whether every quantile is lower, as measured."""
+    """Whether every measured quantile is lower."""
     names = [_field(quantile) for quantile in QUANTILES]
     return (
         bool(figures.count and than.count)
@@ -118,7 +117,7 @@ def _is_lower(figures: Distribution, than: Distribution) -> bool:
 
 
 def _field(quantile: str) -> str:
-    """The field of a Distribution: "p99.9" -> "p99_9_ns"."""
+    """The field of a Distribution for a quantile: "p99.9" -> "p99_9_ns"."""
     return f"{quantile.replace('.', '_')}_ns"
 
 
@@ -136,7 +135,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
-    """Why there can be no interval; None if there can be one. `alone`: there is one run a side."""
+    """Why there can be no interval; None if there can be one. `alone`: each side has one run."""
     name, share = _field(quantile), QUANTILES[quantile]
     if any(name in run.figures.lower_bounds for run in side.runs):
         return "it overflows its histogram"
@@ -147,12 +146,12 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _runs_ns(side: Side, quantile: str) -> list[int]:
-    """The quantile of each run."""
+    """The quantile in each run."""
     return [ns for run in side.runs if (ns := getattr(run.figures, _field(quantile))) is not None]
 
 
 def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """The mean of the quantile over a side's runs; of all samples together if a run has a lower bound."""
+    """The mean of the quantile over a side's runs, or the pooled quantile if a run has only a lower bound."""
     name = _field(quantile)
     return (
         getattr(side.filled, name)
@@ -162,7 +161,7 @@ def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
 
 
 def _is_paired(side: Side, baseline: Side) -> bool:
-    """Whether both sides were measured by turns in one record, in several pairs, each of them whole."""
+    """Whether both sides were measured by turns in one record, in several complete pairs."""
     return (
         side.record is baseline.record
         and alternation_of(side.record.run) is not None
@@ -172,7 +171,7 @@ def _is_paired(side: Side, baseline: Side) -> bool:
 
 
 def _bin_width(side: Side, ns: int) -> int:
-    """The width (ns) of the bin of a value, that of the tool's resolution at least."""
+    """The width (ns) of a value's bin, at least the tool's resolution."""
     bin_number = signed_bin_of(ns)
     return max(int(upper_ns(bin_number) - lower_ns(bin_number)) + 1, side.resolution_ns)
 
@@ -219,7 +218,7 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """The quantiles of each side less its baseline's, with intervals if possible. `progress(done, total)`."""
+    """The quantiles of each side minus its baseline's, with intervals if possible. `progress(done, all)`."""
     rows: list[QuantileDifference] = []
     intervals: list[tuple[int, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -278,7 +277,7 @@ def compare(
     options: Options,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Compare the sides; `pairs`: (side, its baseline). `progress(part, done, total)` is called meanwhile."""
+    """Compare the sides. `pairs`: (side, its baseline); `progress(part, done, total)` is called meanwhile."""
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:

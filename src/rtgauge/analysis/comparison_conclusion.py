@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison shows, in one sentence, and the command that shows more.
+"""Puts the result of a comparison into one sentence, and gives the command that shows more.
 
-Of single runs it says what these two measured, and nothing of others.
+For single runs the sentence covers only the two measured runs, not others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
 
 MOST_NAMED = 4
-"""Of more sides that agree only their number is given."""
+"""If more sides agree, only their number is given."""
 
 
 class Finding(StrEnum):
@@ -36,16 +36,16 @@ class Finding(StrEnum):
 
 
 OF_SINGLE_RUNS = {Finding.WORSE: "higher", Finding.MIXED: "higher and lower", Finding.BETTER: "lower"}
-"""What single runs show says nothing about better and worse."""
+"""The words for single runs, which do not show better or worse."""
 
 
 def word(kind: Finding, *, repeated: bool) -> str:
-    """What a finding is called."""
+    """The words for a finding."""
     return kind.value if repeated else OF_SINGLE_RUNS.get(kind, kind.value)
 
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
-    """What one quantile shows at the level `alpha`; of every quantity that is compared, less is better."""
+    """What one quantile shows at level `alpha`. Less is better for every compared quantity."""
     if (
         row.p_different is None
         or row.p_not_within is None
@@ -69,8 +69,8 @@ def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
 
 def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
     """The sides without a conclusive interval over repeated runs."""
-    told = {row.side for row in rows if row.repeated and row.p_different is not None}
-    return [side for side in sides if side not in told]
+    conclusive = {row.side for row in rows if row.repeated and row.p_different is not None}
+    return [side for side in sides if side not in conclusive]
 
 
 def signed(ns: float | None) -> str:
@@ -105,7 +105,7 @@ def _interval(row: QuantileDifference) -> str:
 
 
 def _of_runs(row: QuantileDifference) -> str:
-    """What a sentence about single runs begins with; empty if both sides have several."""
+    """The beginning of a sentence about single runs; empty if both sides have several."""
     runs, of_baseline = len(row.side_runs_ns), len(row.baseline_runs_ns)
     if row.repeated:
         return ""
@@ -119,7 +119,7 @@ def _of_runs(row: QuantileDifference) -> str:
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
-    """The sentence of a single pair, without its end."""
+    """The sentence for a single pair, without its end."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
     by_finding = {
         kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding
@@ -167,13 +167,13 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
 
 
 def _common(labels: Sequence[str]) -> list[str]:
-    """The parts that all labels have."""
+    """The parts that all labels share."""
     parts = [label.split(", ") for label in labels]
     return [part for part in parts[0] if all(part in other for other in parts)]
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """The sentence of several pairs, without its end: the worst first, sides of single runs last."""
+    """The sentence for several pairs, without its end: the worst first, sides of single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
@@ -224,9 +224,9 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
 def conclude(
     rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None
 ) -> str:
-    """The sentence with which a comparison begins, from its differences of quantiles (corrected p-values).
+    """The opening sentence of a comparison, from its quantile differences (corrected p-values).
 
-    `repeat`: the command that tells more, where sides have a single run.
+    `repeat`: the command that shows more if sides have a single run.
     """
     if not rows:
         return "Nothing can be compared: a side is empty."
@@ -243,14 +243,12 @@ def conclude(
         return f"{sentence}."
     if repeat is None:
         return f"{sentence}; one run a side shows no more than that."
-    return (
-        f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop: a command ends it
-    )
+    return f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop after a command
 
 
 REPEATS = 5
 MOST_COMMANDS = 2
-"""More different commands are not listed."""
+"""If there are more different commands, they are not listed."""
 
 
 def _words(record: Record) -> list[str]:
@@ -269,10 +267,10 @@ def _words(record: Record) -> list[str]:
 
 
 def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
-    """What to run so that every side has several runs; None if each has, or if no command is known.
+    """The command that gives every side several runs; None if each has several, or if no command is known.
 
-    The repeats of one record are measured by turns. Several records are made again by turns, and get one
-    label a side.
+    The repeats of one record are measured by turns. Several records are made again by turns, with one label
+    per side.
     """
     single = {side.record.path: side.record for pair in pairs for side in pair if len(side.runs) < 2}
     if not single:

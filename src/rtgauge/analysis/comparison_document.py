@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The documents of a comparison: what `rtgauge compare --json` prints, and what tables are made from."""
+"""The documents of a comparison, which `rtgauge compare --json` prints and tables are made from."""
 
 from __future__ import annotations
 
@@ -48,31 +48,30 @@ class Pair(Model):
         description="None: a side is empty, or has values above its histogram"
     )
     wasserstein_low_us: float | None = Field(
-        default=None, description="of its interval over the runs; None: a side has one run"
+        default=None, description="lower end of the interval over the runs; None: a side has one run"
     )
     wasserstein_high_us: float | None = None
     cramers_v: float | None
 
 
 class Selection(Model):
-    """The side that is nearest to a baseline by the paper; `best` None: all were rejected or untested."""
+    """The side nearest to a baseline by the paper's test; `best` is None if all were rejected or untested."""
 
     baseline: str
     convention: chi_square.Convention
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides that are below `best`, or without one the baseline, at every quantile",
+        description="rejected sides below `best` (the baseline if there is no best) at every quantile",
     )
 
 
 class QuantileDifference(Model):
     """One quantile of a side minus that of its baseline (ns).
 
-    The p-values are corrected for all comparisons of this document (Holm); the interval is not.
-
-    If both sides have several runs these are the units, and a figure is the mean over the runs. Else nothing
-    follows for other runs.
+    The p-values are corrected for all comparisons of this document (Holm); the interval is not. If both sides
+    have several runs, runs are the units and a figure is the mean over the runs. Otherwise nothing follows
+    for other runs.
     """
 
     side: str
@@ -101,7 +100,7 @@ class QuantileDifference(Model):
     no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
     low_ns: int | None = Field(
         default=None,
-        description="of the interval, the width of bins included; None: no interval, or no limit",
+        description="lower end of the interval, bin widths included; None: no interval, or no limit",
     )
     high_ns: int | None = None
     p_different: float | None = None
@@ -111,7 +110,7 @@ class QuantileDifference(Model):
 
     @property
     def repeated(self) -> bool:
-        """Whether both sides have several runs, so that the difference is one of more than these runs."""
+        """Whether both sides have several runs, so that the difference holds beyond these runs."""
         return min(len(self.side_runs_ns), len(self.baseline_runs_ns)) > 1
 
 
@@ -128,11 +127,11 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(
-        description="numbers of activations that are too far beyond the sample, or within one block"
+        description="numbers of activations too far beyond the sample, or within one block"
     )
     threshold_ns: float | None = Field(
         default=None,
-        description="of the second opinion (peaks over a threshold); None: the sample gives none",
+        description="threshold of the second opinion (peaks over a threshold); None: the sample gives none",
     )
     peaks: int = 0
     peaks_shape: float | None = None
@@ -171,7 +170,8 @@ class Comparison(Model):
         description=("the sides that may or may not be worse: one run, or no interval at any quantile"),
     )
     verdicts: dict[str, Verdict] = Field(
-        default_factory=dict[str, Verdict], description="of each record, if a requirement was given"
+        default_factory=dict[str, Verdict],
+        description="the verdict on each record, if a requirement was given",
     )
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(
@@ -184,11 +184,11 @@ class Comparison(Model):
 
 
 class ComparisonList(RootModel[list[Comparison]]):
-    """A comparison a probe, a task, or a quantity and who saw it; `title` tells them apart."""
+    """One comparison per probe, task, or quantity and observer; `title` distinguishes them."""
 
 
 class OperationsAndComparisons(Model):
-    """The operations of microbenchmarks, and the comparisons of all else."""
+    """The operations of microbenchmarks, and the comparisons of everything else."""
 
     operations: Microbenchmarks
     comparisons: list[Comparison]
@@ -197,7 +197,7 @@ class OperationsAndComparisons(Model):
 def compared_document(
     benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
 ) -> BaseModel:
-    """The document to print. `one`: everything was compared in one go."""
+    """The document to print. `one`: everything was compared at once."""
     if benchmarks is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
     return (

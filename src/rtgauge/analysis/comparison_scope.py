@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The scope of a comparison: all steps, or if these have no common scale a task, operation or quantity."""
+"""The scope of a comparison: all steps, or one task, operation or quantity if the steps share no scale."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rtgauge.record.reader import Record
 
 @dataclass(frozen=True)
 class Scope:
-    """`task` and `metric`: of a task set; `operation`: of microbenchmarks; `probe`, `metric` and `role`: of
-    periodic and response tasks and of wakeup.
+    """Which steps and series are compared; by default the main quantity of every step.
 
-    Without any of them: the main quantity of every step.
+    `task` and `metric` choose from a task set; `operation` from microbenchmarks; `probe`, `metric` and `role`
+    from periodic and response tasks and wakeup.
     """
 
     title: str = ""
@@ -64,7 +64,7 @@ EVERYTHING = Scope()
 
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """A scope for each probe, quantity and role that is compared with a period, in the papers' order."""
+    """One scope for each probe, quantity and role that is compared with a period, in the papers' order."""
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
@@ -97,11 +97,10 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
-    """What is compared with what: one scope for everything where all steps have one quantity, else one a
-    task, an operation, a probe and quantity.
+    """The scopes to compare: one for everything if all steps share one quantity, otherwise one per task,
+    operation, or probe and quantity.
 
-    `metric`: which metric of the tasks is compared. Raises InputError for an unknown metric, or if there are
-    no tasks.
+    `metric`: the metric of the tasks to compare. Raises InputError if it is unknown or no step has tasks.
     """
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)
@@ -136,7 +135,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
-    """A scope a task of these steps of task sets."""
+    """One scope per task of these task-set steps."""
     if not steps:
         return []
     metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
@@ -148,6 +147,6 @@ def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
 
 
 def _operation_scopes(steps: Sequence[Step]) -> list[Scope]:
-    """A scope an operation of the microbenchmarks."""
+    """One scope per operation of the microbenchmarks."""
     operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
     return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]

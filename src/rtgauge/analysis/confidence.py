@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a number of activations supports: exact bounds on the probability that one is too late.
+"""Calculates what a number of activations supports: exact bounds on the probability that one is too late.
 
-Counts may be divided by a design effect (Kish, Survey Sampling, 1965): how many activations that depend on
-each other are worth one that does not. Without it activations are taken as independent, and the figures are
-the best that so many activations allow.
+Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
+worth one independent one. Without it activations are taken as independent, which gives the tightest bounds
+that this many activations allow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
     Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
     binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at
-    95 % (the rule of three). 1 if nothing was counted. Raises ValueError for counts that cannot be.
+    95 % (the rule of three). 1 if nothing was counted. Raises ValueError for impossible counts.
     """
     _check(violations, count, confidence)
     if violations == count:
@@ -59,11 +59,10 @@ def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
 
 def range_coverage(results: int) -> float:
-    """The confidence with which the range of so many independent results contains their median: each is on
-    either side of it with probability 1/2.
+    """The confidence with which the range of `results` independent results contains their median.
 
-    Whatever their distribution (David and Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0
-    for none or one.
+    Each result is on either side of the median with probability 1/2, whatever their distribution (David and
+    Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0 for fewer than two results.
     """
     return max(0.0, 1 - 2.0 ** (1 - results))
 
@@ -76,12 +75,12 @@ def activations_needed(
     count: int = 0,
     design_effect: float = 1.0,
 ) -> int | None:
-    """How many activations in all support a violation probability of at most `allowed` at `confidence`, to a
-    thousandth of their number.
+    """The total number of activations that supports a violation probability of index most `allowed` index
+    `confidence`, accurate to 0.1 %.
 
-    Supposes that violations go on at the rate seen (`violations` among `count`, none of none by default) and
-    with the same `design_effect`. None if that rate is itself too high, so that no number is enough. Raises
-    ValueError if `allowed` is not between 0 and 1.
+    It assumes that violations continue index the rate seen (`violations` among `count`, by default none) and
+    with the same `design_effect`. None if the rate itself is too high. Raises ValueError if `allowed` is not
+    between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -106,20 +105,19 @@ def activations_needed(
             return None
         high *= 2
     totals = range(high // 2, high, max(1, high // 2000))
-    at = bisect_left(totals, True, key=supports)
-    return totals[at] if at < len(totals) else high
+    index = bisect_left(totals, True, key=supports)
+    return totals[index] if index < len(totals) else high
 
 
 def design_effect(
     violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> float:
-    """By how much violations that come in bursts widen a one-sided bound: what counts are divided by, 1 at
-    least.
+    """The factor by which to divide counts because bursts of violations widen a one-sided bound; at least 1.
 
-    `violations` among `counts` in each window of one run, in their order. The variance of their sum, over
-    that of independent ones, and Student's t for the estimate of it (Korn and Graubard, Confidence intervals
-    for proportions with small expected number of positive counts, 1998). 1 for fewer than LEAST_WINDOWS
-    windows or without any violation, as neither says anything of bursts.
+    `violations` among `counts` in each window of one run, in order. It is the variance of their sum relative
+    to independent violations, widened by Student's t because the variance is estimated (Korn and Graubard,
+    Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for fewer
+    than LEAST_WINDOWS windows or no violation: neither shows bursts.
     """
     from scipy.special import ndtri, stdtrit
 

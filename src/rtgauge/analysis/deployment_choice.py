@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The deployment whose idle latencies differ least from Single's (Delgado & Choi 2020, sec. IV)."""
+"""Chooses the deployment whose idle latencies differ least from Single's (Delgado & Choi 2020, sec. IV)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE = "idle"
 
 @dataclass(frozen=True)
 class Choice:
-    """The deployment that is chosen, and why."""
+    """The chosen deployment, and why."""
 
     deployment: str
     reason: str
@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ComparedDeployments:
-    """The deployments of a record together (`comparison` is None with only one), and the choice."""
+    """The deployments of a record, their comparison (None if there is only one), and the choice."""
 
     sides: list[Side]
     pairs: list[tuple[Side, Side]]
@@ -34,7 +34,7 @@ class ComparedDeployments:
 
 
 def _least(tested: list[Pair]) -> Pair | None:
-    """The pair with the least statistic, rejected or not."""
+    """The pair with the smallest statistic, rejected or not."""
     return min(
         (pair for pair in tested if pair.paper.statistic is not None),
         key=lambda pair: pair.paper.statistic or 0.0,
@@ -43,10 +43,10 @@ def _least(tested: list[Pair]) -> Pair | None:
 
 
 def choose(comparison: Comparison) -> Choice:
-    """Of the deployments that are not rejected against Single, the one with the least statistic (sec. IV).
+    """Choose the deployment with the smallest statistic of those not rejected against Single (sec. IV).
 
-    If all are rejected it is the one with the least statistic all the same, and the reason says so. Raises
-    MeasureError if none could be tested.
+    If all are rejected, choose the smallest anyway and say so in the reason. Raises MeasureError if no
+    deployment could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
     paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The settings in which sides differ: every fact of the machine and every parameter."""
+"""Finds the settings in which sides differ, among all facts of the machine and all parameters."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CHANGING = (
     "uptime",
     "running",
 )
-"""Facts that differ between any two looks at one machine; they are no settings."""
+"""Facts that differ each time a machine is inspected; they are not settings."""
 
 
 def flat(item: object, prefix: str = "") -> dict[str, str]:
-    """Facts by their dotted names, without those that always change; a list is one text."""
+    """Map facts to their dotted names, without those that always change; a list becomes one text."""
     if isinstance(item, Mapping):
         found: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():
@@ -35,7 +35,7 @@ def flat(item: object, prefix: str = "") -> dict[str, str]:
 
 
 def settings_of(side: Side) -> dict[str, str]:
-    """Every fact of its target and every parameter of its first step, by a dotted name."""
+    """Every fact of the side's target and every parameter of its first step, by dotted name."""
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
     own = {
@@ -49,7 +49,7 @@ def settings_of(side: Side) -> dict[str, str]:
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Name of each setting that differs -> its value in each side, or "not recorded"."""
+    """Map each setting that differs to its value in each side, or "not recorded"."""
     settings = [settings_of(side) for side in sides]
     names = dict.fromkeys(name for of_side in settings for name in of_side)
     values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How large a difference between two distributions is, whatever the number of samples."""
+"""Measures how large the difference between two distributions is, regardless of the number of samples."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 def wasserstein(
     values_a: npt.ArrayLike, counts_a: npt.ArrayLike, values_b: npt.ArrayLike, counts_b: npt.ArrayLike
 ) -> float:
-    """The mean distance by which the samples of one side must be moved to become the other: the area between
-    the two distribution functions.
+    """The mean distance that samples of one side must move to become the other: the area between the two
+    distribution functions.
 
-    In the unit of the values; every value counts with its weight. Raises ValueError if a side is empty.
-    wasserstein_distance of scipy.stats gives the same, and takes 0.5 s longer to import, near half of what a
-    comparison of six records takes.
+    In the unit of the values; each value is weighted by its count. Raises ValueError if a side is empty.
+    wasserstein_distance of scipy.stats gives the same, but takes 0.5 s longer to import, almost half the time
+    of a comparison of six records.
     """
     at_a, at_b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
     weights_a, weights_b = np.asarray(counts_a, dtype=np.float64), np.asarray(counts_b, dtype=np.float64)
@@ -39,11 +39,11 @@ def _together(runs: Sequence[Histogram]) -> Histogram:
 
 
 def _variance(runs: Sequence[Histogram]) -> float:
-    """The mean square distance of the runs together from what endless runs would give, by that of each run
-    from the others.
+    """The mean square distance of the pooled runs from what endless runs would give, estimated from the
+    distance of each run to the others.
 
-    Of runs that differ by a shift only, it is the variance of the mean of the shifts; of others more, as all
-    that differs adds to a distance.
+    For runs that differ only by a shift it is the variance of the mean shift. Any other difference adds to
+    it.
     """
     number = len(runs)
     distances = [wasserstein(*run, *_together([*runs[:i], *runs[i + 1 :]])) for i, run in enumerate(runs)]
@@ -53,11 +53,11 @@ def _variance(runs: Sequence[Histogram]) -> float:
 def wasserstein_interval(
     side: Sequence[Histogram], baseline: Sequence[Histogram], *, alpha: float
 ) -> tuple[float, float]:
-    """The interval of the distance between two sides of two runs or more each, at confidence 1 - alpha; each
-    run is its values and counts.
+    """The interval of the distance between two sides, at confidence 1 - alpha. Each side has at least two
+    runs, each given as (values, counts).
 
-    By the triangle inequality: the true distance differs from that of the samples by no more than the samples
-    are from the truth. No distance is below 0.
+    By the triangle inequality, the true distance differs from the samples' by at most the samples' distance
+    from the truth. No distance is below 0.
     """
     from scipy.special import stdtrit
 
@@ -74,10 +74,8 @@ def wasserstein_interval(
 def cramers_v(statistic: float, count: int, rows: int, columns: int) -> float | None:
     """Cramer's V of a table of counts, from its chi-square statistic: 0 (no association) to 1 (complete).
 
-    None if the table has one row or column.
-
     Cramer, Mathematical Methods of Statistics (1946), sec. 21.9: sqrt(chi2 / (n min(rows - 1, columns - 1))).
-    Raises ValueError for no counts.
+    None if the table has one row or column. Raises ValueError if `count` is not positive.
     """
     if count <= 0:
         raise ValueError("a table without counts has no association")

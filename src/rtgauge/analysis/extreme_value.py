@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The latency that comes once in a million activations, and rarer: an extreme-value estimate from the largest
-latency of each stretch of time.
+"""Estimates the latency exceeded once in a million activations, or more rarely, from the largest latency of
+each stretch of time.
 
 The generalised extreme value distribution is fitted to block maxima by maximum likelihood; levels have
 intervals by profile likelihood. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch.
-3. Here the shape xi has Coles' sign (scipy's is the opposite): xi < 0 has a largest possible value, xi > 0 a
-heavy tail.
+3. The shape xi has Coles' sign (scipy's is the opposite): xi < 0 has a largest possible value, xi > 0 a heavy
+tail.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200
-"""More windows are merged: longer blocks are nearer to the limit for which the distribution holds, and this
-many are enough for its shape.
+"""Windows are merged into at most this many blocks: longer blocks are nearer to the limit distribution, and
+this many are enough to estimate its shape.
 """
 LEAST_A_BLOCK = 100
-"""With fewer activations in a block its maximum is not one of many."""
+"""The maximum of fewer activations is not an extreme of many."""
 ACTIVATIONS = (10**6, 10**7, 10**8, 10**9)
 FURTHEST = 1_000
 """A level is not estimated for more than this many times the activations that were measured."""
@@ -43,23 +43,23 @@ BROKEN = {
     "fit": "the distribution of extremes does not fit the maxima",
     "runs alike": "the runs differ in their maxima",
 }
-"""Name of an assumption -> what is said if it does not hold."""
+"""The message for each assumption that does not hold."""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
-"""An interval that reaches so many scales of the fit is unbounded."""
+"""An interval is unbounded if it extends this many scales of the fit."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
-"""Where the fit to a supposed level starts."""
+"""Start shapes of the fit to a supposed level."""
 SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
-"""The sample contradicts a level, or its upper bound, if the Poisson probability of exceeding it as often as
-was seen is below this.
+"""The sample contradicts a level (SEEN_ALPHA) or its upper bound (BOUND_ALPHA) if the Poisson probability of
+the exceedances seen is below this.
 """
 HEAVY = 1.0
-"""From this shape on the tail has no mean, and levels mean nothing."""
+"""From this shape up, the tail has no mean and levels mean nothing."""
 
 
 @dataclass(frozen=True)
 class Gev:
-    """A fitted distribution of block maxima, and the logarithm of its likelihood."""
+    """A fitted distribution of block maxima, with its log-likelihood."""
 
     location: float
     scale: float
@@ -75,13 +75,13 @@ class Gev:
 
 
 def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood, and its gradient, shape (3,), by location, log scale and shape; infinite
-    where the parameters exclude a value of `x`.
+    """Minus the log-likelihood, and its gradient, shape (3,), by location, log scale and shape; infinite if
+    the parameters exclude a value of `x`.
     """
     outside = math.inf, np.zeros(3)
     if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
         return outside
-    if abs(shape) < 1e-5:  # as at 0, and the quotients below keep enough digits
+    if abs(shape) < 1e-5:  # like 0, but the quotients below keep enough digits
         shape = math.copysign(1e-5, shape)
     z = (x - location) * math.exp(-log_scale)
     inner = 1 + shape * z
@@ -101,9 +101,9 @@ def _negative_at(
     x: FloatArray, level: float, log_y: float, location: float, shape: float
 ) -> tuple[float, FloatArray]:
     """Minus the log-likelihood of the distribution with this level, and its gradient, shape (2,), by location
-    and shape; the scale follows from them.
+    and shape, which determine the scale.
 
-    `log_y`: log(-log(1 - p)), where a maximum exceeds the level with probability p (Coles 2001, eq. 3.11).
+    `log_y`: log(-log(1 - p)), if a maximum exceeds the level with probability p (Coles 2001, eq. 3.11).
     """
     shape = math.copysign(max(abs(shape), 1e-5), shape)
     if not abs(shape * log_y) < 600 or not location < level:
@@ -121,8 +121,8 @@ def _negative_at(
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Location, scale and shape by probability-weighted moments, each of shape (...); `ordered`, shape (...,
-    n), rises along its last axis.
+    """Location, scale and shape by probability-weighted moments, each of shape (...). `ordered`, shape (...,
+    n), ascends along its last axis.
 
     Hosking, Wallis and Wood, Estimation of the generalized extreme-value distribution by the method of
     probability-weighted moments, Technometrics 27 (1985), eq. 14 and 15.
@@ -142,14 +142,14 @@ def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def fit(maxima: npt.ArrayLike) -> Gev:
-    """The maximum-likelihood distribution of block maxima, shape (n,), in their unit.
+    """Fit the maximum-likelihood distribution to block maxima, shape (n,), in their unit.
 
-    Raises ValueError for fewer than three, or all equal.
+    Raises ValueError for fewer than three maxima, or if all are equal.
     """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
         raise ValueError("a distribution of maxima cannot be fitted to fewer than three, or to equal ones")
-    centre, spread = float(np.median(x)), float(np.std(x))  # the fit itself is on numbers near 1
+    centre, spread = float(np.median(x)), float(np.std(x))  # fit numbers near 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
     log_scale = math.log(abs(scale) or 0.5)
@@ -171,10 +171,10 @@ def level_interval(
     maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
 ) -> tuple[float | None, float | None]:
     """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001,
-    sec. 3.3.4); None: unbounded on that side.
+    sec. 3.3.4); an end is None if unbounded.
 
-    For each supposed level the other two parameters are fitted; the interval is where twice the loss of
-    log-likelihood stays below the chi-square quantile.
+    For each supposed level the other two parameters are fitted. The interval contains the levels for which
+    twice the loss of log-likelihood stays below the chi-square quantile.
     """
     x = np.asarray(maxima, dtype=np.float64)
     estimate, spread = fitted.level(p), fitted.scale
@@ -184,12 +184,12 @@ def level_interval(
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """The loss of log-likelihood at this level beyond the allowed one; infinite if nothing fits."""
+        """The loss of log-likelihood at this level beyond the allowed loss; infinite if nothing fits."""
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Start from the fit to the previous level; if that is impossible, from the best of some shapes.
+        # Start from the fit to the previous level, or if that is impossible, from the best of some shapes.
         start = np.array(previous)
         if not math.isfinite(negative(start)[0]):
             start = min(
@@ -203,7 +203,7 @@ def level_interval(
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """The square root of the loss as a share of the allowed one, less 1: nearly straight."""
+        """The square root of the loss relative to the allowed one, minus 1: nearly straight."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
@@ -212,7 +212,7 @@ def level_interval(
             outside = inside + direction * step
             value = root_loss(outside)
             if not math.isfinite(value):
-                # Nothing fits there: come nearer until something does.
+                # Nothing fits there: move closer until something does.
                 step /= 2
                 if step < 1e-4:
                     return estimate + spread * inside
@@ -224,14 +224,14 @@ def level_interval(
             inside, loss_inside, distance = outside, value, abs(outside)
             step = distance * min(
                 3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1)
-            )  # a little beyond the root of a straight line
+            )  # slightly beyond the root of a straight line
         return None
 
     return bound(-1), bound(1)
 
 
 class TailAssumption(Model):
-    """A test of what the estimate rests on."""
+    """A test of an assumption behind the estimate."""
 
     name: str
     statistic: float
@@ -241,7 +241,7 @@ class TailAssumption(Model):
 
 def _anderson_darling(ordered: FloatArray) -> FloatArray:
     """The Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the
-    distribution fitted to each by its moments.
+    distribution fitted to each by moments.
     """
     location, scale, shape = (part[..., None] for part in _moments(ordered))
     inner = np.maximum(1 + shape * (ordered - location) / scale, 1e-300)
@@ -252,10 +252,10 @@ def _anderson_darling(ordered: FloatArray) -> FloatArray:
 
 
 def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tuple[float, float]:
-    """(Anderson-Darling statistic, p-value) of the hypothesis that the maxima are of this family; a
-    parametric bootstrap gives the p-value.
+    """(Anderson-Darling statistic, p-value) of the hypothesis that the maxima follow this family; the p-value
+    is from a parametric bootstrap.
 
-    scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood: 63 ms each, a minute
+    scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood, 63 ms each: a minute
     instead of 0.02 s.
     """
     ordered = np.sort(np.asarray(maxima, dtype=np.float64))
@@ -270,8 +270,7 @@ def drift(x: FloatArray) -> tuple[float, float]:
     """(Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975): normal
     approximation, variance corrected for ties.
 
-    As scipy.stats.kendalltau; scipy.stats takes 0.5 s longer to import than what a comparison of six records
-    (1.2 s) imports anyway.
+    scipy.stats.kendalltau gives the same, but adds 0.5 s of imports to a comparison of six records (1.2 s).
     """
     n = len(x)
     score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
@@ -284,8 +283,8 @@ def drift(x: FloatArray) -> tuple[float, float]:
 
 
 def serial_correlation(x: FloatArray) -> tuple[float, float]:
-    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t); the
-    ranks are of polars, which is imported anyway.
+    """(Spearman's rank correlation of each value with the next, two-sided p-value from Student's t). polars
+    ranks the values, as it is imported anyway.
     """
     import polars as pl
     from scipy.special import stdtr
@@ -299,11 +298,11 @@ def serial_correlation(x: FloatArray) -> tuple[float, float]:
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, float]:
-    """(Kruskal-Wallis statistic, p-value) of the hypothesis that the maxima of all runs are of one
-    distribution; the runs are two or more.
+    """(Kruskal-Wallis statistic, p-value) of the hypothesis that the maxima of all runs, at least two, have
+    one distribution.
 
     Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
-    kruskal of scipy.stats is the same, and takes 0.5 s longer to import.
+    kruskal of scipy.stats gives the same, but takes 0.5 s longer to import.
     """
     import polars as pl
     from scipy.special import chdtrc
@@ -318,8 +317,8 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
-    """Tests that the maxima neither drift (Mann-Kendall) nor are serially correlated (Spearman's rank
-    correlation of neighbours), and that the family fits.
+    """Test for drift (Mann-Kendall), serial correlation (Spearman's rank correlation of neighbours) and the
+    fit of the family.
     """
     x = np.asarray(maxima, dtype=np.float64)
     return [
@@ -335,7 +334,7 @@ def _assumption(name: str, test: tuple[float, float]) -> TailAssumption:
 
 
 class TailLevel(Model):
-    """The latency (ns) exceeded once in `activations`, and its interval; None: no bound to that side."""
+    """The latency (ns) exceeded once in `activations`, and its interval; an end is None if unbounded."""
 
     activations: int
     ns: float
@@ -347,10 +346,9 @@ class TailLevel(Model):
 class Tail:
     """The estimate, or why there is none (`cannot`).
 
-    `not_estimated`: numbers of activations too far beyond the sample, or below a block.
-
-    `peaks` and `peak_levels`: the second opinion, None and empty if the sample gives none; `disagree`: the
-    numbers of activations where either estimate is outside of the interval of the other.
+    `not_estimated`: numbers of activations too far beyond the sample, or within a block. `peaks` and
+    `peak_levels`: the second opinion; None and empty if the sample gives none. `disagree`: numbers of
+    activations at which one estimate lies outside the other's interval.
     """
 
     cannot: str | None
@@ -366,7 +364,7 @@ class Tail:
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last one."""
+    """Maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last block."""
     windows = max(1, math.ceil(len(maxima_ns) / MOST_BLOCKS))
     end = len(maxima_ns) // windows * windows
     return (
@@ -376,13 +374,11 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
-    """What the sample itself says against the levels: windows exceeded one more often than it allows.
+    """How the sample contradicts the levels: more windows exceed one than it allows. None if it does not.
 
-    None if it does not contradict them.
-
-    `maxima_ns`: of every window, of `total` activations together. A window with a burst counts once, like in
-    the levels. So many windows above a level must not have a probability below SEEN_ALPHA (Poisson), nor so
-    many above its upper bound one below BOUND_ALPHA.
+    `maxima_ns`: the maximum of every window, with `total` activations in all. A window with a burst counts
+    once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or below
+    BOUND_ALPHA for its upper bound.
     """
     from scipy.special import pdtrc
 
@@ -407,7 +403,9 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
 def _second_opinion(
     histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[TailLevel], confidence: float
 ) -> tuple[peaks_over_threshold.Pareto | None, list[TailLevel], list[int]]:
-    """The peaks over a threshold, their levels, and the numbers of activations where the two disagree."""
+    """The peaks over a threshold, their levels, and the numbers of activations at which the two estimates
+    disagree.
+    """
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:
         return None, [], []
@@ -439,14 +437,13 @@ def estimate(
     activations: Sequence[int] = ACTIVATIONS,
     confidence: float = 0.95,
 ) -> Tail:
-    """The levels exceeded once in `activations`, from the largest latency (ns) and the count of each stretch
-    of time.
+    """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the count of each
+    stretch of time.
 
-    A burst of late activations counts once: a level tells how often lateness begins. If an assumption does
-    not hold, the sample is too small, or contradicts what would be extrapolated from it, there is no estimate
-    and `cannot` says why. `runs`: the run of each stretch; if there are several they must be alike, as a
-    level of all together says nothing of any other run. `histogram`: values (ns, rising) and counts of all
-    activations, for the second opinion.
+    A burst of late activations counts once: a level says how often lateness begins. There is no estimate if
+    an assumption does not hold, or the sample is too small or contradicts the extrapolation; `cannot` says
+    why. `runs`: the run of each stretch; several runs must be alike, as a pooled level says nothing about
+    another run. `histogram`: values (ns, ascending) and counts of all activations, for the second opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
     total = sum(counts)

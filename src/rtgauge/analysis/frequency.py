@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
+"""Calculates the highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
 
-A task of period P is in time where its lateness is at most a fraction of P, half of it in the paper. So a
+A task of period P is in time if its lateness is at most a fraction of P (half of it in the paper). So a
 lateness L allows the frequency fraction / L.
 """
 
@@ -28,15 +28,17 @@ from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
 
 HALF = Fraction(1, 2)
-"""The paper's fraction of a period."""
+"""The fraction of a period that the paper allows."""
 CONFIDENCE = 0.95
 HARDNESS = (Fraction(95, 100), Fraction(1))
-"""The paper's two: 95 % and 100 %."""
+"""The two shares that the paper uses."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """`fraction` of a period that a lateness may take; `confidence` of one-sided bounds; `tails`: with."""
+    """`fraction`: the share of a period that a lateness may take. `confidence`: of one-sided bounds. `tails`:
+    whether to estimate rare latencies.
+    """
 
     fraction: Fraction = HALF
     confidence: float = CONFIDENCE
@@ -44,9 +46,9 @@ class Options:
 
 
 def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
-    """The highest frequency (Hz) whose period, times `fraction`, is no shorter than the lateness.
+    """The highest frequency (Hz) whose period, times `fraction`, is at least the lateness.
 
-    0.0 for a lateness without end (None); None for one of 0, which limits nothing.
+    0.0 for a lateness without end (None); None for a lateness of 0, which limits nothing.
     """
     if lateness_ns is None:
         return 0.0
@@ -54,10 +56,7 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 
 
 class Limit(Model):
-    """A quantile of the lateness, and the frequency that it allows.
-
-    Bounds are one-sided; the largest lateness gives the lowest frequency.
-    """
+    """A quantile of the lateness, and the frequency that it allows. Bounds are one-sided."""
 
     hardness: float = Field(description="the share: 0.95, 1")
     ns: int | None = Field(description="None: unlimited, because answers were lost")
@@ -121,13 +120,13 @@ class Line(Model):
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:
-        """The limit at one of the two shares."""
+        """The limit at this share."""
         return next(limit for limit in self.limits if limit.hardness == float(hardness))
 
 
 class Table(Model):
-    """The lines of one quantity: of response tasks (tables 4, 5 and 8 of the paper), of periodic ones (6, 7
-    and 9), or of wakeup.
+    """The lines of one quantity: response tasks (tables 4, 5 and 8 of the paper), periodic tasks (6, 7 and
+    9), or wakeup.
     """
 
     title: str
@@ -139,7 +138,7 @@ class Table(Model):
 
 
 def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
-    """A quantile as the frequency that it allows."""
+    """A quantile and the frequency that it allows."""
     return Limit(
         hardness=float(share),
         ns=quantile_ns.ns,
@@ -157,7 +156,7 @@ def _interval(side: Side) -> int | None:
     interval, period = parameters.get("interval_ns"), parameters.get("period_ns")
     if isinstance(interval, int) and interval > 0:
         return interval
-    return period // 2 if isinstance(period, int) and period > 1 else None  # periodic acts twice a period
+    return period // 2 if isinstance(period, int) and period > 1 else None  # periodic acts twice per period
 
 
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
@@ -184,10 +183,8 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
-    """How many ranks a bound is away at `confidence` (one-sided), as the share of samples above `ns` differs
-    from run to run, or between the windows of one.
-
-    None: one run of few windows does not say.
+    """The distance of a bound in ranks at `confidence` (one-sided), from how the share of samples above `ns`
+    varies between runs, or the windows of a single run; None if that has few windows.
     """
     from scipy.special import stdtrit
 
@@ -208,7 +205,7 @@ def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> floa
 
 
 def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], bool]:
-    """The limits at each share, and whether their bounds suppose that the samples are independent."""
+    """The limits at each share, and whether their bounds assume independent samples."""
     limits: list[Limit] = []
     supposed = False
     for share in HARDNESS:
@@ -254,14 +251,14 @@ def line_of(side: Side, options: Options) -> Line | None:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """The table of one quantity, and the sides of every role."""
+    """The table of one quantity, and its sides in every role."""
 
     sides: list[Side]
     table: Table
 
 
 def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
-    """The sides of one quantity, role by role; their labels name the role if there is more than one."""
+    """The sides of one quantity, role by role; labels name the role if there are several."""
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
@@ -277,7 +274,8 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Every quantity that is compared with a period, without the steps of searches; empty if there is none.
+    """Tabulate every quantity that is compared with a period, without the steps of searches; empty if there
+    is none.
 
     Raises RecordError for a damaged record.
     """
@@ -305,7 +303,7 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
 
 
 def check_fraction(text: str) -> Fraction:
-    """`"0.5"`, `"1/2"` or `"50%"` -> the fraction of a period. Raises InputError."""
+    """Parse a fraction of a period: `"0.5"`, `"1/2"` or `"50%"`. Raises InputError if not in (0, 1]."""
     try:
         value = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
 
-A pair is one run or boot of each side. The order within a pair is random, and balanced over each BLOCK of
-pairs, after which it is decided whether to go on: fewer show no change at this level. The test is on the
-logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots widen the
-spread instead of shifting the mean. The error of the whole decision is spent look by look (Lan and DeMets
-1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a bound of Student's
-t by its nominal level (Pocock 1977). `bench/gate_simulation.py` measures what is kept.
+A pair is one run or boot of each side. The order within a pair is random and balanced over each BLOCK of
+pairs. Each block ends with a decision whether to go on: fewer pairs show no change at this level. The test is
+on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots
+widen the spread instead of shifting the mean. The error of the whole decision is spent look by look (Lan and
+DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a bound of
+Student's t at its nominal level (Pocock 1977). `bench/gate_simulation.py` measures the error that results.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     Doubles = npt.NDArray[np.float64]
 
 ALARM = 0.0015
-"""The chance of a false alarm over all looks of one decision (one-sided): for independent runs, so that it
-stays below 1 in 500 under drift too.
+"""The chance of a false alarm over all looks of one decision (one-sided) for independent runs, low enough to
+stay below 1 in 500 under drift.
 """
 OVERLOOK = 0.01
-"""The chance of letting a change of the wanted size pass, over all looks of one decision (one-sided)."""
+"""The chance of passing a change of the wanted size, over all looks of one decision (one-sided)."""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
-"""Of one pair: e^100 is beyond any clock."""
+"""The limit for one pair: e^100 is beyond any clock."""
 
 
 class Outcome(enum.StrEnum):
@@ -53,10 +53,10 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision, and what it rests on. Changes are relative: 0.1 is 10 % more than the baseline.
+    """A decision, and the figures behind it. Changes are relative: 0.1 is 10 % more than the baseline.
 
-    `low`, `high`: the interval covers the change at 95 % over all looks together; None below two pairs.
-    `spread`: the standard deviation of the runs of one side, relative, as the pairs show it.
+    `low`, `high`: the interval of the change at 95 % over all looks together; None below two pairs. `spread`:
+    the relative standard deviation of the runs of one side, estimated from the pairs.
     """
 
     outcome: Outcome
@@ -68,9 +68,9 @@ class Decision:
 
 
 def looks(max_pairs: int) -> tuple[int, ...]:
-    """After how many pairs it is decided whether to go on; the last is `max_pairs`.
+    """The numbers of pairs after which to decide whether to go on; the last is `max_pairs`.
 
-    Raises InputError if there are too few pairs to show anything, or more than MOST_PAIRS.
+    Raises InputError if `max_pairs` is below BLOCK, too few to show anything, or above MOST_PAIRS.
     """
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
@@ -123,9 +123,8 @@ def decide(
 
 
 def detectable(spread: float, pairs: int) -> float:
-    """The least relative change that a gate of so many pairs finds with 90 %.
-
-    `spread`: standard deviation of the runs of one side, relative.
+    """The smallest relative change that a gate of `pairs` pairs finds with 90 % probability. `spread`: the
+    relative standard deviation of the runs of one side.
     """
 
     def short_of_power(ratio: float) -> float:
@@ -139,7 +138,9 @@ def detectable(spread: float, pairs: int) -> float:
 
 
 def pairs_needed(spread: float, larger_than: float) -> int | None:
-    """How many pairs, in whole blocks, find a change of this size with 90 %; None if MOST_PAIRS do not."""
+    """The number of pairs, in whole blocks, that finds a change of this size with 90 % probability; None if
+    MOST_PAIRS do not.
+    """
 
     def found(pairs: int) -> bool:
         error = math.sqrt(2 / pairs) * spread
@@ -185,7 +186,7 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
     from scipy.special import stdtrit
 
     mean, error = _mean_and_error(values)
-    # Each look takes its share of the 5 %, so that the interval holds whenever the decision falls.
+    # Each look takes its share of the 5 %, so that the interval holds at whichever look decides.
     half = -error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs))))
     spread = float(values.std(ddof=1) / math.sqrt(2))
     return Decision(
@@ -198,9 +199,10 @@ GRID = 601
 
 
 def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
-    """The bounds of a standardised Brownian motion at these times which it first exceeds with these chances.
+    """The bounds that a standardised Brownian motion first exceeds at these times with these chances.
 
-    From the density of the paths that have not yet exceeded one (Armitage, McPherson and Rowe 1969).
+    They follow from the density of the paths that have not yet exceeded one (Armitage, McPherson and Rowe
+    1969).
     """
     from scipy.special import ndtr
 

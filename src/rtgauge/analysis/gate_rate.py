@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Decides from pairs of runs whether a candidate exceeds a bound more often than its baseline.
 
-For what is too rare for a quantile. An event is a stretch of time in which the bound was exceeded, however
-often: a burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
+This is for events too rare for a quantile. An event is a stretch of time in which the bound was exceeded: a
+burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
 (Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
-1940). Runs that differ by more than chance have fewer independent events: counts are divided by a dispersion,
-that of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2), widened as
-it is itself estimated (Korn and Graubard 1998). Looks and error are as in `analysis.gate`.
-`bench/gate_simulation.py --rate` measures what is kept.
+1940). Runs that differ by more than chance have fewer independent events: counts are divided by the
+dispersion of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2),
+widened because it is itself estimated (Korn and Graubard 1998). Looks and error are as in `analysis.gate`.
+`bench/gate_simulation.py --rate` measures the error that results.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
-    """Decide from the events (baseline, candidate) of each pair so far; every run is as long as the others.
+    """Decide from the events (baseline, candidate) of each pair so far; all runs are equally long.
 
-    Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: a
-    change of this size is ruled out in what passes. Raises InputError as `gate.looks` does.
+    Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: the
+    change that a pass rules out. Raises InputError as `gate.looks` does.
     """
     planned = looks(max_pairs)
     alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)
@@ -61,8 +61,8 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
 
 
 def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
-    """How many events of the candidate show that it is worse at the last look, with the events of the
-    baseline and the dispersion of these pairs.
+    """The number of candidate events that shows at the last look that it is worse, given the baseline's
+    events and the dispersion of these pairs.
     """
     counts = np.asarray(events, dtype=np.float64)
     level = levels(max_pairs, ALARM)[-1]
@@ -79,8 +79,8 @@ def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
 
 
 def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
-    """By what counts of pairs (baseline, candidate) are divided for a bound of this one-sided level; 1 at
-    least.
+    """The divisor, at least 1, of the counts of pairs (baseline, candidate) for a bound at this one-sided
+    level.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -93,7 +93,7 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _interval(counts: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Of the change of the rate, each end at this one-sided level."""
+    """The interval of the change of the rate, each end at this one-sided level."""
     effect = dispersion(counts, level)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
     low, high = lower_bound(candidate, both, 1 - level), upper_bound(candidate, both, 1 - level)

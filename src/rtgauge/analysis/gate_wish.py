@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a gate was asked before anything was measured; its record keeps it."""
+"""The question that a gate was asked before it measured; its record keeps it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rtgauge.record.model import Run
 from rtgauge.record.strict_model import Model
 
 KEY = "gate"
-"""Where in the plan of run.json."""
+"""The key in the plan of run.json."""
 QUANTILES = ("p50", "p95", "p99", "p99.9", "p99.99")
 
 
@@ -18,24 +18,25 @@ class GateWish(Model):
     """The endpoint and the limits of a gate."""
 
     series: str | None = Field(
-        default=None, description="that decides; None: the load with the largest values in the first pairs"
+        default=None,
+        description="the series that decides; None: the load with the largest values in the first pairs",
     )
     quantile: str = Field(default="p99.9", pattern=r"^p(50|95|99|99\.9|99\.99)$")
     larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(
-        default=None, description="a bound: how often it is exceeded decides, instead of a quantile"
+        default=None, description="a bound; how often it is exceeded decides, instead of a quantile"
     )
     kernels: tuple[str | None, str | None] = Field(
-        default=(None, None), description="what the kernel release of each side has to contain"
+        default=(None, None), description="text that the kernel release of each side must contain"
     )
     allowed_marks: list[str] = Field(
-        default_factory=list[str], description="doubtful marks with which a run counts all the same"
+        default_factory=list[str], description="doubtful marks with which a run still counts"
     )
 
 
 def wish_of(run: Run) -> GateWish | None:
-    """What the gate of a record was asked; None for the record of another run. Raises RecordError."""
+    """What the gate of a record was asked, or None. Raises RecordError if the plan does not fit GateWish."""
     written = run.plan.get(KEY)
     if written is None:
         return None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tables of Garre et al. (2014) for any records: the cost of a switch, a preemption and a hand-over (tab.
-1, 2), starvation at locks (sec. 3.2).
+"""Makes the tables of Garre et al. (2014) for any records: the cost of a switch, a preemption and a hand-over
+(tab. 1, 2), and starvation at locks (sec. 3.2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rtgauge.record.reader import Record, reading
 
 
 class Cost(Model):
-    """The cost of an operation on a system (ns), its repeats pooled: the largest maximum, the mean of all."""
+    """The cost of an operation on a system (ns) over its pooled repeats."""
 
     operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
     steps: list[str]
@@ -43,7 +43,7 @@ class System(Model):
 
 
 class LockAnswer(Model):
-    """The high task at one kind of lock: did it starve, and how long did it wait? Times in ns."""
+    """Whether the high task starved at one kind of lock, and how long it waited. Times in ns."""
 
     record: str
     name: str
@@ -92,7 +92,7 @@ class NoiseAnswer(Place):
 
 
 class Happened(Place):
-    """How often the operation did what it should: a yield switched, a task slept (warm-up included)."""
+    """How often the operation did what it should: a yield switched, a task slept. Includes the warm-up."""
 
     operation: str
     tries: int
@@ -110,7 +110,7 @@ class Microbenchmarks(Model):
 
     @property
     def operations(self) -> list[str]:
-        """Every operation that was measured, in the paper's order."""
+        """Every measured operation, in the paper's order."""
         order = [cost.name for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
         names = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
         return sorted(
@@ -123,7 +123,7 @@ class Microbenchmarks(Model):
 
 
 def operation(step: Step) -> str | None:
-    """The measured operation by its name in the paper: "task switch", "semaphore (same-cpu)"; or None."""
+    """The measured operation by its name in the paper ("task switch", "semaphore (same-cpu)"), or None."""
     probe = probe_of(step)
     cost = cost_of(probe)
     return None if cost is None else cost.operation(probe.own(step.key))
@@ -251,7 +251,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records, maybe none. Raises RecordError for a damaged step."""
+    """The microbenchmarks of these records; they may be empty. Raises RecordError for a damaged step."""
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))

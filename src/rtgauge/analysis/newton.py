@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Newton's method for the minimum of a smooth function of a few variables, and a root finder.
+"""Minimises a smooth function of a few variables by Newton's method, and finds roots.
 
-For functions that are infinite outside of a region, and that are minimised hundreds of times in a comparison.
-scipy.optimize is not used because a comparison of six records (1.2 s) would take 0.2 s longer, the time to
-import it; its minimisers take as long (SLSQP) to 15 times as long (trust-constr).
+For functions that are infinite outside a region, and are minimised hundreds of times in a comparison.
+Importing scipy.optimize would add 0.2 s to a comparison of six records (1.2 s), and its minimisers take the
+same time (SLSQP) to 15 times as long (trust-constr).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
 def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The second derivatives by differences of the gradient, forward or backward, within the region."""
+    """The second derivatives from differences of the gradient, forward or backward, whichever stays in the
+    region.
+    """
     rows: list[FloatArray] = []
     for i in range(len(at)):
         for step in (STEP, -STEP):
@@ -40,10 +42,10 @@ def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> Floa
 
 
 def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[FloatArray, float]:
-    """The place of the minimum (shape of `start`) and the value there, to about `tolerance` in the value; the
-    start where the function is infinite there.
+    """The place of the minimum (shape of `start`) and the value there, accurate to about `tolerance` in the
+    value; `start` if the function is infinite there.
 
-    `function` returns its value, infinite outside of its region, and its gradient. Damped after Levenberg and
+    `function` returns its value, infinite outside its region, and its gradient. Damped after Levenberg and
     Marquardt, so that the result is never above the value at `start`.
     """
     at = start
@@ -53,11 +55,11 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
         return at, value
     for _ in range(MOST_STEPS):
         values, vectors = np.linalg.eigh(_curvature(function, at, gradient))
-        bent = np.maximum(np.abs(values), 1e-8)  # down along every axis, also if the function is not convex
+        bent = np.maximum(np.abs(values), 1e-8)  # descend along every axis, even if not convex
         along = vectors.T @ gradient
         if (
             float((along**2 / bent).sum()) / 2 < tolerance / 10
-        ):  # so much is still to be gained, and a short step is not mistaken for the end
+        ):  # the gain still possible; a short step does not end the search
             break
         while damping < MOST_DAMPING:
             next_at = at - vectors @ (along / (bent * (1 + damping)))
@@ -79,11 +81,10 @@ def root(
     *,
     tolerance: float,
 ) -> float:
-    """The root of a function that is nearly straight, to `tolerance` (relative to the root, absolute below
-    1).
+    """The root of a nearly straight function, to `tolerance` (relative to the root, absolute below 1).
 
-    `low` and `high` are (place, value), of opposite signs: fewer calls than brentq needs, which calculates
-    both again. The Illinois rule (Dowell and Jarratt, A modified regula falsi method for computing the root
+    `low` and `high` are (place, value) with values of opposite sign, which saves the two calls that brentq
+    would repeat. The Illinois rule (Dowell and Jarratt, A modified regula falsi method for computing the root
     of an equation, BIT 11, 1971).
     """
     (a, at_a), (b, at_b) = low, high

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Quantiles of a histogram with bounds from order statistics: which ranked sample a quantile may lie beside,
-and what that sample is read as.
+"""Computes quantiles of a histogram with bounds from order statistics.
 
-David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval rests on no distribution, only on
-independent samples.
+David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval assumes no distribution, only independent
+samples.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ IntArray = npt.NDArray[np.int64]
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """The largest rank that the quantile is not below, at `confidence` (one-sided); 0: there is none."""
+    """The largest rank that the quantile is not below, at `confidence` (one-sided); 0 if there is none."""
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """The smallest rank that the quantile is not above, one-sided; `count` + 1: there is none."""
+    """The smallest rank that the quantile is not above (one-sided); `count` + 1 if there is none."""
     return _first_reaching(share, count, confidence) + 1
 
 
@@ -40,16 +39,16 @@ def _first_reaching(share: float, count: int, probability: float) -> int:
     )  # binom.ppf of scipy.stats is these two lines, and takes 0.5 s longer to import
 
     k = max(0, math.ceil(float(bdtrik(probability, count, share))))
-    # Rounding may have lifted it to the next one. betainc is P(X <= k - 1), also for counts beyond 32 bits.
+    # Rounding may have raised it by one. betainc is P(X <= k - 1), also for counts beyond 32 bits.
     return k - 1 if k and float(betainc(count - k + 1, k, 1 - share)) >= probability else k
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Times in the order of their `largest`, as (smallest, largest) that each group of `counts` may be; the
-    last `endless` ones have no end.
+    """Times ordered by `largest`: each of the `counts` in a group lies within (smallest, largest). The last
+    `endless` times have no end.
 
-    `largest_ns` is None for a group whose values have no known upper end.
+    `open_ended`: groups whose values have no known upper end.
     """
 
     smallest: IntArray
@@ -62,15 +61,15 @@ class Ranked:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of times."""
         return int(self.counts.sum()) + self.endless
 
     def later_than(self, bound_ns: int) -> int:
-        """How many surely are above the bound; those without an end are."""
+        """How many are certainly above the bound, including those without an end."""
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """The most (ns) that the sample of this rank (1: the smallest) may be; None: unknown."""
+        """The most (ns) that the sample of this rank (1: the smallest) may be; None if unknown."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -83,29 +82,28 @@ class Ranked:
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:
-        """The least that the sample of this rank may be (ns); None: it has no end at all."""
+        """The least (ns) that the sample of this rank may be; None if it has no end."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
             return self.max_ns
         order = np.argsort(
             self.smallest, kind="stable"
-        )  # one that may lie anywhere is among the first here, and among the last by its largest
+        )  # a sample without known bounds comes first in this order, and last in that of `largest`
         value = int(self.smallest[order][int(np.searchsorted(np.cumsum(self.counts[order]), rank))])
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Whether the least and the most that this sample may be lie in one bin, or it has no end."""
+        """Whether the sample's bounds lie in one bin, or it has no end."""
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
-    """The samples of merged windows with the missed activations filled in; a missed one without a latency (a
-    lost answer) has no end.
+    """Rank the samples of merged windows with the missed activations filled in. A missed one without a
+    latency (a lost answer) has no end.
 
-    `resolution_ns`: a figure v of the record means v ... v + resolution - 1; it is read as v, as everywhere.
-    `absolute`: without their signs.
+    `resolution_ns`: a recorded v means v ... v + resolution - 1, and is read as v. `absolute`: ignore signs.
     """
     folded = np.abs if absolute else np.asarray
     bins, counts = add_bins(
@@ -124,7 +122,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
     if absolute and least is not None and top is not None:
         least, top = (least if least >= 0 else None), max(top, -least)
     if top is not None and len(merged.missed_bins) and int(EDGES_NS[int(merged.missed_bins[-1])]) > top:
-        top = None  # the largest is a missed one, known to its bin only
+        top = None  # the largest is a missed activation, of which only the bin is known
     if len(merged.missed_bins):
         least = None
     endless = max(0, merged.missed - int(merged.missed_counts.sum()))
@@ -133,9 +131,10 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile (ns) and its bounds, each one-sided at the confidence asked.
+    """A quantile (ns) and its bounds, each one-sided at the confidence asked; None means more than any
+    number.
 
-    None: more than any number. `at_most`: it may be anything up to `ns`.
+    `at_most`: the quantile may be anything up to `ns`.
     """
 
     ns: int | None
@@ -145,12 +144,11 @@ class Quantile:
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
-    """The value that `share` of the samples, none of them negative, do not exceed (nearest rank), with its
-    bounds.
+    """The value that `share` of the non-negative samples do not exceed (nearest rank), with its bounds.
 
-    `rank_error`: the bounds are at least so many ranks away, since samples depend on each other. Of all of
-    them (`share` 1) the lower bound is the largest that was seen, and there is no upper one. Raises
-    ValueError if there are none.
+    `rank_error`: the least distance of the bounds in ranks, as samples are not independent. If `share` is 1,
+    the lower bound is the largest sample and there is no upper bound. Raises ValueError if there are no
+    samples.
     """
     count = values.count
     if count == 0:

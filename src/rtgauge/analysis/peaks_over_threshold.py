@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The second opinion on rare latencies: a generalised Pareto distribution fitted to the excesses over a high
+"""Gives a second opinion on rare latencies: a generalised Pareto distribution fitted to excesses over a high
 threshold.
 
 Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4; the likelihood is searched
 along one parameter as by Grimshaw, Computing Maximum Likelihood Estimates for the Generalized Pareto
-Distribution, Technometrics 35 (1993). Each activation counts for itself, while the block maxima of
-extreme_value count a burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no
-interval of a level.
+Distribution, Technometrics 35 (1993). Each activation counts, while the block maxima of extreme_value count a
+burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no interval of a level.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_PEAKS, MOST_PEAKS = 50, 500
 SHARE = 500
-"""One in so many activations is a peak, within the two numbers above."""
+"""One in this many activations is a peak, within the two numbers above."""
 LEAST_DIFFERENT = 10
-"""Peaks of fewer different values (bins) give no shape."""
+"""Peaks with fewer different values (bins) do not determine a shape."""
 LEAST_SHAPE, LARGEST_SHAPE = -0.95, 3.0
 
 
 @dataclass(frozen=True)
 class Pareto:
-    """Excesses over `threshold`; `rate`: their share of all activations; `spread`: (scales, shapes,
-    log-likelihood less the largest one).
+    """A distribution of excesses over `threshold`, a share `rate` of all activations. `spread`: (scales,
+    shapes, log-likelihood minus the largest).
     """
 
     threshold: float
@@ -43,14 +42,14 @@ class Pareto:
     spread: tuple[FloatArray, FloatArray, FloatArray]
 
     def level(self, activations: int) -> float:
-        """The value exceeded once in `activations`; at least as many as 1 / rate."""
+        """The value exceeded once in `activations`, which must be at least 1 / rate."""
         return float(
             _level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape))
         )
 
     def interval(self, activations: int, confidence: float) -> tuple[float, float]:
-        """The profile-likelihood interval of that value: what the parameters give whose loss of likelihood is
-        within the chi-square quantile.
+        """The profile-likelihood interval of that value: the levels of all parameters whose loss of
+        likelihood is within the chi-square quantile.
         """
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)
@@ -76,7 +75,7 @@ def _level(
 def _log_likelihood(
     excess: FloatArray, counts: FloatArray, scale: FloatArray, shape: FloatArray
 ) -> FloatArray:
-    """The log-likelihood for scales and shapes of one shape (...); -inf where they exclude an excess."""
+    """The log-likelihood for scales and shapes, both of shape (...); -inf if they exclude an excess."""
     bent = np.where(np.abs(shape) < 1e-6, 1e-6, shape)
     inner = 1 + (bent / scale)[..., None] * excess
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -86,11 +85,11 @@ def _log_likelihood(
 
 
 def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
-    """(scale, shape) of most likelihood for excesses, shape (n,), that were each seen `counts` times; the
-    shape within -0.95 to 3.
+    """The maximum-likelihood (scale, shape) for excesses, shape (n,), each seen `counts` times. The shape is
+    limited to -0.95 to 3.
 
-    Along theta = shape / scale the best shape is mean(log(1 + theta excess)), so that one variable is left.
-    Raises ValueError for none above 0.
+    Along theta = shape / scale the best shape is mean(log(1 + theta excess)), which leaves one variable.
+    Raises ValueError if no excess is above 0.
     """
     values, weights = np.asarray(excess, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if not len(values) or values.max() <= 0:
@@ -120,11 +119,13 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """The distribution fitted to the largest values (ns, rising) and counts; None: too few or too alike."""
+    """Fit the distribution to the largest values (ns, ascending) and counts; None if they are too few or too
+    alike.
+    """
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))
-    above = np.cumsum(weights[::-1])[::-1] - weights  # larger than each value
+    above = np.cumsum(weights[::-1])[::-1] - weights  # number of larger samples
     at = int(np.argmax(above <= wanted)) if len(values) else 0
     peaks = 0 if not len(values) else int(above[at])
     if len(values) - at - 1 < LEAST_DIFFERENT or peaks < LEAST_PEAKS / 2:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Differences of a quantile between two sides, with intervals and p-values.
+"""Computes differences of a quantile between two sides, with intervals and p-values.
 
-The run is the unit: runs of one and the same system differ by more than the samples within a run say. With
-two runs or more of a side, the interval is Welch's on the quantiles of the runs (The generalization of
-'Student's' problem when several different population variances are involved, 1947). If one side has a single
-run, that run is taken to vary as the runs of the other side do. With one run a side, the interval holds
-between these two runs only: each quantile has bounds of its own, and those of the difference follow from them
-by the squares of their distances (Zou and Donner, Construction of confidence limits about effect measures,
-2008). Maxima get no interval: nothing bounds them from one run.
+The unit is the run, because runs of one system differ by more than their samples suggest. If a side has at
+least two runs, the interval is Welch's on the quantiles of the runs (The generalization of 'Student's'
+problem when several different population variances are involved, 1947). If one side has a single run, it is
+assumed to vary like the runs of the other side. If both sides have a single run, the interval holds only
+between these two runs: it combines the bounds of the two quantiles by the squares of their distances (Zou and
+Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval, as one run
+does not bound them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ QUANTILES = {
     "p99.99": Fraction(9999, 10000),
 }
 MOST_ERRORS = 1e6
-"""No limit is more standard errors away than this."""
+"""Limits are at most this many standard errors away."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference (ns, side minus baseline): its interval (None: no limit), and p-values."""
+    """A difference (ns, side minus baseline) as an interval and p-values; an end is None if unlimited."""
 
     low_ns: int | None
     high_ns: int | None
@@ -46,8 +46,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference (ns) whose limits are known at any number of standard errors: `limits(errors)`; Student's
-    t with `freedom` degrees says how many.
+    """A difference (ns) with limits at any number of standard errors, `limits(errors)`; Student's t with
+    `freedom` degrees gives that number.
     """
 
     limits: Callable[[float], Limits]
@@ -76,10 +76,10 @@ class Difference:
         return self._p_of_limit(lambda limits: limits[1] < ns)
 
     def interval(self, *, alpha: float, within_ns: int) -> Interval:
-        """The interval at confidence 1 - alpha, and p-values of "no difference" (two-sided), "not within
-        `within_ns`", "not beyond".
+        """The interval at confidence 1 - alpha, and p-values of "different" (two-sided), "not within
+        `within_ns`" and "not beyond".
 
-        "Not within" is the larger of two one-sided tests (Schuirmann, 1987); "within" includes the bound
+        "Not within" is the larger of two one-sided tests (Schuirmann, 1987). "Within" includes the bound
         itself, so that two equal figures are the same within 0.
         """
         from scipy.special import stdtrit
@@ -115,14 +115,14 @@ def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction
 
 @dataclass(frozen=True)
 class RunFigures:
-    """The same figure of each run of a side; each lies within `low_ns` and `high_ns`, the ends of its bin."""
+    """The same figure of each run of a side; it lies between `low_ns` and `high_ns`, the ends of its bin."""
 
     low_ns: Sequence[float]
     high_ns: Sequence[float]
 
     @property
     def variance(self) -> float:
-        """Of one run (ns²); not less than what rounding to bins hides."""
+        """The variance of one run (ns²), at least what rounding to bins hides."""
         low, high = np.asarray(self.low_ns, dtype=np.float64), np.asarray(self.high_ns, dtype=np.float64)
         return max(float(((low + high) / 2).var(ddof=1)), float(((high - low + 1) ** 2).mean()) / 12)
 
@@ -134,7 +134,7 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
     terms = [
         (figures.variance if number > 1 else known[0]) / number
         for figures, number in zip((side, baseline), runs, strict=True)
-    ]  # a single run varies as those of the other side
+    ]  # a single run varies like the other side's
     error = math.sqrt(sum(terms))
     freedom = welch_freedom(terms, runs) if len(known) == 2 else float(max(runs) - 1)
     low = float(np.mean(side.low_ns)) - float(np.mean(baseline.high_ns))
@@ -143,7 +143,9 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
-    """The mean difference within pairs of runs, of which there are two or more, in the same order."""
+    """The mean difference within pairs of runs. Both sides have the same number of runs, at least two, in
+    pair order.
+    """
     side_low, side_high, base_low, base_high = (
         np.asarray(ends, dtype=np.float64)
         for ends in (side.low_ns, side.high_ns, baseline.low_ns, baseline.high_ns)
@@ -155,12 +157,12 @@ def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
-    """Welch's degrees of freedom of a difference of two means with these variances and numbers of runs."""
+    """Welch's degrees of freedom for a difference of two means with these variances and numbers of runs."""
     return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number, in the order given (Holm, A simple sequentially rejective multiple
+    """Correct p-values for their number, keeping their order (Holm, A simple sequentially rejective multiple
     test procedure, 1979).
     """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A quantile of one run with bounds that allow for serial dependence.
+"""Bounds a quantile of one run, allowing for serial dependence.
 
 The standard error of the share of samples above the quantile comes from its slow changes over the windows:
 the mean square of the first cosine transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR
-inference: recommendations for practice, 2018). Dependence over several windows is in these. The quantiles at
-the bounds of the share are the bounds of the quantile (Woodruff, Confidence intervals for medians and other
-position measures, 1952). If the run has too little independent information beyond a quantile, the bound is
-endless.
+inference: recommendations for practice, 2018). These include dependence over several windows. The quantiles
+at the bounds of the share bound the quantile (Woodruff, Confidence intervals for medians and other position
+measures, 1952). If the run has too little independent information beyond a quantile, the bound is endless.
 """
 
 from __future__ import annotations
@@ -30,19 +29,18 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 LEAST_WINDOWS = 20
-"""With fewer windows their spread says little."""
+"""The spread of fewer windows says little."""
 LEAST_BEYOND = 10
-"""At least so many samples must lie above a quantile for an interval."""
+"""An interval needs at least this many samples above its quantile."""
 ENDLESS_NS = 2**60
-"""The upper end of a value that has none."""
+"""Stands for a value without an upper end."""
 
 
 @dataclass(frozen=True)
 class WindowCounts:
-    """A run by windows: `counts[i, j]` samples of window i have the value `values_ns[j]` (rising).
+    """A run by windows: `counts[i, j]` samples of window i have the value `values_ns[j]` (ascending).
 
-    Such a sample lies within `low_ns[j]` and `high_ns[j]`, the ends of its bin; ENDLESS_NS where it has no
-    upper end.
+    Each lies between `low_ns[j]` and `high_ns[j]`, the ends of its bin (ENDLESS_NS if it has no upper end).
     """
 
     values_ns: IntArray
@@ -52,16 +50,16 @@ class WindowCounts:
 
     @cached_property
     def cumulative(self) -> IntArray:
-        """How many samples have at most each value."""
+        """The number of samples up to each value."""
         return np.cumsum(self.counts.sum(axis=0))
 
     @property
     def total(self) -> int:
-        """How many samples."""
+        """The number of samples."""
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def at_rank(self, rank: int) -> int:
-        """The column of the sample of this rank; 1 is the smallest."""
+        """The column of the sample of this rank; the smallest has rank 1."""
         return int(np.searchsorted(self.cumulative, rank))
 
 
@@ -74,7 +72,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
 
 
 def too_few_beyond(samples: int, share: Fraction) -> str | None:
-    """What is said where fewer than LEAST_BEYOND of so many samples lie above the quantile; else None."""
+    """The message if fewer than LEAST_BEYOND of the samples lie above the quantile, else None."""
     beyond = math.floor((1 - share) * samples)
     if beyond >= LEAST_BEYOND:
         return None
@@ -85,12 +83,12 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
 
 
 def cosine_terms(windows: int) -> int:
-    """How many cosine transforms are averaged (degrees of freedom): 0.4 n^(2/3), by Lazarus et al. (2018)."""
+    """The number of cosine transforms to average (degrees of freedom): 0.4 n^(2/3), Lazarus et al. (2018)."""
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
 def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
-    """(standard error of the sum of a series whose values depend on each other, its degrees of freedom)."""
+    """(standard error of the sum of a serially dependent series, its degrees of freedom)."""
     number = len(scores)
     terms = cosine_terms(number)
     angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)
@@ -99,7 +97,7 @@ def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
 
 
 class RunQuantile:
-    """One quantile of one run; it lies within `low_ns` and `high_ns`, the ends of its bin."""
+    """One quantile of one run; it lies between `low_ns` and `high_ns`, the ends of its bin."""
 
     def __init__(self, run: WindowCounts, share: Fraction) -> None:
         self._run = run
@@ -110,7 +108,7 @@ class RunQuantile:
         self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
 
     def bounds(self, errors: float) -> tuple[int, int]:
-        """The bounds (ns) so many standard errors away; ±ENDLESS_NS if the run has no sample there."""
+        """The bounds (ns) at this many standard errors; ±ENDLESS_NS if the run has no sample there."""
         low, high = (
             math.floor(self._rank - errors * self._error),
             math.ceil(self._rank + errors * self._error),
@@ -123,21 +121,21 @@ class RunQuantile:
 
 
 MOST_WINDOWS = 1_000
-"""More windows of a run are merged for its intervals: their cost stays bounded, and slow changes stay."""
+"""Windows beyond this number are merged for intervals, which bounds their cost and keeps slow changes."""
 
 
 def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np.int64]:
-    """The value (ns) for each bin: the largest it can hold, at the resolution of the tool."""
+    """The value (ns) of each bin: the largest it can hold, at the tool's resolution."""
     return upper_ns(bins) // resolution_ns * resolution_ns
 
 
 def window_counts(
     windows: Windows, stretch: Integers, resolution_ns: int, filled: Distribution
 ) -> WindowCounts:
-    """How many samples of each window have each value, missed activations filled in.
+    """Count the samples of each window at each value, missed activations filled in.
 
-    `windows`: of one phase; `stretch`: the number of each window's stretch of time, which the CPUs share.
-    `filled`: the figures of all of them.
+    `windows`: of one phase. `stretch`: the number of each window's stretch of time, which the CPUs share.
+    `filled`: the figures of all windows.
     """
     number = int(stretch.max(initial=-1)) + 1
     together = max(1, -(-number // MOST_WINDOWS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The names of several records together, and the systems that they were measured on."""
+"""Names several records together, and the systems on which they were measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtgauge.record.reader import Record
 
 
 def _made(record: Record) -> tuple[str, str] | None:
-    """Day and time at which the record was begun; None if it does not say."""
+    """The day and time at which the record began; None if unknown."""
     try:
         moment = datetime.fromisoformat(record.run.created)
     except ValueError:
@@ -20,10 +20,10 @@ def _made(record: Record) -> tuple[str, str] | None:
 
 
 def record_names(records: Sequence[Record]) -> list[str]:
-    """A short name of each record that tells it from the others.
+    """A short distinct name for each record.
 
-    The one that the user gave, numbered where several have it; else, if its folder was renamed, the folder;
-    else when it was begun: the time, with the date if the days differ.
+    It is the user's name, numbered if several records have it; else the folder, if it was renamed; else the
+    time at which the record began, with the date if the days differ.
     """
     made = [_made(record) for record in records]
     one_day = len({moment[0] for moment in made if moment is not None}) == 1
@@ -56,10 +56,10 @@ def system_name(record: Record, step: Step) -> str:
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
-    """For each record what the system of each of its steps (by its id) is called: what the user called the
-    record, else `system_name`.
+    """For each record, the name of the system of each step, by step id: the user's name for the record, else
+    `system_name`.
 
-    If the name of a system is that of several records, each has the record's name too.
+    If several records have a system of the same name, the record's name is added.
     """
     short = record_names(records)
     named = any(record.label for record in records)

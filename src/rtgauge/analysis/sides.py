@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sides of a comparison: a condition of a record, or of all records of one label, with its runs."""
+"""Makes the sides of a comparison: each is a condition of one record, or of all records of one label."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from rtgauge.units import format_duration
 EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
-"""Of the parameters the one that only kernel space has."""
+"""A parameter that only kernel space has."""
 RT = ("rt",)
 EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
 UNIPROCESSOR = "Single"
-"""The deployment with which the papers compare the others."""
+"""The deployment that the papers use as the baseline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class SideRun:
     """A run of a side: a repeat, or a whole record. Missed activations are filled in."""
 
     number: int
-    """The pair if its record measured both sides by turns."""
+    """The number of the pair if the record measured both sides by turns."""
     figures: Distribution
     bins: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
@@ -49,9 +49,9 @@ class SideRun:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One condition of one record, or of several of one label.
+    """One condition of one record, or of several records of one label.
 
-    `traits`: host, kernel, deployment, load, ...; `label`: those of them that differ between the sides.
+    `traits`: host, kernel, deployment, load, ...; `label`: the traits that differ between the sides.
     """
 
     label: str
@@ -61,9 +61,9 @@ class Side:
     windows: Windows
     """The measured windows of its series."""
     stretch: Integers
-    """For each window the number of its stretch of time, which the CPUs share."""
+    """The number of each window's stretch of time, which the CPUs share."""
     run: Integers
-    """For each window the number of its run."""
+    """The number of each window's run."""
     merged: Merged
     resolution_ns: int
     quantity: str = "latency"
@@ -81,7 +81,7 @@ class Side:
 
     @property
     def is_first_by_turns(self) -> bool:
-        """Whether its record measured two sides by turns, and this is the first of them."""
+        """Whether its record measured two sides by turns, and this is the first side."""
         return alternation_of(self.record.run) is not None and side_of(self.steps[0].key.repeat) == 0
 
     @cached_property
@@ -91,22 +91,22 @@ class Side:
 
     @cached_property
     def filled(self) -> Distribution:
-        """The figures with the missed activations filled in."""
+        """The figures with missed activations filled in."""
         return filled_distribution(self.merged, resolution_ns=self.resolution_ns)
 
     @cached_property
     def worst(self) -> Severity | None:
-        """The severest mark on any of its steps."""
+        """The most severe mark on any of its steps."""
         return worst_severity(step.worst for step in self.steps)
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; unplaced samples at the start of their range."""
+        """Bins and counts, missed activations filled in; unplaced samples are at the start of their range."""
         return _histogram(self.merged)
 
     @cached_property
     def runs(self) -> list[SideRun]:
-        """Its runs in which something was measured, in their order."""
+        """Its runs that measured something, in order."""
         numbers: list[int] = np.unique(self.run).tolist()
         parts = (
             [self.merged]
@@ -122,31 +122,32 @@ class Side:
         return [run for run in every if run.figures.count]
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The value (ns) for each bin: the largest it can hold, at the resolution of the tool."""
+        """The value (ns) of each bin: the largest it can hold, at the tool's resolution."""
         return values_ns(bins, self.resolution_ns)
 
     def bin_ends_ns(self, ns: int) -> tuple[int, int]:
-        """The ends (ns) of the bin in which a figure is, at the resolution of the tool."""
+        """The ends (ns) of the bin that contains a figure, at the tool's resolution."""
         low = int(lower_ns(signed_bin_of(ns))) // self.resolution_ns * self.resolution_ns
         return low, max(low, ns) + self.resolution_ns - 1
 
     @cached_property
     def window_counts(self) -> WindowCounts:
-        """The histogram by windows, missed activations filled in."""
+        """The histogram of each window, missed activations filled in."""
         return window_counts(self.windows, self.stretch, self.resolution_ns, self.filled)
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Values (ns, without sign, rising) and counts of all its activations, missed ones filled in."""
+        """Values (ns, unsigned, ascending) and counts of all its activations, missed ones filled in."""
         bins, counts = self.histogram
         values, where = np.unique(np.abs(self.values_ns(bins)), return_inverse=True)
         return values, np.bincount(where, weights=counts, minlength=len(values)).astype(np.int64)
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int], list[int]]:
-        """The largest latency (ns, without sign) of each stretch of time, its activations, and its run.
+        """For each stretch of time: the largest latency (ns, unsigned), the number of activations, and the
+        run.
 
-        Stretches cut short (below half of the median) are left out.
+        Truncated stretches (less than half the median) are left out.
         """
         _, first, stretch = np.unique(self.stretch, return_index=True, return_inverse=True)
         most = np.full(len(first), UNKNOWN)
@@ -176,7 +177,7 @@ def _parameters(step: Step) -> dict[str, Any]:
 
 
 def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Every single parameter by its path of names; lists are one."""
+    """Every single parameter by its path of names; a list counts as one."""
     leaves: dict[tuple[str, ...], Any] = {}
     for name, value in parameters.items():
         if isinstance(value, Mapping):
@@ -189,7 +190,7 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """The parameters that tell a step from others; of explaining only whether it was, and the events."""
+    """The parameters that distinguish a step. Of explaining, only whether it was on and for which events."""
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
@@ -201,7 +202,7 @@ def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
 
 
 def _parameter(name: str, value: Any) -> str:
-    """A parameter as people write it: "interval 20us", "cpu 1-3", "default cpu"."""
+    """A parameter in words: "interval 20us", "cpu 1-3", "default cpu"."""
     words = name.removesuffix("_ns").replace("_", "-")
     if value is None:
         return f"default {words}"
@@ -222,7 +223,7 @@ def _parameter(name: str, value: Any) -> str:
 def _traits(
     record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]
 ) -> dict[str, str]:
-    """`different`: the parameters, by their path of names, that differ between sides."""
+    """The traits of a step; `different`: paths of the parameters that differ between sides."""
     facts = record.system(target)
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
@@ -250,7 +251,7 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The parameters, by path, that differ between steps; the context only between steps that have one."""
+    """The paths of the parameters that differ between steps; the context only between steps that have one."""
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = (
@@ -259,7 +260,7 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     paths = {path for of_step in leaves for path in of_step} - {
         ("space",),
         ("window_ns",),
-    }  # how the record is cut is no difference in what was measured
+    }  # how the record is cut does not change what was measured
     return {
         path
         for path in paths
@@ -268,9 +269,8 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
-    """The windows of the steps, one after another, and the numbers of each one's stretch of time and run.
-
-    The run is what is repeated as a whole: the record if there are several, else the step.
+    """The windows of the steps, one after another, with the number of each window's stretch of time and run.
+    A run is the record if there are several, else the step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     parts: list[Windows] = []
@@ -297,23 +297,23 @@ def _limits(step: Step) -> dict[int, int]:
 
 
 def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
-    """A label of each side: the traits that differ, after the record's name if needed or `named`."""
+    """A label for each side: the traits that differ, after the record's name if needed or `named`."""
 
     def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
 
     different = differ(traits)
-    if all(side["side"] for side in traits):  # what differs between the sides, their names say
+    if all(side["side"] for side in traits):  # the names of the sides say how they differ
         different = {"side"}.union(
             *(differ([of for of in traits if of["side"] == side["side"]]) for side in traits)
         )
-    if named:  # what differs between two records, their names say
+    if named:  # the names of the records say how they differ
         different = {
             name
             for record in dict.fromkeys(records)
             for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])
         }
-        without = different - {"parameters"}  # where the rest is enough, they would only make labels long
+        without = different - {"parameters"}  # keeps labels short if the rest is enough
         if len(
             {
                 (record, *(side[name] for name in sorted(without)))
@@ -346,7 +346,9 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """Each record's conditions, or the ones with one label, idle first. Raises InputError for none."""
+    """The conditions of each record, or of the records of one label, idle first. Raises InputError if a
+    record has no finished step with latencies.
+    """
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
         groups = by_name.setdefault(record.label or name, {})
@@ -367,12 +369,11 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
 def sides_of(
     records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True
 ) -> list[Side]:
-    """A side for each condition that is in the scope, of each record or of the records of one label together;
-    idle first within these.
+    """Make a side for each condition in the scope, of each record or of all records of one label; idle comes
+    first.
 
-    `force`: also emulated machines beside others. `alike` False: also steps that were measured at different
-    intervals, for tables that compare nothing. Raises InputError if two cannot be compared, RecordError for a
-    damaged record.
+    `force`: allow emulated and real machines together. `alike` False: allow different intervals, for tables
+    that compare nothing. Raises InputError if two sides cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice: there is no difference between a record and itself")
@@ -419,7 +420,7 @@ def sides_of(
 
 
 def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
-    """Raises InputError if one machine is emulated and another is not."""
+    """Raise InputError if one machine is emulated and another is not."""
     emulated = [label for label, traits in sides.items() if traits["processor"] == EMULATED]
     others = [label for label in sides if label not in emulated]
     if emulated and others:
@@ -431,7 +432,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raises InputError that names the first difference of probe, quantity, unit or interval."""
+    """Raise InputError for the first difference of probe, quantity, unit or interval, which it names."""
 
     def interval(step: Step) -> str:
         value = _parameters(step).get("interval_ns")
@@ -459,13 +460,13 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
 
 
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
-    """(side, its baseline) for every side that is not a baseline itself.
+    """(side, its baseline) for every side that is not itself a baseline.
 
-    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel).
-    Without one: the deployment Single if there is one, else the first record, in one record the first
-    machine, of one machine user space, else the first side. If it names several sides, each other side is
-    compared with the one under the same load, deployment and so on. Raises InputError if that is none or more
-    than one.
+    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). The
+    default is the deployment Single if there is one, else the first record; within one record the first
+    machine, within one machine user space, else the first side. If it names several sides, each other side is
+    compared with the one under the same load, deployment and so on. Raises InputError unless exactly one
+    matches.
     """
     if not sides:
         raise InputError("no record has a finished step with these latencies: there is nothing to compare")
@@ -493,7 +494,7 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             return by_turns
         first = [side for side in sides if side.record is sides[0].record]
         if len(first) == len(sides):
-            # One record: of several machines the first, each load compared with the same load.
+            # One record of several machines: the first machine, each load compared with the same load.
             first = [side for side in sides if side.machine == sides[0].machine]
         if len(first) == len(sides):
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
@@ -514,12 +515,12 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
 
 
 def _record_words(record: Record) -> set[str | None]:
-    """What a record may be called."""
+    """The names by which a record may be called."""
     return {record.label, record.run.id, str(record.path), record.path.resolve().name}
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """The words of its parameters, and what precedes a colon in one: loops are alike, a wire is not."""
+    """The words of its parameters, also without what follows a colon: similar loops then match."""
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Joins spikes of several CPUs on their time: one stall of the machine shows as an outlier on each CPU."""
+"""Joins spikes of several CPUs that overlap in time: one stall of the machine shows as an outlier on each
+CPU.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3
-"""How many times the p99 a latency is that is looked at: small ones meet, as CPUs are released together."""
+"""Latencies above this many times the p99 count: small ones coincide, as CPUs are released together."""
 
 
 @dataclass(frozen=True)
 class Spike:
-    """An outlier on a CPU, from release to end; `uncertain_ns`: how far its times may be off."""
+    """An outlier on a CPU from its release to its end; `uncertain_ns`: the uncertainty of its times."""
 
     cpu: int
     start_ns: int
@@ -36,17 +38,17 @@ class JointEvent:
 
     @property
     def cpus(self) -> list[int]:
-        """The CPUs that had one, sorted."""
+        """The CPUs with a spike, sorted."""
         return sorted({spike.cpu for spike in self.spikes})
 
     @property
     def longest_ns(self) -> int:
-        """The longest of them."""
+        """The longest spike (ns)."""
         return max(spike.end_ns - spike.start_ns for spike in self.spikes)
 
 
 def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
-    """The spikes joined where their intervals overlap, within their uncertainty; in the order of time."""
+    """Join the spikes whose intervals overlap within their uncertainty; events are in order of time."""
     events: list[list[Spike]] = []
     until = 0
     for spike in sorted(spikes, key=lambda known: known.start_ns - known.uncertain_ns):
@@ -61,7 +63,9 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """ "19 outliers on 16 CPUs are 2 events"; None: one CPU, or never two at a time. `who`: has them."""
+    """Describe the events, "19 outliers on 16 CPUs are 2 events"; None without events on several CPUs
+    (`who`).
+    """
     spikes = [spike for event in events for spike in event.spikes]
     places = {spike.cpu for spike in spikes}
     shared = sum(len(event.cpus) > 1 for event in events)
@@ -72,10 +76,10 @@ def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
 
 
 def step_words(step: Step) -> str | None:
-    """The spikes of a step joined on their time, in words; None: nothing to join.
+    """Describe the joint spikes of a step; None if there are none.
 
-    They are the overflow cycles that cyclictest listed, or else the outliers far above the rest, if at least
-    half of them were on several CPUs at once: some meet by chance.
+    They are the overflow cycles that cyclictest listed, or the outliers far above the rest, if at least half
+    of them were on several CPUs at once: some coincide by chance.
     """
     listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
     if listed:
@@ -94,7 +98,7 @@ def step_words(step: Step) -> str | None:
 
 
 def _listed(result: Result) -> list[Spike]:
-    """The overflow cycles of a thread, whose times are known to the cycle only: starts differ."""
+    """The overflow cycles of a thread, whose start is uncertain: only their cycle is known."""
     thread, interval, text = (
         result.labels.get("thread"),
         result.values.get("interval_ns"),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which
-no cycle is lost, repeated.
+"""Finds the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no
+cycle is lost, over repeats.
 
-A period at which the master of `response` itself was late is not sustained either, since it tested the slave
-by fewer stimuli; that it was the master is said.
+A period at which the master of `response` itself was late is not sustained either, as the slave then got
+fewer stimuli. The result says so.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 
 LONG_NS = 1_000_000
-"""From this on Adam et al. speak of a long delay (sec. 7.1)."""
+"""Adam et al. call a longer delay long (sec. 7.1)."""
 RESOLUTION = 1.1
-"""A search ends where two periods differ by no more than this factor."""
+"""A search ends when two periods differ by no more than this factor."""
 LEAST_PERIODS = 3
-"""Fewer different periods are no curve."""
+"""A curve needs at least this many different periods."""
 SEARCH_PERIODS = 6
-"""So many different periods are those of a search."""
+"""From this many different periods on, steps are a search."""
 
 
 class Point(Model):
@@ -70,7 +70,7 @@ class RepeatResult(Model):
 
     @property
     def complete(self) -> bool:
-        """Whether the search is over: the two are near enough, or one of them does not exist."""
+        """Whether the search is over: the two periods are close enough, or one of them does not exist."""
         return (
             self.sustained_ns is None
             or self.failing_ns is None
@@ -79,13 +79,13 @@ class RepeatResult(Model):
 
 
 class Curve(Model):
-    """One probe at several periods, all else equal."""
+    """One probe at several periods, everything else equal."""
 
     label: str
     record: str
     probe: str
     load: str
-    cycles: int = Field(description="the fewest that a point of it has")
+    cycles: int = Field(description="the fewest cycles of any point")
     points: list[Point] = Field(description="the longest period first")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
@@ -110,7 +110,7 @@ class Curve(Model):
 
 
 def period_of(step: Step) -> int | None:
-    """From one activation to the next (ns); None if that is drawn at random, or is of another probe."""
+    """The time from one activation to the next (ns); None if it is random, or the probe has none."""
     pace = probe_of(step).pace
     if pace is None:
         return None
@@ -119,13 +119,13 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """The stimuli that a late master did not make; 0 for other probes. Older records count them as missed."""
+    """The number of stimuli that a late master did not make. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 
 
 def point_of(record: Record, step: Step) -> Point | None:
-    """The point of one step; None if it has no period, no samples, or is invalid."""
+    """The point of one step; None if the step has no period, has no samples, or is invalid."""
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
@@ -150,7 +150,7 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of a repeat: from the longest period down until a stimulus or an answer is missing."""
+    """The result of a repeat, from the longest period down until a stimulus or an answer is missing."""
     lost: dict[int, int] = {}
     unmade: dict[int, int] = {}
     for point in points:
@@ -168,7 +168,7 @@ def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
 
 
 def next_period(result: RepeatResult) -> int | None:
-    """The period to be measured next (ns), halfway on a logarithmic scale; None: the search is over."""
+    """The next period to measure (ns), halfway on a logarithmic scale; None if the search is over."""
     if result.complete or result.sustained_ns is None or result.failing_ns is None:
         return None
     middle = round(math.sqrt(result.sustained_ns * result.failing_ns), -2)
@@ -176,13 +176,13 @@ def next_period(result: RepeatResult) -> int | None:
 
 
 def same_but_period(step: Step) -> str:
-    """Equal for steps that differ only in their period and their repeat."""
+    """A key that is equal for steps that differ only in period and repeat."""
     pace = probe_of(step).pace
     return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
 
 
 def period_series(record: Record) -> list[list[Step]]:
-    """The record's steps in groups that differ in period and repeat, of LEAST_PERIODS periods at least."""
+    """Group the steps that differ only in period and repeat, if they have at least LEAST_PERIODS periods."""
     groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:
@@ -191,7 +191,7 @@ def period_series(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """The record with only the longest period of each search, whose many steps say little each."""
+    """The record with only the longest period of each search, whose many steps each say little."""
     searched: set[str] = set()
     for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
@@ -206,7 +206,7 @@ def without_searches(record: Record) -> Record:
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of steps that differ only in period and repeat; None if none has a point."""
+    """The curve of steps that differ only in period and repeat; None if no step has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
         return None
