@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A module a format: records for other programs."""
+"""Writes records in formats that other programs read, a module per format."""

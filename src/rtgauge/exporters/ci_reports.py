@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What continuous integration reads: JUnit XML, the Test Anything Protocol and KCIDB.
+"""Writes reports for continuous integration: JUnit XML, the Test Anything Protocol and KCIDB.
 
-Each step is a test, and so are the requirement and what was left out. All pass if the run exits with 0.
+Each step is a test, as are the requirement and whatever was left out. All pass if the run exits with 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _mark(case: ET.Element, failure: str | None, skipped: str | None) -> None:
 
 
 def junit(record: Record) -> bytes:
-    """JUnit XML."""
+    """The record as JUnit XML."""
     cases: list[ET.Element] = []
     for step in record.steps:
         case = ET.Element(
@@ -93,12 +93,14 @@ def junit(record: Record) -> bytes:
 
 
 def _text(text: str) -> str:
-    """A description: `#` would begin a directive."""
+    """Escape a description: `#` would begin a directive."""
     return one_line(text).replace("#", "no.")
 
 
 def tap(record: Record) -> bytes:
-    """The Test Anything Protocol, version 13. Figures are YAML blocks below each test, of JSON values."""
+    """The record in the Test Anything Protocol, version 13; YAML blocks of JSON values hold each test's
+    figures.
+    """
     checks = run_checks(record)
     lines = ["TAP version 13", f"1..{len(record.steps) + len(checks)}"]
     number = 0
@@ -130,9 +132,8 @@ def tap(record: Record) -> bytes:
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The commit that the measured kernel was built from, and who submits the report (`origin`).
-
-    `url`: where the repository was cloned from, empty if nowhere.
+    """The commit that the measured kernel was built from, and who submits the report (`origin`). `url`: the
+    clone address of the repository; empty if there is none.
     """
 
     origin: str
@@ -147,7 +148,7 @@ FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 
 def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str, Any]:
-    """Raises InputError if the kernel's release names another commit than the source's."""
+    """The KCIDB build of a step. Raises InputError if the kernel release names another commit."""
     facts = record.system(next(iter(step.key.targets.values()), "local"))
     release = one_line(facts.kernel.release or UNKNOWN)
     if source is None:
@@ -170,12 +171,12 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
 
 
 def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
-    """The report for KCIDB, kernel CI's database: also a test for each figure of each step, in seconds.
+    """The report for KCIDB, kernel CI's database; it also has a test for each figure of each step, in
+    seconds.
 
     With `source` it is a whole submission: the checkout, a build for each architecture, and the tests.
-    Without it, the origin is `rtgauge` and the build the kernel's release: who submits it replaces both.
-
-    Raises InputError if a kernel's release names another commit than `source`.
+    Without it, the origin is `rtgauge` and the build is the kernel release: the submitter replaces both.
+    Raises InputError if a kernel release names another commit than `source`.
     """
     origin = ORIGIN if source is None else source.origin
     builds = {step.id: _build(record, step, source) for step in record.steps}
@@ -186,7 +187,7 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
             "origin": origin,
             "git_commit_hash": source.commit,
             "git_commit_name": source.describe,
-            # KCIDB takes no other kind of address
+            # KCIDB accepts only this kind of address
             **({"git_repository_url": source.url} if source.url.startswith("https://") else {}),
             "valid": True,
         }

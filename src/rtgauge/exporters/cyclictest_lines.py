@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's result lines
+"""Writes what scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's result lines
 (`t0-max-latency pass 54 us`).
 
-Latencies are cut to whole us in the histogram, as cyclictest does. It has no place for missed activations: a
-comment gives their number.
+Latencies in the histogram are truncated to whole us, as cyclictest does. It has no place for missed
+activations: a comment gives their number.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000
-"""Where the histogram ends: up to there the bins of a record are not wider than 1 us."""
+"""The end of the histogram; below it the bins of a record are at most 1 us wide."""
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """The steps with latencies, and the series of their threads. Raises InputError without any."""
+    """The steps with latencies, each with the series of its threads. Raises InputError if there are none."""
     steps = [
         (step, step.main_series)
         for step in record.steps
@@ -40,7 +40,7 @@ def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
 
 
 def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
-    """Samples by whole us, from 0 to LIMIT_US - 1. Raises InputError for early activations."""
+    """The number of samples at each whole us below LIMIT_US. Raises InputError if activations were early."""
     result = np.zeros(LIMIT_US, dtype=np.int64)
     bins, counts = windows.bins.total(windows.are_of([] if series is None else series))
     if bins.min(initial=0) < 0:
@@ -52,7 +52,7 @@ def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
 
 
 def cyclictest(record: Record) -> bytes:
-    """The histogram of the record's one step with latencies. Raises InputError if it has none or several."""
+    """The histogram of the only step with latencies. Raises InputError unless there is exactly one."""
     steps = _wakeups(record)
     if len(steps) > 1:
         raise InputError(
@@ -96,11 +96,10 @@ def cyclictest(record: Record) -> bytes:
 
 
 def lava(record: Record) -> bytes:
-    """LAVA's lines; with several steps their names begin with the step's.
+    """The lines for LAVA; names begin with the step id if there are several steps.
 
-    A step that does not pass its requirement fails in its maxima.
-
-    What the whole run has to pass has lines of its own."""
+    A step that fails its requirement fails in its maxima. The checks of the whole run have their own lines.
+    """
     steps = _wakeups(record)
     lines: list[str] = []
     for step, threads in steps:

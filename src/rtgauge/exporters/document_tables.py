@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables for documents: GitHub's Markdown, and LaTeX with booktabs; one a quantity, times in us."""
+"""Makes tables for documents, one per quantity, times in us: GitHub's Markdown, and LaTeX with booktabs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row:
     name: str
     part: bool
     cells: list[Cell]
-    """Count and missed first."""
+    """The figures, beginning with count and missed."""
 
 
 def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
@@ -49,7 +49,7 @@ def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
 
 
 def _tables(record: Record) -> dict[str, list[Row]]:
-    """Quantity -> its rows: a step, and its series below it."""
+    """The rows of each quantity: each step, followed by its series."""
     tables: dict[str, list[Row]] = {}
     for step in record.steps:
         if step.total is None:
@@ -67,12 +67,12 @@ def _tables(record: Record) -> dict[str, list[Row]]:
 
 
 def _markdown_text(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Escape text for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~@&-])", r"\\\1", one_line(text))
 
 
 def markdown(record: Record) -> bytes:
-    """The tables, the verdicts before them and the marks below."""
+    """The verdicts, the tables and the marks in Markdown."""
     lines: list[str] = [f"### rtgauge: {_markdown_text(record.run.id)}", ""]
     for step in record.steps:
         if (verdict := verdict_of(record, step)) is not None:
@@ -101,7 +101,7 @@ def markdown(record: Record) -> bytes:
 
 
 def _latex_text(text: str) -> str:
-    """Text as LaTeX prints it; what its fonts may not have becomes a question mark."""
+    """Escape text for LaTeX; characters that its fonts may lack become question marks."""
     return "".join(
         _LATEX.get(character, character if character.isascii() else "?") for character in one_line(text)
     )

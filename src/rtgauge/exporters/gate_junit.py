@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The result of a gate as JUnit XML: one case. What could not be measured is an error, never a pass."""
+"""Writes the result of a gate as JUnit XML with one case. A failed measurement is an error, never a pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def gate_junit(result: GateResult) -> bytes:
-    """The document."""
+    """The JUnit document of a gate."""
     failed = result.outcome is GateOutcome.WORSE and result.status != EXIT_OK
     passed = result.status == EXIT_OK
     suites = ET.Element("testsuites")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a line for each window of each series,
-with a tag each; values in ns.
+"""Writes a log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a tagged line for each window
+of each series, values in ns.
 
-A bin of a record counts as its largest value, as in its quantiles, at most the window's maximum. The format
-has no place for values below 0 (early activations are in series with the tag `early`, without their sign),
-for samples above an imported histogram (only the largest is in the log) and for missed activations: comments
+A bin counts as its largest value, as it does for quantiles, but at most the window's maximum. The format has
+no place for values below 0: early activations have their own series, unsigned, tagged `early`. It has none
+for samples above an imported histogram (only the largest is logged) or missed activations either: comments
 give their numbers.
 """
 
@@ -29,7 +29,7 @@ def _tag(step_id: str, series: int | None, *, early: bool) -> str:
 
 
 def _line(tag: str, start_s: float, length_s: float, values: Iterable[tuple[int, int]]) -> str | None:
-    """A line of the log; None if there is no value."""
+    """A line of the log; None if there are no values."""
     from hdrh.histogram import HdrHistogram
 
     known = [(value, count) for value, count in values if count]
@@ -78,7 +78,7 @@ def hdr_log(record: Record) -> bytes:
                 for value, count in values
                 if -OVERFLOW_NS < value < 0
             ]
-            # What is 10 s or more away is in one bin: of these only the outermost is known.
+            # All values beyond 10 s are in one bin: only the outermost is known.
             beyond = [
                 (side, count)
                 for value, count in values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The frozen trace of the one explained step of a record, for programs that show traces."""
+"""Exports the frozen trace of the only explained step of a record, for programs that show traces."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def trace_dat(record: Record) -> bytes:
-    """trace.dat of trace-cmd.
+    """The trace as trace.dat of trace-cmd.
 
-    Raises InputError if not exactly one step has a trace, RecordError for a damaged record.
+    Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
     file = _one(record)
     return trace_dat_file(
@@ -39,9 +39,9 @@ def trace_dat(record: Record) -> bytes:
 
 
 def perfetto(record: Record) -> bytes:
-    """The trace event format of Perfetto.
+    """The trace in Perfetto's trace event format.
 
-    Raises InputError if not exactly one step has a trace, RecordError for a damaged record.
+    Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
     file = _one(record)
     formats = TraceFormats.read(file.formats)
@@ -60,7 +60,7 @@ def _one(record: Record) -> MomentFile:
 CPUS, LATENCIES = 1, 2
 """The groups of lanes ("processes" of the format)."""
 _LANES = 1_000_000
-"""Of each group. Perfetto takes a lane's number for a thread's, which must be unique and not 0."""
+"""Lanes per group. Perfetto takes a lane's number as a thread id, which must be unique and not 0."""
 
 
 def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:
@@ -73,7 +73,7 @@ def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:
     drawn: dict[int, int] = {}
     for moment in sorted(moments, key=lambda known: known.end_ns):
         for cpu, line in timelines(moment.table, formats.symbols).items():
-            # a ring may still have events of the moment before: each is drawn once
+            # a ring may still hold events of the previous moment: draw each once
             drawn[cpu] = _slices(events, cpu, line, drawn.get(cpu, 0))
             lanes.add((CPUS, cpu))
         lanes.add((LATENCIES, moment.series))
@@ -96,7 +96,7 @@ def _place(group: int, lane: int) -> dict[str, int]:
 
 
 def _latency(moment: Moment) -> list[dict[str, Any]]:
-    """The latency from its release, with the release and the wake-up as instants."""
+    """The latency as a slice from its release, with the release and the wake-up as instants."""
     lane = _place(LATENCIES, moment.series)
     name = f"latency {moment.latency_ns / 1000:.3f} us"
     about = {"moment": moment.number, "cpu": moment.cpu, "thread": moment.thread}
@@ -125,7 +125,7 @@ def _latency(moment: Moment) -> list[dict[str, Any]]:
 
 
 def _stack(context: Context) -> list[tuple[str, str, tuple[object, ...]]]:
-    """(category, name, identity) of what a CPU is in, the outermost first."""
+    """(category, name, identity) of each context that a CPU is in, the outermost first."""
     task = context.task
     stack: list[tuple[str, str, tuple[object, ...]]] = []
     if task is not None:
@@ -145,7 +145,7 @@ def _stack(context: Context) -> list[tuple[str, str, tuple[object, ...]]]:
 
 
 def _slices(events: list[dict[str, Any]], cpu: int, line: CpuTimeline, after_ns: int) -> int:
-    """Add the slices of a CPU that begin after a time; gives the time of its last event."""
+    """Add the slices of a CPU that begin after a time; returns the time of its last event."""
     times = [time for time in line.times_ns if time > after_ns]
     if not times:
         return after_ns
@@ -155,11 +155,11 @@ def _slices(events: list[dict[str, Any]], cpu: int, line: CpuTimeline, after_ns:
     ]
     for time, context in zip(times, contexts[1:], strict=True):
         stack = _stack(context) if time != times[-1] else []
-        same = next(
+        unchanged = next(
             (at for at, (old, new) in enumerate(zip(opened, stack, strict=False)) if old[0] != new),
             min(len(opened), len(stack)),
         )
-        for (category, name, _), since in reversed(opened[same:]):
+        for (category, name, _), since in reversed(opened[unchanged:]):
             if time > since:
                 slice_ = {
                     "ph": "X",
@@ -169,23 +169,23 @@ def _slices(events: list[dict[str, Any]], cpu: int, line: CpuTimeline, after_ns:
                     "dur": (time - since) / 1000,
                 }
                 events.append(slice_ | _place(CPUS, cpu))
-        opened[same:] = [(level, time) for level in stack[same:]]
+        opened[unchanged:] = [(level, time) for level in stack[unchanged:]]
     return times[-1]
 
 
 OPTION_CLOCK = 4
-"""TRACECMD_OPTION_TRACECLOCK."""
+"""The number of TRACECMD_OPTION_TRACECLOCK."""
 _MAGIC = b"\x17\x08\x44tracing6\0"
 _MOST_COMM = 15
 
 
 def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> bytes:
-    """The file of the raw pages of all moments, each page once. Raises RecordError for a damaged page."""
+    """The file with the raw pages of all moments, each page once. Raises RecordError for a damaged page."""
     pages = _each_once(formats, moments)
     cpus = max([formats.line.cpus, *(cpu + 1 for cpu in pages)])
     head = _head(formats, _names(read_pages(formats, pages)))
     size = formats.page.bytes
-    # behind the head: the offset and the size of each CPU's pages, which begin at a whole page
+    # after the head: offset and size of each CPU's pages, which begin on a page boundary
     begin = -(-(len(head) + 16 * cpus + 4 + len(_options(formats))) // size) * size
     table, data = b"", b""
     for cpu in range(cpus):
@@ -197,7 +197,7 @@ def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[by
 
 
 def _each_once(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> dict[int, list[bytes]]:
-    """CPU -> its pages by time. Two moments may both have a page, which the later one may have more of."""
+    """The pages of each CPU in order of time. If several moments share a page, the fullest copy counts."""
     known: dict[int, dict[int, tuple[int, bytes]]] = defaultdict(dict)
     for moment in moments:
         for cpu, raws in moment.items():
@@ -209,7 +209,7 @@ def _each_once(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]
 
 
 def _names(table: EventTable) -> dict[int, str]:
-    """pid -> name of every task that an event names."""
+    """The name of every task in an event, by pid."""
     names: dict[int, str] = {}
     for event in table.events:
         for prefix in ("prev_", "next_", ""):
@@ -225,7 +225,7 @@ def _sized(text: str, width: str = "<Q") -> bytes:
 
 
 def _head(formats: TraceFormats, names: Mapping[int, str]) -> bytes:
-    """Everything up to the number of CPUs."""
+    """The file's head, up to the number of CPUs."""
     parts = [_MAGIC, struct.pack("<BBI", 0, formats.page.commit.size, formats.page.bytes)]
     parts += [
         b"header_page\0",

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""OpenMetrics text: a file for the textfile collector of Prometheus' node_exporter.
+"""Writes OpenMetrics text for the textfile collector of Prometheus' node_exporter.
 
-Times are seconds; lower bounds have the label `bound`.
-
-The label of a quantile is `p`: `quantile` belongs to the type summary, which has a sum too (promtool check
-metrics).
+Times are in seconds; lower bounds have the label `bound`. The label of a quantile is `p`, because `quantile`
+belongs to the type summary, which needs a sum (promtool check metrics).
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ def _of_series(series: SeriesSummary) -> dict[str, str]:
 
 
 def openmetrics(record: Record) -> bytes:
-    """The text."""
+    """The record as OpenMetrics text."""
     samples: dict[str, list[str]] = {name: [] for name in FAMILIES}
 
     def add(family: str, labels: dict[str, str], value: float) -> None:

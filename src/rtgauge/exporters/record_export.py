@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports a record: a tidy table (CSV, Parquet), the whole document (JSON), or a format of others."""
+"""Exports a record as a tidy table (CSV, Parquet), the whole document (JSON), or another program's format."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ TEXTS: dict[str, Callable[[Record], bytes]] = {
     "openmetrics": openmetrics,
     "tap": tap,
 }
-"""Name -> what makes the file, UTF-8.
+"""The function that makes each text format, as UTF-8.
 
-Raise InputError where a record has nothing for the format, RecordError for a damaged record.
+They raise InputError if a record has nothing for the format, RecordError for a damaged record.
 """
 
 TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The same of the one explained step: the kernel's events around its largest latencies."""
+"""The formats of the only explained step: the kernel's events around its largest latencies."""
 BINARY = frozenset({"parquet", "trace.dat"})
-"""Formats that are no text."""
+"""Formats that are not text."""
 
 
 FORMATS = ("csv", "parquet", "json", *TEXTS, *TRACES)
@@ -95,7 +95,7 @@ def _figures(summary: SeriesSummary) -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    """Name -> polars type of every column: all records have the same columns."""
+    """The polars type of each column by name; all records have the same columns."""
     import polars as pl
 
     figures: dict[str, Any] = {
@@ -131,7 +131,7 @@ def _columns() -> dict[str, Any]:
 
 
 def table(record: Record) -> pl.DataFrame:
-    """A row per step and series, and one for all CPUs together (`series` null): statistics and key."""
+    """A row of statistics and key per step and series, and one for all CPUs together (`series` null)."""
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -145,7 +145,7 @@ def table(record: Record) -> pl.DataFrame:
 
 
 def windows_table(record: Record) -> pl.LazyFrame:
-    """The windows of all steps, with the step as first column. Raises RecordError."""
+    """The windows of all steps, after a column with the step. Raises RecordError for a damaged record."""
     import polars as pl
 
     frames = [
@@ -159,7 +159,7 @@ def windows_table(record: Record) -> pl.LazyFrame:
 
 
 def _write_windows(record: Record, out: Path) -> None:
-    """Raises RecordError, OSError."""
+    """Write the windows as Parquet. Raises RecordError for a damaged record, OSError if writing fails."""
     import polars as pl
 
     with whole_file(out) as file:
@@ -180,11 +180,12 @@ def document(record: Record) -> RunDocument:
 def export(
     record: Record, fmt: str, out: Path | None, *, windows: bool = False, source: KernelSource | None = None
 ) -> str | None:
-    """Write the record in one of FORMATS to `out`; with None, return the text (not of Parquet and trace.dat).
+    """Write the record in one of FORMATS to `out`, or return the text if `out` is None (not for Parquet and
+    trace.dat).
 
     `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): what the
-    kernel was built from. Raises InputError, MeasureError or
-    RecordError.
+    kernel was built from. Raises InputError if the format does not fit the options or the record,
+    MeasureError if the disk is full, RecordError for a damaged record.
     """
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")

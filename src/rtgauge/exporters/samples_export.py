@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports raw samples: CSV, Parquet or the engine's own format."""
+"""Exports raw samples as CSV, Parquet or in the engine's own format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = (".csv", ".parquet")
 
 
 def check_samples_path(path: Path, option: str = "--samples") -> None:
-    """Check before the measurement that `path` can be written. Raises InputError that names the option."""
+    """Check before measuring that `path` can be written. Raises InputError naming the option if it cannot."""
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
@@ -52,19 +52,19 @@ def samples_table(source: Source) -> pl.DataFrame:
 def _releases(
     header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Release time (ns) of every sample, counting the activations missed before it."""
+    """The release time (ns) of every sample, counting the activations missed before it."""
     missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
     return header.start_ns + before * header.interval_ns
 
 
 def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
-    """Write the samples of every series (series -> its file) to `out`, by its suffix; gives the files
-    written.
+    """Write the samples of every series (series -> its file) to `out` in the format of its suffix; returns
+    the files written.
 
     `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series:
-    `out` itself for one series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError or
-    MeasureError.
+    `out` itself for one series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError if a
+    file cannot be written, MeasureError if the disk is full.
     """
     with clear_errors(out, option="--samples", kind="file"):
         if out.suffix in TABLES:

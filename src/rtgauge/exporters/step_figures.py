@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the exporters say of a step: its name in words, its verdict, and its series in their order."""
+"""Describes a step for all exporters: its name in words, its verdict, and its series in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0
 
 
 def step_name(step: Step) -> str:
-    """Probe, load, deployment and what else tells steps apart: "wakeup, idle, as-is"."""
+    """A distinct name for a step from its probe, load, deployment and so on: "wakeup, idle, as-is"."""
     key = step.key
     parts = [
         key.probe,
@@ -33,17 +33,17 @@ def series_name(series: SeriesSummary) -> str:
 
 
 def shown_series(step: Step) -> list[SeriesSummary]:
-    """Each series, and the total if there is more than one."""
+    """Each series, and the total if there are several."""
     return [*step.series, *([step.total] if step.total is not None and len(step.series) > 1 else [])]
 
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
-    """Missed activations of a series; None if its tool did not count them."""
+    """The missed activations of a series; None if its tool did not count them."""
     return None if series.missed == 0 and MarkKind.MISSED_UNKNOWN.is_in(step.marks) else series.missed
 
 
 def missed_text(step: Step, series: SeriesSummary) -> str:
-    """The same in words."""
+    """The missed activations of a series, in words."""
     missed = missed_of(step, series)
     return "unknown" if missed is None else str(missed)
 
@@ -54,7 +54,7 @@ def verdict_of(record: Record, step: Step) -> Verdict | None:
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step does not pass: its verdict, or a mark that makes it invalid; None: it passes or unjudged."""
+    """Why a step fails: its verdict, or marks that make it invalid; None if it passes or is not judged."""
     verdict = verdict_of(record, step)
     if verdict is not None and verdict.word is not VerdictWord.HOLDS:
         return one_line(f"{verdict.word.value}: {verdict.requirement}: {verdict.reason}")
@@ -75,10 +75,7 @@ def not_judged(record: Record, step: Step) -> str | None:
 
 @dataclass(frozen=True)
 class RunCheck:
-    """What a whole run has to pass beside its steps.
-
-    `failure`: why it does not; `skipped`: why it was not done, if nothing was required.
-    """
+    """A check of a whole run. `failure`: why it failed; `skipped`: why it was skipped."""
 
     name: str
     failure: str | None = None
@@ -86,18 +83,18 @@ class RunCheck:
 
     @property
     def result(self) -> Literal["pass", "fail", "skip"]:
-        """What became of it."""
+        """The outcome of the check."""
         if self.failure is not None:
             return "fail"
         return "pass" if self.skipped is None else "skip"
 
 
 def run_checks(record: Record) -> list[RunCheck]:
-    """The requirement on the whole run, what was left out, and whether the run came to its end: with the
-    steps they all pass where the run exits with 0.
+    """The requirement on the whole run, whatever was left out, and whether the run was completed. Together
+    with the steps they all pass if the run exits with 0.
 
-    What was left out fails if there is a requirement that does not allow it: else it is skipped. None if only
-    some of the run's steps are exported.
+    An item left out fails if the requirement does not allow it, otherwise it is skipped. There are no checks
+    if only some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):
@@ -122,5 +119,5 @@ def run_checks(record: Record) -> list[RunCheck]:
 
 
 def microseconds(ns: float | None) -> str:
-    """A time in us, to the ns; empty if it is unknown."""
+    """A time in us, to the ns; empty if unknown."""
     return "" if ns is None else f"{ns / 1000:.3f}"
