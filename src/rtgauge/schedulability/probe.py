@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 64
 MOST_SHARE = Fraction(95, 100)
-"""Of a CPU; what Linux itself leaves to real-time tasks by default."""
+"""The share of a CPU that Linux itself allows real-time tasks by default."""
 FORCED_NS = 10 * 10**9
 SHORTEST_NS = 1_000
 LONGEST_NS = 3600 * 10**9
 DRAWN = 400
-"""Activations in the measured timeline, about."""
+"""The approximate number of activations in the measured timeline."""
 
 
 def _checked(written: Any) -> Any:
-    """`file`, or `task` as in the file, becomes the checked tasks with the defaults filled in."""
+    """Replace `file` or `task` by the checked tasks with defaults filled in."""
     if not isinstance(written, dict):
         return written
     given = cast("dict[str, Any]", written)
@@ -124,7 +124,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     def held(cls, values: Mapping[str, Any]) -> Self:
         """The parameters that a record holds, with its tasks.
 
-        Raises ValueError for times that no task has.
+        Raises ValueError for times that no task can have.
         """
         tasks = _tasks_schema().validate_python(values.get("tasks"))
         for task in tasks:
@@ -188,8 +188,8 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
 
 
 def timeline_ns(task_set: TaskSet) -> int:
-    """How much of the beginning is drawn: two hyperperiods after the last offset, one where that is much, or
-    as many activations as can be seen.
+    """The length of the timeline to draw: two hyperperiods after the last offset, one if that is too long, or
+    else as many activations as can be seen.
     """
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)
@@ -201,7 +201,7 @@ def timeline_ns(task_set: TaskSet) -> int:
 
 
 class Taskset(Probe[TasksetParameters]):
-    """Period, response, jitter, release latency, deadline misses and preemptions of every task."""
+    """Measures period, response, jitter, release latency, deadline misses and preemptions of every task."""
 
     def arguments(self, parameters: TasksetParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
@@ -224,11 +224,11 @@ class Taskset(Probe[TasksetParameters]):
         ]
 
     def trial_arguments(self, parameters: TasksetParameters) -> list[str]:
-        """Not explained."""
+        """The command line without explaining."""
         return self.arguments(parameters.but(explain=False), None)
 
     def expected_ns(self, parameters: TasksetParameters) -> int:
-        """Warm-up and measured phase."""
+        """The duration of the warm-up, the measured phase and the cost measurement."""
         cost_ns = 0 if parameters.force else explain_cost_ns(parameters, parameters.duration_ns)
         return parameters.duration_ns + parameters.warm_up_ns + cost_ns
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A periodic task, a set of them, and the TOML file that describes one (an array [[task]])."""
+"""Models periodic tasks and task sets, and reads the TOML file that describes a set (an array [[task]])."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 
 HIGHEST_PRIORITY = 99
-"""Of Linux's FIFO and RR; the lowest is 1. A larger number preempts a smaller one."""
+"""The highest priority of Linux's FIFO and RR; the lowest is 1, and higher ones preempt lower ones."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task: every `period_ns` it needs `execution_ns` of its CPU, at the latest `deadline_ns` after the
-    start of its period.
+    """One task: every `period_ns` it needs `execution_ns` of its CPU, at most `deadline_ns` after the start
+    of its period.
 
-    `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may hold it up, once;
+    `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may block it, once;
     `offset_ns`: its first release.
     """
 
@@ -45,18 +45,18 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Checked tasks, and what the file calls the set."""
+    """Checked tasks, and the name of the set."""
 
     name: str
     tasks: tuple[Task, ...]
     rate_monotonic: bool
-    """True: the file gave no priorities, the shorter period has the higher one."""
+    """True if the file gave no priorities: shorter periods then have higher ones."""
     jitter_given: frozenset[str] = frozenset()
-    """The tasks whose release jitter the file itself states."""
+    """The tasks whose release jitter the file states."""
 
     @property
     def cpus(self) -> list[int]:
-        """The CPUs that the tasks name, in order."""
+        """The CPUs that the tasks name, in ascending order."""
         return sorted({task.cpu for task in self.tasks})
 
     def on(self, cpu: int) -> list[Task]:
@@ -65,12 +65,12 @@ class TaskSet:
 
 
 def utilisation(tasks: Iterable[Task]) -> Fraction:
-    """The share of one CPU that the tasks need, exactly."""
+    """The exact share of one CPU that the tasks need."""
     return sum((Fraction(task.execution_ns, task.period_ns) for task in tasks), Fraction(0))
 
 
 def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
-    """Whether no task, the highest priority first, has a longer period than a lower one."""
+    """Whether no task, given the highest priority first, has a longer period than one of lower priority."""
     return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
 
 
@@ -81,7 +81,7 @@ def is_harmonic(tasks: Iterable[Task]) -> bool:
 
 
 MOST_TASKS = 1_000
-"""The analysis takes time in their square."""
+"""The analysis takes time proportional to the square of the number of tasks."""
 LONGEST = "100000d"
 Positive = Annotated[DurationNs, between("1ns", LONGEST)]
 NotNegative = Annotated[DurationNs, between("0s", LONGEST)]
@@ -89,7 +89,7 @@ NEEDED = {"name": '"control"', "period": '"10ms"', "execution": '"3ms"'}
 
 
 class TaskEntry(BaseModel):
-    """One `[[task]]` as it is written."""
+    """One `[[task]]` as written."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -114,7 +114,7 @@ class TaskEntry(BaseModel):
 
 
 class TaskFile(BaseModel):
-    """What a task set's file may hold."""
+    """The keys of a task set's file."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -127,27 +127,26 @@ KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
 
 
 def read_task_set(path: Path) -> TaskSet:
-    """Read and check the file. Raises InputError with one line that names the task and what is wrong."""
+    """Read and check the file. Raises InputError with one line that names the task and the error."""
     return check_task_set(read_written(path), f"task set {path}", path.stem)
 
 
 def read_written(path: Path) -> dict[str, Any]:
-    """The file's TOML, not yet checked. Raises InputError."""
+    """The file's TOML, not yet checked. Raises InputError if it cannot be read."""
     if not path.exists():
         raise InputError(f"there is no task set {path}")
     return read_toml(path, f"task set {path}")
 
 
 def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
-    """Check TOML text; `what` names it in errors, `name` is what to call a set that has no name.
-
-    Raises InputError.
+    """Check TOML text; `what` names it in errors, `name` is for a set without a name. Raises InputError if it
+    is not a task set.
     """
     return check_task_set(toml_of(text, what), what, name)
 
 
 def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
-    """Check what a file or a plan holds; as `parse_task_set`."""
+    """Check the content of a file or a plan, like `parse_task_set`."""
     try:
         content = TaskFile.model_validate(written)
     except ValidationError as error:
@@ -222,7 +221,9 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
 
 
 def _priorities(entries: list[TaskEntry]) -> list[int]:
-    """As written; or rate-monotonic from 99 downwards on each CPU, of equal periods the one written first."""
+    """The priorities as written, or rate-monotonic from 99 downwards on each CPU; ties go to the task written
+    first.
+    """
     ranked: dict[int, int] = {}
     for cpu in {entry.cpu for entry in entries}:
         mine = sorted(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The analysis of a task set, CPU by CPU, and its result: the document of `rtgauge sched --json`."""
+"""Analyses a task set CPU by CPU; the result is the document of `rtgauge sched --json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rtgauge.schedulability.task_set import Task, TaskSet, is_harmonic, is_rate_
 
 
 class Answer(StrEnum):
-    """Of a task, a CPU, a set: the worst of its parts."""
+    """The answer for a task, a CPU or a set: the worst of its parts."""
 
     SCHEDULABLE = "schedulable"
     NOT_SCHEDULABLE = "not schedulable"
@@ -35,20 +35,17 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """A utilisation bound: within it is schedulable, beyond says nothing; None: it does not apply."""
+    """A utilisation bound, within which a set is schedulable; `within` is None if it does not apply."""
 
     name: str
-    bound: float = Field(description="of the utilisation, or of the product of (U_i + 1)")
+    bound: float = Field(description="bound of the utilisation, or of the product of (U_i + 1)")
     value: float
     within: bool | None
     reason: str = ""
 
 
 class TaskResult(BaseModel):
-    """One task with its responses.
-
-    None: no bound; `reason` says why, and `at_least_ns` is the largest response found.
-    """
+    """One task with its responses; without a bound, `response_ns` is None and `reason` says why."""
 
     name: str
     priority: int
@@ -61,7 +58,7 @@ class TaskResult(BaseModel):
     utilisation: float
     response_ns: int | None = Field(description="exact worst-case response, from the start of the period")
     at_least_ns: int
-    worst_activation: int = Field(description="of the busy period, the first is 1")
+    worst_activation: int = Field(description="number in the busy period; the first is 1")
     late_by_ns: int | None = Field(
         description="response minus deadline, negative if it is in time; None: no bound"
     )
@@ -73,7 +70,7 @@ class TaskResult(BaseModel):
 
 
 class GrowthResult(BaseModel):
-    """The largest factor for all execution times of a CPU together; None if it could not be found."""
+    """The largest common factor for all execution times of a CPU; None if it could not be found."""
 
     factor: float | None
     limited_by: str | None
@@ -81,7 +78,7 @@ class GrowthResult(BaseModel):
 
 
 class ActivationResult(BaseModel):
-    """One activation; `finish_ns` is None if it is not done at the end."""
+    """One activation; `finish_ns` is None if it has not finished at the end."""
 
     task: str
     activation: int
@@ -92,7 +89,7 @@ class ActivationResult(BaseModel):
 
 
 class TimelineResult(BaseModel):
-    """The schedule from 0 to `end_ns`; without jitter and blocking."""
+    """The schedule from 0 to `end_ns`, without jitter and blocking."""
 
     end_ns: int
     segments: list[Segment]
@@ -127,13 +124,13 @@ class SetResult(BaseModel):
 
 
 def worst(answers: list[Answer]) -> Answer:
-    """Not schedulable before cannot tell before schedulable."""
+    """The worst answer: not schedulable, then cannot tell, then schedulable."""
     order = [Answer.SCHEDULABLE, Answer.CANNOT_TELL, Answer.NOT_SCHEDULABLE]
     return max(answers, key=order.index)
 
 
 def analyse(task_set: TaskSet) -> SetResult:
-    """Bounds, responses, growth and timeline of every CPU."""
+    """Compute bounds, responses, growth and timeline of every CPU."""
     cpus = [_cpu(cpu, task_set.on(cpu)) for cpu in task_set.cpus]
     return SetResult(name=task_set.name, answer=worst([cpu.answer for cpu in cpus]), cpus=cpus)
 
@@ -187,7 +184,7 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """The tasks that miss a deadline from their offsets; None if that is too long to simulate."""
+    """The tasks that miss a deadline with their offsets; None if the schedule is too long to simulate."""
     if not any(task.offset_ns for task in ordered):
         return set()
     try:
@@ -240,7 +237,7 @@ def _answer(
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:
-    """A schedule as the document has it."""
+    """Convert a schedule to its form in the document."""
     return TimelineResult(
         end_ns=schedule.end_ns,
         segments=schedule.segments,

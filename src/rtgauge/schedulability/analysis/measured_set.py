@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A measured task set next to its analysis; and release jitter and execution times from a record."""
+"""Compares a measured task set with its analysis, and takes jitter and execution times from a record."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """With what missed activations would have had; a timer that fires early is no negative jitter."""
+    """The largest latency, missed activations filled in; at least 0, as an early timer is not negative
+    jitter.
+    """
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
     return max(0, *values) if values else None
 
 
 def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
-    """Give every task whose jitter the file does not state the largest latency that any step measured on its
-    CPU.
+    """Give every task without a jitter in the file the largest latency that any step measured on its CPU.
 
     Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a CPU
     was not measured.
@@ -80,8 +81,7 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
 
 
 def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
-    """Give every task the largest execution time that any step of the record measured for the task of its
-    name.
+    """Give every task the largest execution time that any step measured for a task of the same name.
 
     Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a task
     was not measured.
@@ -118,7 +118,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
 
 
 SHOWN = 2_000
-"""Shorter gaps than this part of the timeline are not shown."""
+"""Gaps shorter than the timeline divided by this are not shown."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def measured_set(step: Step) -> MeasuredSet:
 
 
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The first hyperperiods of one CPU as they were measured; None if none were.
+    """The measured first hyperperiods of one CPU; None if none were measured.
 
     Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
     shown: a task counts as running.

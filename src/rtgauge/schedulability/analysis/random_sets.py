@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random task sets, and the share of them that is schedulable over the utilisation."""
+"""Draws random task sets, and computes which share of them is schedulable at each utilisation."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ MAX_POINTS = 1_000
 
 @dataclass(frozen=True)
 class ManySets:
-    """Many task sets of one size, [task, set], on one CPU, highest priority first, deadline = period."""
+    """Many task sets of one size on one CPU, as arrays [task, set]: highest priority first, deadline =
+    period.
+    """
 
     period_ns: Ints
     execution_ns: Ints
 
 
 def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.random.Generator) -> Floats:
-    """[task, set]: utilisations that add up to `utilisation`, evenly spread over all such, none above 1.
+    """[task, set]: utilisations that add up to `utilisation`, uniformly distributed, none above 1.
 
     UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
     (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from
-    the same distribution, but the sets of a seed would change. Raises ValueError if nearly all would be
+    the same distribution, but a seed would give other sets. Raises ValueError if nearly all would be
     discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
@@ -60,8 +62,8 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
 def random_sets(
     sets: int, tasks: int, utilisation: float, periods_ns: tuple[int, int], generator: np.random.Generator
 ) -> ManySets:
-    """Periods log-uniform between `periods_ns` (Emberson, Stafford and Davis, WATERS 2010), rate-monotonic;
-    execution times cut to whole ns, at least 1.
+    """Draw rate-monotonic sets with periods log-uniform between `periods_ns` (Emberson, Stafford and Davis,
+    WATERS 2010); execution times are truncated to whole ns, at least 1.
     """
     shares = uunifast_discard(sets, tasks, utilisation, generator)
     low, high = np.log(periods_ns[0]), np.log(periods_ns[1])
@@ -73,9 +75,8 @@ def random_sets(
 
 
 def parse_utilisations(text: str) -> list[float]:
-    """`"0.5:1.0"` -> [0.5, 0.55, ...
-
-    1.0]; a third number is the step, one number alone is one utilisation. Raises InputError.
+    """Parse `LOW:HIGH:STEP`: "0.5:1.0" -> [0.5, 0.55, ... 1.0]; one number is one utilisation. Raises
+    InputError if it is none of these.
     """
     parts = text.split(":")
     if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", part.strip()) for part in parts):
@@ -95,9 +96,9 @@ def parse_utilisations(text: str) -> list[float]:
 
 
 def parse_periods(text: str, tasks: int) -> tuple[int, int]:
-    """`"10ms:1s"` -> (10000000, 1000000000).
+    """Parse `LOW:HIGH`: "10ms:1s" -> (10000000, 1000000000).
 
-    `tasks`: of each set; more of them allow shorter periods only. Raises InputError.
+    More `tasks` per set limit the periods. Raises InputError if the text or the range is invalid.
     """
     low, sign, high = text.partition(":")
     try:
@@ -115,14 +116,12 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
 
 Booleans = NDArray[np.bool_]
 AT_ONCE = 1_000
-"""Sets that are analysed together: their numbers stay in the processor's cache."""
+"""The number of sets to analyse together, so that their numbers stay in the processor's cache."""
 
 
 def _check_range(period: Ints, execution: Ints, scale: int) -> None:
-    """A window w is at most the longest period T, and no C is above its T: so no demand is above the sum of w
-    + Tj.
-
-    Raises OverflowError.
+    """Raise OverflowError if a demand could exceed int64: a window w is at most the longest period T, and no
+    C is above its T, so no demand exceeds the sum of w + Tj.
     """
     if (execution > period).any() or (execution < 1).any():
         raise ValueError("an execution time is not within 1 ns ... its period")
@@ -137,7 +136,7 @@ def _check_range(period: Ints, execution: Ints, scale: int) -> None:
 def _meets(period: Ints, execution: Ints) -> Booleans:
     """(tasks, sets) -> (sets,): whether each set meets every deadline.
 
-    A task's window grows until it converges or passes the deadline.
+    A task's window grows until it converges or exceeds the deadline.
     """
     good = np.ones(period.shape[1], dtype=bool)
     alive = np.arange(period.shape[1], dtype=np.int64)
@@ -175,7 +174,7 @@ def _meets(period: Ints, execution: Ints) -> Booleans:
 def schedulable(sets: ManySets) -> Booleans:
     """Whether each set meets every deadline, by exact response-time analysis.
 
-    Raises OverflowError for periods that int64 cannot hold.
+    Raises OverflowError for periods too long for int64.
     """
     _check_range(sets.period_ns, sets.execution_ns, 1)
     count = sets.period_ns.shape[1]
@@ -187,8 +186,8 @@ def schedulable(sets: ManySets) -> Booleans:
 
 
 def largest_growth(sets: ManySets) -> Ints:
-    """The largest factor, in millionths, by which the execution times of each set could grow: bisection,
-    exact from below, as in `sensitivity`.
+    """The largest factor, in millionths, by which the execution times of each set can grow: bisection, exact
+    from below, as in `rta.largest_growth`.
     """
     _check_range(sets.period_ns, sets.execution_ns, PARTS)
     count = sets.period_ns.shape[1]
@@ -202,8 +201,7 @@ def largest_growth(sets: ManySets) -> Ints:
 def _growth(period: Ints, execution: Ints) -> Ints:
     scaled = period * PARTS
     share = (execution / period).sum(axis=0)
-    # The hyperbolic bound and a utilisation of 1 hold the answer between them; the edges give way to
-    # rounding.
+    # The answer lies between the hyperbolic bound and a utilisation of 1, with margins for rounding.
     low = np.floor(_hyperbolic_growth(execution / period) * PARTS).astype(np.int64) - 2
     high = np.ceil(PARTS / share).astype(np.int64) + 2
     low = np.maximum(low, 0)
@@ -216,8 +214,8 @@ def _growth(period: Ints, execution: Ints) -> Ints:
 
 
 def _hyperbolic_growth(shares: Floats) -> Floats:
-    """The factor f with product of (1 + f U_i) = 2, by Newton's method from below, so that the hyperbolic
-    bound still holds.
+    """The factor f with product of (1 + f U_i) = 2, by Newton's method from below, which keeps within the
+    hyperbolic bound.
     """
     factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product: the factor is at least this
     for _ in range(6):
@@ -227,7 +225,7 @@ def _hyperbolic_growth(shares: Floats) -> Floats:
 
 
 def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
-    """(Liu-Layland, hyperbolic) of each set, in double precision."""
+    """(Liu-Layland, hyperbolic): whether each set is within the bound, in double precision."""
     shares = sets.execution_ns / sets.period_ns
     count = len(shares)
     return shares.sum(axis=0) <= count * np.expm1(np.log(2) / count), np.log1p(shares).sum(axis=0) <= np.log(
@@ -236,11 +234,11 @@ def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
 
 
 CHUNK = 2_000
-"""Sets drawn from one stream of random numbers; changing it changes what a seed gives."""
+"""The number of sets drawn from one stream of random numbers; changing it changes the sets of a seed."""
 
 
 class RatioPoint(BaseModel):
-    """At one utilisation: how many of the sets pass each test."""
+    """The number of sets that pass each test at one utilisation."""
 
     utilisation: float
     sets: int
@@ -257,7 +255,7 @@ class RatioPoint(BaseModel):
 class RatioResult(BaseModel):
     """The document of `rtgauge sched --random --json`."""
 
-    sets: int = Field(description="at each utilisation")
+    sets: int = Field(description="number of sets at each utilisation")
     tasks: int
     periods_ns: tuple[int, int]
     seed: int
@@ -274,9 +272,8 @@ def schedulability_ratio(
     growth: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> RatioResult:
-    """Draw `sets` sets of `tasks` tasks at each utilisation and test them.
-
-    `progress(n)`: n more sets are done.
+    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. Calls `progress(n)` after n more
+    sets.
     """
     points: list[RatioPoint] = []
     for number, share in enumerate(utilisations):

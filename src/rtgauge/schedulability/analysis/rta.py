@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One CPU's tasks: utilisation bounds, worst-case response times, and how much execution times may grow."""
+"""Computes utilisation bounds, worst-case responses and the possible growth of execution times on one CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.schedulability.task_set import Task, is_rate_monotonic, utilisation
 
 
 def liu_layland_bound(count: int) -> float:
-    """n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
+    """The bound n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
 
     Liu and Layland, J. ACM 20 (1973), theorem 5.
     """
@@ -21,7 +21,7 @@ def liu_layland_bound(count: int) -> float:
 
 
 def within_liu_layland(tasks: Sequence[Task]) -> bool:
-    """U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
+    """Whether U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
     return (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
 
 
@@ -31,7 +31,7 @@ def hyperbolic_product(tasks: Sequence[Task]) -> Fraction:
 
 
 def within_hyperbolic(tasks: Sequence[Task]) -> bool:
-    """Product of (U_i + 1) <= 2.
+    """Whether the product of (U_i + 1) <= 2.
 
     Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52
     (2003).
@@ -51,21 +51,21 @@ def why_not_applicable(ordered: Sequence[Task]) -> str | None:
 
 
 TERMS = 2_000_000
-"""Terms of the sum that one analysis may calculate; about a second."""
+"""The terms of the sum that one analysis may calculate; they take about a second."""
 
 
 class TooLong(Exception):  # noqa: N818 - what happened, as StopIteration
-    """The budget is spent."""
+    """An analysis spent its budget."""
 
 
 class Budget:
-    """Ends an analysis that would take too long: near a utilisation of 1 a busy period can last for ages."""
+    """Ends an analysis that would take too long: near a utilisation of 1 a busy period can be very long."""
 
     def __init__(self, terms: int = TERMS) -> None:
         self.left = terms
 
     def spend(self, terms: int) -> None:
-        """Raises TooLong when nothing is left."""
+        """Spend terms. Raises TooLong if the budget is exceeded."""
         self.left -= terms
         if self.left < 0:
             raise TooLong
@@ -75,14 +75,14 @@ class Budget:
 class Response:
     """The worst-case response time from the start of the period, or why there is none.
 
-    `seen_ns` is the largest response that was found, where `worst_ns` is None a lower bound.
+    `seen_ns`: the largest response found, a lower bound if `worst_ns` is None.
     """
 
     worst_ns: int | None
     reason: Literal["", "diverges", "too long"] = ""
     seen_ns: int = 0
     activation: int = 1
-    """The activation of the busy period that has the worst response; the first is 1."""
+    """The activation of the busy period with the worst response; the first is 1."""
 
 
 def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget) -> int:
@@ -93,11 +93,11 @@ def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget)
 
 
 def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
-    """The activations of one hyperperiod: none after them has a worse response, however long the busy period
-    lasts.
+    """The number of activations in one hyperperiod: no later one has a worse response, however long the busy
+    period lasts.
 
-    At a utilisation of at most 1 a window that is a hyperperiod H longer holds at most H more demand, so that
-    w(q + H / T) <= w(q) + H.
+    At a utilisation of at most 1 a window longer by a hyperperiod H holds at most H more demand, so that w(q
+    + H / T) <= w(q) + H.
     """
     return math.lcm(*(each.period_ns for each in everyone)) // task.period_ns
 
@@ -105,13 +105,13 @@ def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
 def exact_response(
     task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
 ) -> Response:
-    """The worst response of `task` beneath `higher`, the tasks of higher priority on its CPU, over every
-    activation of the busy period.
+    """The worst response of `task` over all activations of the busy period. `higher`: the tasks of higher
+    priority on its CPU.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
-    w(q) + J <= q T or a hyperperiod was seen. Goes on beyond the deadline, to tell by how much a task fails;
-    ends early where a response is above `enough_ns`. Offsets are not used: all tasks are released together,
-    which is the worst case.
+    w(q) + J <= q T or a hyperperiod has passed. It continues beyond the deadline, to show by how much a task
+    fails, but ends early if a response exceeds `enough_ns`. Offsets are not used: all tasks are released
+    together, which is the worst case.
     """
     budget = budget or Budget()
     everyone = [task, *higher]
@@ -145,13 +145,12 @@ def exact_response(
 
 
 def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = None) -> Response:
-    """Equation 1 of Delgado et al.
+    """Equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R + Jj) /
+    Tj) Cj.
 
-    2020: R = C + B + J + sum of ceil((R + Jj) / Tj) Cj, of the first activation.
-
-    The task's own jitter is inside the recursion, so that it collects interference as if the task ran during
-    its jitter: never below the exact response of the first activation. The paper stops at the deadline; here
-    it goes on.
+    The task's own jitter is inside the recursion, so it collects interference as if the task ran during its
+    jitter: the result is never below the exact response of the first activation. The paper stops at the
+    deadline; this continues.
     """
     budget = budget or Budget()
     own_ns = response_ns = task.execution_ns + task.blocking_ns + task.jitter_ns
@@ -166,10 +165,7 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 
 
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
-    """Whether no activation of the busy period is later than the deadline.
-
-    Raises TooLong if that was not found out.
-    """
+    """Whether every activation of the busy period meets the deadline. Raises TooLong if that is not known."""
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
         raise TooLong
@@ -177,14 +173,14 @@ def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
 
 
 PARTS = 1_000_000
-"""The factor is a whole number of millionths."""
+"""Growth factors are whole numbers of millionths."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The largest factor in millionths with which every deadline is met; None: it took too long.
+    """The largest factor, in millionths, with which every deadline is met; None if the search took too long.
 
-    `limit` is the task that fails first beyond it.
+    `limit`: the task that fails first beyond it.
     """
 
     millionths: int | None
@@ -192,7 +188,7 @@ class Growth:
 
 
 def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
-    """The tasks in units of 1e-6 ns, so that execution times times the factor are whole numbers."""
+    """The tasks in units of 1e-6 ns, so that scaled execution times are whole numbers."""
     return [
         replace(
             task,
@@ -214,15 +210,15 @@ def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> 
 
 
 def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
-    """By bisection over whole millionths, each decided by the exact analysis in integers: the factor is exact
-    to 1e-6, from below.
+    """Find the largest factor by bisection over whole millionths, each decided exactly in integers: exact to
+    1e-6, from below.
 
     `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay
-    as they are.
+    the same.
     """
     budget = budget or Budget(10_000_000)
-    low = 0  # meets, or is the answer "none"
-    high = int(PARTS / utilisation(ordered)) + 1  # a utilisation above 1: does not meet
+    low = 0  # meets every deadline, or is the answer
+    high = int(PARTS / utilisation(ordered)) + 1  # utilisation above 1: misses a deadline
     limit = ordered[-1].name
     try:
         while high - low > 1:

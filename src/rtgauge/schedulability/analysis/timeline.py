@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The schedule of one CPU from time 0 over one hyperperiod, by simulation."""
+"""Simulates the schedule of one CPU from time 0 over one hyperperiod."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Segment(BaseModel):
 
 @dataclass
 class Activation:
-    """One activation; `finish_ns` is None if it is not done at the timeline's end."""
+    """One activation; `finish_ns` is None if it has not finished at the timeline's end."""
 
     task: str
     activation: int
@@ -43,7 +43,7 @@ class Activation:
     left_ns: int = field(default=0, repr=False)
 
     def missed(self, end_ns: int) -> bool:
-        """Whether the deadline passed before it was done, as far as can be seen until `end_ns`."""
+        """Whether the deadline passed before it finished, as seen up to `end_ns`."""
         return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
 
 
@@ -60,7 +60,7 @@ class Timeline:
 
     @property
     def misses(self) -> list[Activation]:
-        """The activations that were late."""
+        """The late activations."""
         return [activation for activation in self.activations if activation.missed(self.end_ns)]
 
 
@@ -70,10 +70,7 @@ def hyperperiod_ns(tasks: Sequence[Task]) -> int:
 
 
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
-    """The last first release plus so many hyperperiods.
-
-    Raises InputError if that is too long or has too many activations to draw.
-    """
+    """The last first release plus `hyperperiods` hyperperiods. Raises InputError if it is too long."""
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
@@ -90,18 +87,18 @@ def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
 
 
 def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
-    """Run the tasks of one CPU, the highest priority first, preemptively, from their offsets, each for its
+    """Run the tasks of one CPU (the highest priority first) preemptively from their offsets, each for its
     whole execution time.
 
-    Without jitter and blocking, which are bounds and no schedule. Late activations run on; those of one task
-    run in order. Raises InputError as `horizon_ns`.
+    Jitter and blocking are left out: they are bounds, not a schedule. Late activations run on; a task's
+    activations run in order. Raises InputError as `horizon_ns` does.
     """
     end_ns = horizon_ns(ordered, hyperperiods)
     releases = [(task.offset_ns, rank) for rank, task in enumerate(ordered) if task.offset_ns < end_ns]
     heapq.heapify(releases)
     waiting: list[deque[Activation]] = [deque() for _ in ordered]
     counts = [0] * len(ordered)
-    ready: list[int] = []  # ranks that have something waiting; may name one twice
+    ready: list[int] = []  # ranks with waiting activations; may repeat
     activations: list[Activation] = []
     segments: list[Segment] = []
     now_ns = 0
@@ -143,7 +140,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
-    """Add the stretch, joined to the last segment where that is the same activation's."""
+    """Add a stretch of time, joined to the last segment if that is of the same activation."""
     last = segments[-1] if segments else None
     if last is not None and (last.task, last.activation, last.end_ns) == (
         running.task,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal shows of a schedulability analysis, with the timeline as text."""
+"""Prints a schedulability analysis in the terminal, with the timeline as text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLAIN: dict[str, str] = dict(zip(SIGNS, "#+.! -+", strict=True))
 
 
 def cell_ns(end_ns: int, cells: int) -> int:
-    """The time of one character: the least of 1, 2, 5, 10, ... ns with which it fits into `cells`."""
+    """The time of one character: the smallest of 1, 2, 5, 10, ... ns that fits `end_ns` into `cells`."""
     power = 1
     while True:
         for step in (1, 2, 5):
@@ -49,9 +49,8 @@ def cell_ns(end_ns: int, cells: int) -> int:
 def timeline_lines(
     timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
 ) -> list[str]:
-    """A line a task, the highest priority first, an axis, and what the characters mean.
-
-    No line is wider than `width`, of at least 20.
+    """A line per task, the highest priority first, an axis, and a legend, none wider than `width` (at least
+    20).
     """
     signs = PLAIN if plain else BLOCKS
     margin = min(max(cell_len(name) for name in names), max(4, width // 4))
@@ -95,7 +94,7 @@ def _sign(signs: dict[str, str], ran_ns: int, size_ns: int, *, waits: bool, late
 
 
 def _axis(signs: dict[str, str], end_ns: int, size_ns: int, cells: int, margin: int) -> list[str]:
-    """The line with ticks every so many cells, and the times beneath them."""
+    """The line with a tick every few cells, and the times below."""
     longest = max(len(format_duration(end_ns)), len(format_duration(size_ns)) + 2)
     every = next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power > longest)
     line = "".join(signs["tick"] if cell % every == 0 else signs["axis"] for cell in range(cells))
@@ -130,7 +129,7 @@ STYLE = {
 
 
 def exact_time(ns: int | None) -> str:
-    """A calculated time with all its digits: 12500000 -> "12.5 ms". None -> "-"."""
+    """A calculated time with all its digits: 12500000 -> "12.5 ms"; "-" for None."""
     if ns is None:
         return "-"
     for size, digits, unit in ((10**10, 9, "s"), (10**6, 6, "ms"), (10**3, 3, "us")):
@@ -143,7 +142,7 @@ def exact_time(ns: int | None) -> str:
 
 
 def print_set(result: SetResult, console: Console) -> None:
-    """The answer, then every CPU with its tasks, bounds, growth and timeline."""
+    """Print the answer, then every CPU with its tasks, bounds, growth and timeline."""
     console.print(
         Text.assemble(
             (result.answer.value.upper(), STYLE[result.answer]),
@@ -158,7 +157,7 @@ def print_set(result: SetResult, console: Console) -> None:
 
 
 def _conclusion(result: SetResult) -> str:
-    """How many tasks miss their deadlines and the worst of them, or what the nearest has left."""
+    """The number of tasks that miss their deadlines and the worst one, or the smallest margin left."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
@@ -212,7 +211,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
 
 LOOKS: dict[Answer, Tone] = {Answer.NOT_SCHEDULABLE: "alarm", Answer.CANNOT_TELL: "doubt"}
 GIVEN = ("blocking", "jitter", "offset")
-"""Of a task, shown if any task of the CPU has it."""
+"""Columns shown only if a task of the CPU has the value."""
 
 
 def _row(task: TaskResult) -> list[str]:
@@ -273,7 +272,7 @@ def _growth(growth: GrowthResult) -> str:
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
-    """Up to which utilisation every set is schedulable, and from which on fewer than half are."""
+    """The utilisation up to which every set is schedulable, and from which fewer than half are."""
     points = sorted(result.points, key=lambda point: point.utilisation)
     whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
@@ -285,7 +284,7 @@ def _ratio_conclusion(result: RatioResult) -> str:
 
 
 def print_ratio(result: RatioResult, console: Console) -> None:
-    """The conclusion, then a row a utilisation."""
+    """Print the conclusion, then a row per utilisation."""
     console.print(Text(_ratio_conclusion(result), style="bold"))
     low, high = (format_duration(period) for period in result.periods_ns)
     console.print(
@@ -306,7 +305,7 @@ def print_ratio(result: RatioResult, console: Console) -> None:
         ]
         for point in result.points
     ]
-    # A number is never cut: what has no room is left to a wider terminal, and to --json.
+    # Numbers are never truncated: columns without room need a wider terminal, or --json.
     spare = {"95 % interval": 2, "hyperbolic": 3, "Liu-Layland": 4, "growth": 1}
     columns = [*numbers("utilisation", "exact"), *(Column(title, "number", n) for title, n in spare.items())]
     console.print(rich_table(Table("", columns, rows).without_empty(), console.width))

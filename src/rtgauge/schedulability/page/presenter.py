@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of measured task sets: tables 6, 7 and 8 of Delgado et al. 2020, and the measured timeline."""
+"""Presents measured task sets: tables 6, 7 and 8 of Delgado et al. 2020, and the measured timeline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
-"""Row of the paper's tables 7 and 8 -> field."""
+"""The field of each row of the paper's tables 7 and 8."""
 METRICS = {
     "period": "period",
     "response": "response",
@@ -43,10 +43,10 @@ METRICS = {
     "response-from-start": "response from start",
     "execution": "execution",
 }
-"""Metric -> heading; the first three are the paper's columns."""
+"""The heading of each metric; the first three are the paper's columns."""
 
 EARLIER = {"absolute-jitter": "jitter"}
-"""Metric -> its name in records of rtgauge before jitter was signed everywhere."""
+"""The metric's name in records made before rtgauge signed every jitter."""
 
 
 def ms(ns: float | None) -> str:
@@ -55,10 +55,10 @@ def ms(ns: float | None) -> str:
 
 
 WRITTEN = ("P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
-"""Table 6 with what was calculated."""
+"""Columns of table 6, with the calculated ones."""
 LATE = "deadline misses"
 OUTCOME = ("R measured, max (ms)", "measured - calculated (ms)", "activations", LATE, "preemptions")
-"""What came of it."""
+"""Columns with the measured outcome."""
 SHORT = {
     **{title: title for title in ("task", "P", "D", "C", "pr")},
     "R calculated": "R calc.",
@@ -66,12 +66,12 @@ SHORT = {
     LATE: "late",
     "preemptions": "preempted",
 }
-"""Column of the page -> its title in a terminal, of the columns that have room there."""
+"""Titles in a terminal, for the columns of the page that have room there."""
 
 
 def task_table(measured: MeasuredSet) -> Table:
-    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), what
-    was measured, and the counts beside it.
+    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), the
+    measured response, and the counts.
     """
     rows: list[list[str]] = []
     for task in measured.tasks:
@@ -95,7 +95,7 @@ def task_table(measured: MeasuredSet) -> Table:
 
 
 def page_tables(measured: MeasuredSet) -> list[Table]:
-    """The table of all tasks in two: as table 6 of the paper, and what came of it."""
+    """The table of all tasks split in two: the parameters as in table 6 of the paper, and the outcome."""
     table = task_table(measured)
     written = table.only(lambda at: table.columns[at].title not in OUTCOME)
     outcome = table.only(lambda at: table.columns[at].title in {"task", "R calculated", *OUTCOME})
@@ -108,7 +108,7 @@ def page_tables(measured: MeasuredSet) -> list[Table]:
 
 
 def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
-    """How far the largest measured response lies above the calculated one, negative where it lies below."""
+    """The largest measured response minus the calculated one."""
     return ms(
         None
         if response is None or response.max_ns is None or calculated_ns is None
@@ -117,12 +117,12 @@ def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
 
 
 FAR_ABOVE = 1.5
-"""A measured response of so many times the calculated one is remarked on."""
+"""A remark is made if a measured response exceeds the calculated one by this factor."""
 
 
 def above_the_bound(measured: MeasuredSet) -> list[str]:
-    """Tasks whose largest measured response is far above the calculated bound, a sentence each: the set
-    leaves something out, or something disturbs.
+    """A sentence for each task whose largest measured response is far above the calculated bound: the set is
+    incomplete, or something disturbed it.
     """
     remarks: list[str] = []
     for task in measured.tasks:
@@ -142,10 +142,10 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
 
 
 def figure_table(task: MeasuredTask) -> Table:
-    """Tables 7 and 8 for one task: a line a figure, a column a metric, in ms."""
+    """Tables 7 and 8 for one task: a row per figure, a column per metric, in ms."""
     series = [task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric in METRICS]
     rows = [
-        [name, *(ms(None if one is None else getattr(one, field)) for one in series)]
+        [name, *(ms(None if summary is None else getattr(summary, field)) for summary in series)]
         for name, field in FIGURES.items()
     ]
     return Table(f"{task.counts.task} (ms)", [*texts(""), *numbers(*METRICS.values())], rows)
@@ -168,7 +168,7 @@ def words(measured: MeasuredSet) -> str:
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """The measured schedule of one CPU over the calculated one, on one axis; nothing if none was measured."""
+    """The measured schedule of one CPU above the calculated one, on one axis; empty if none was measured."""
     from rtgauge.schedulability.page.analysis_terminal import timeline_lines
 
     seen = measured_timeline(measured, cpu)
@@ -180,7 +180,7 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
     if calculated is None:
         return [f"CPU {cpu}, measured", *drawn]
     below = timeline_lines(calculated, names, console.width, plain=plain)
-    # the legend of both names what either has
+    # one legend for both
     tail = max(drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines)))
     return [
         f"CPU {cpu}, measured",
@@ -192,7 +192,7 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
 
 
 def print_taskset(step: Step, console: Console) -> None:
-    """Table 6 with calculated and measured response, then table 7 of each task, and the timeline."""
+    """Print table 6 with calculated and measured response, then table 7 of each task, and the timeline."""
     measured = measured_set(step)
     table = task_table(measured)
     table = table.only(lambda at, full=table: full.columns[at].title in SHORT)
@@ -209,10 +209,7 @@ def print_taskset(step: Step, console: Console) -> None:
 
 @dataclass(frozen=True)
 class MeasuredTaskSet:
-    """One step.
-
-    `tables`: of all tasks; `tasks`: a table a task; `figure`: the name of the timeline, if drawn.
-    """
+    """One step. `tables`: all tasks; `tasks`: one table per task; `figure`: the timeline's name, if drawn."""
 
     name: str
     step: Step
@@ -238,7 +235,7 @@ def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
 
 
 class TaskSetPresenter(Presenter):
-    """A part a step."""
+    """Presents each step that ran a task set."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """How many deadlines were missed, and which task's response is far above its calculated bound."""
@@ -283,7 +280,7 @@ class TaskSetPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """The same, as fits into the terminal."""
+        """Print the tables and timelines as they fit into the terminal."""
         names = view.labels
         for step in steps:
             if step.tasks:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and measured
-over calculated; the schedulability ratio of random sets.
+"""Draws the figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and
+measured over calculated; the schedulability ratio of random sets.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "
 
 
 def time_unit(end_ns: int) -> tuple[int, str]:
-    """(ns, name) of the unit for an axis that ends there."""
+    """(ns, name) of the unit for an axis that ends at `end_ns`."""
     return next(unit for unit in UNITS if end_ns >= unit[0])
 
 
 def timeline_figure(result: SetResult) -> Figure:
-    """A chart a CPU: a row a task. Raises InputError if a CPU has no timeline or too long a one."""
+    """A chart per CPU with a row per task. Raises InputError if a CPU's timeline is missing or too long."""
     charts = [_chart(cpu) for cpu in result.cpus]
     titles = [f"CPU {cpu.cpu}, utilisation {cpu.utilisation:.2%}" for cpu in result.cpus]
     title = f"One hyperperiod of {result.name}"
@@ -74,7 +74,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
 
 
 class _Axes:
-    """A row a task over time, and what is drawn on them."""
+    """The axes of a timeline, a row per task over time, and the layers drawn on them."""
 
     def __init__(self, cpu: CpuResult, timeline: TimelineResult) -> None:
         self.divisor, self.unit = time_unit(timeline.end_ns)
@@ -90,7 +90,7 @@ class _Axes:
         self.tooltip = vega.tips("task:N", "activation:Q", *times)
 
     def at(self, data: vega.Data, drawn: vega.Part, **encoding: object) -> vega.Part:
-        """Data of COLUMNS at their places."""
+        """A layer with COLUMNS data at their places."""
         return vega.layer(data, drawn, **self.place, **encoding)
 
     def _spans(self, segments: Sequence[Segment]) -> vega.Data:
@@ -98,19 +98,19 @@ class _Axes:
         return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
 
     def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
-        """When each task ran."""
+        """A bar for each stretch in which a task ran."""
         more = {"color": self.colour} if coloured else {}
         data = self._spans([] if timeline is None else timeline.segments)
         end = vega.shown("end")
         return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
 
     def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """When each task was preempted."""
+        """A dashed line for each stretch in which a task was preempted."""
         drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
         return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
 
     def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """A triangle a release."""
+        """A triangle for each release."""
         ns = self.divisor
         rows = (
             (one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns)
@@ -128,9 +128,9 @@ class _Axes:
 
 
 def measured_figure(step: Step) -> Figure | None:
-    """A chart a CPU, a row a task: what was measured, over what was calculated.
+    """A chart per CPU with a row per task: the measured schedule over the calculated one.
 
-    None if the step has no timeline or too long a one.
+    None if the step has no timeline, or it is too long.
     """
     measured = measured_set(step)
     charts: dict[str, vega.Part] = {}
@@ -154,7 +154,7 @@ def measured_figure(step: Step) -> Figure | None:
 
 
 def figure_name(step: Step) -> str:
-    """What the figure of a step is called."""
+    """The name of a step's figure."""
     return f"timeline-{step.id}"
 
 
@@ -176,7 +176,7 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
 
 
 def ratio_figure(result: RatioResult) -> Figure:
-    """The share of schedulable sets over the utilisation: exact with its interval, and two bounds."""
+    """The share of schedulable sets by utilisation: exact with its interval, and two bounds."""
     names = ["exact response-time analysis", "hyperbolic bound", "Liu-Layland bound"]
     rows = [
         (name, point.utilisation, 100 * count / point.sets)
