@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Figures, tables, the terminal's summary and the page: what a record says to people."""
+"""Presents a record to people: figures, tables, the terminal's summary and the page."""

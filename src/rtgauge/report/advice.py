@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An advice in the terminal: the answer, what it rests on, what it costs, what is open, what to do next."""
+"""Prints advice in the terminal: the answer, its basis, its costs, open questions, and the next step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STYLE = {
     None: "dim",
 }
 MOST_EVIDENCE = 12
-"""More steps than this of one way are counted and not listed: the JSON has all."""
+"""If a stage has more steps, the rest is only counted; the JSON has all."""
 
 
 def _line(console: Console, text: str | Text, indent: int = 0) -> None:
@@ -72,7 +72,7 @@ def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -
 
 
 def print_advice(advice: Advice, console: Console) -> None:
-    """The whole advice."""
+    """Print the whole advice."""
     _line(console, Text(printable(advice.answer), style="bold"))
     _line(console, f"asked    {advice.requirement}")
     _line(console, f"chart    {advice.about_chart}")

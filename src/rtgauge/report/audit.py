@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An audit in the terminal, the worst difference first; and its mends as a script."""
+"""Prints an audit in the terminal, the worst difference first, and writes its mends as a script."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
 
 
 def _print_short(document: AuditDocument, console: Console) -> None:
-    """A line each of what is serious or moderate, the rest by name."""
+    """Print a line for each serious or moderate difference, and the names of the rest."""
     differing = _differing(document)
     rows: list[list[str]] = [
         [Cell(finding.severity, TONES[finding.severity]), finding.title, finding.found]
@@ -92,7 +92,7 @@ def _print_short(document: AuditDocument, console: Console) -> None:
 def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
-    """The conclusion and the machine; then what differs in short, with `details` in full, or `everything`."""
+    """Print the conclusion and the machine, then the differences: briefly, in `details`, or `everything`."""
     chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
     guest = {
         True: "a virtual machine",
@@ -123,7 +123,7 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """The mends as a shell script, the worst first; what is no command is a comment. It runs nothing."""
+    """The mends as a shell script, the worst first; mends without a command are comments. It is not run."""
     differing = _differing(document)
     lines = [
         "#!/bin/sh",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The terminal's summary of a record: a row a load, in a few lines at any number of CPUs and threads."""
+"""Prints a summary of a record: a row per load, in a few lines for any number of CPUs and threads."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 MOST_LINES = 25
-"""What follows the answer takes at most this many lines."""
+"""The most lines after the conclusion."""
 SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
 ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
-"""Marks that nearly every run on a virtual machine, or with --explain, comes with."""
+"""Marks of nearly every run on a virtual machine, or with --explain."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
 PART_LABELS = ("role", "segment", "machine")
 LEAST_BESIDE = 5
-"""Lines beside the tables, for what else is to be said."""
+"""Lines kept free of tables, for other results."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of a table: a step, or a part of it (`part`), and where its largest value was measured."""
+    """A row of a table: a step or a part of it (`part`), and where its largest value was measured."""
 
     name: str
     summary: SeriesSummary
@@ -54,7 +54,7 @@ class _Row:
 
     @property
     def cells(self) -> list[str]:
-        """As they are in the table."""
+        """The cells of the row."""
         summary, filled = self.summary, self.summary.filled
         figures = figure_cells(summary)
         shown = zip(FIGURES.values(), figures, strict=True)
@@ -75,7 +75,7 @@ COLUMNS = (
     *(column for column in FIGURES.values() if column.title in SHOWN),
     *(Column(FILLED, "number", spare=1), FIGURES["max_ns"], Column("on")),
 )
-"""Those of a table but the first, in the order of a row's cells."""
+"""All columns of a table but the first, in the order of a row's cells."""
 
 
 def _where(series: SeriesSummary) -> str:
@@ -92,7 +92,7 @@ def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
 
 
 def _parts(step: Step, main: str) -> list[_Row]:
-    """What a step measured besides its main quantity: a row each, of the worst thread or CPU."""
+    """A row for each other quantity that a step measured, of its worst thread or CPU."""
     groups: dict[str, list[SeriesSummary]] = {}
     mains = {summary.series for summary in step.main_series}
     for summary in step.series:
@@ -111,7 +111,7 @@ def _parts(step: Step, main: str) -> list[_Row]:
 
 
 def _each(step: Step, name: str) -> list[_Row]:
-    """A row for each series of a step that are no distribution together, such as threads: the largest."""
+    """A row for each of the largest series of a step whose series cannot be pooled, such as threads."""
     known = _by_maximum(step.main_series)
     shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]
     rows = [
@@ -124,7 +124,7 @@ def _each(step: Step, name: str) -> list[_Row]:
 
 
 def _rows(view: RecordView, quantity: str) -> list[_Row]:
-    """A row a condition, idle first; of repeats the worst."""
+    """A row per condition, idle first, of its worst repeat."""
     rows: list[_Row] = []
     for condition in view.conditions:
         totals = [
@@ -158,13 +158,13 @@ def _any_missed(rows: Sequence[_Row]) -> bool:
 
 
 def mark_text(mark: GatheredMark, style: str) -> Text:
-    """One mark: how severe, in `style`, its name, where, and what was seen."""
+    """One mark in words: its severity in `style`, its name, place and detail."""
     where = f" {mark.where}" if mark.where else ""
     return Text.assemble((mark.severity.value, style), f": {printable(f'{mark.name}{where}: {mark.detail}')}")
 
 
 def left_out_texts(view: RecordView) -> list[str]:
-    """What was left out of the run, a line each."""
+    """A line for each item left out of the run."""
     return [
         printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))
         for item in view.record.run.left_out
@@ -172,7 +172,7 @@ def left_out_texts(view: RecordView) -> list[str]:
 
 
 def unfinished(view: RecordView) -> list[Text]:
-    """A line on a run that is not complete."""
+    """A line that says how far an incomplete run got."""
     run = view.record.run
     if run.state == "complete":
         return []
@@ -181,7 +181,9 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """The doubts, a line each, and the other marks by name; without a step all in full, as they say why."""
+    """A line for each doubt, then the names of the other marks. Without a step all marks are in full, as they
+    say why.
+    """
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
@@ -198,12 +200,12 @@ def _marks(view: RecordView, console: Console) -> list[Text]:
 
 
 def _few(lines: list[Text], most: int, more: Callable[[int], Text]) -> list[Text]:
-    """The lines, or if they are more than `most` the first of them and how many there are more."""
+    """The first lines, at most `most`, with a line that counts the rest."""
     return lines if len(lines) <= most else [*lines[: most - 1], more(len(lines) - most + 1)]
 
 
 def _cut(text: str, console: Console, style: str = "") -> Text:
-    """A line that ends with the terminal."""
+    """A line, truncated to the terminal's width."""
     cut = Text(text, style=style)
     cut.truncate(console.width, overflow="ellipsis")
     return cut
@@ -215,7 +217,7 @@ def _left_out(view: RecordView, console: Console) -> list[Text]:
 
 
 def _presented(view: RecordView, console: Console) -> list[Text]:
-    """What presenters have, as lines."""
+    """The output of presenters as lines."""
     with console.capture() as captured:
         for presenter, steps in presenters(view.steps):
             presenter.print_tables(view, steps, console)
@@ -235,10 +237,8 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
 
 
 def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """A table a quantity, within `most` lines: parts of a quantity go first, then the rows with the smaller
-    maxima.
-
-    If a row a load needs more lines, and `most_for_loads` are enough, it has them.
+    """The tables of all quantities in `most` lines: parts of a quantity go first, then rows with smaller
+    maxima. If a row per load needs more lines, up to `most_for_loads` are used.
     """
     each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
@@ -270,18 +270,18 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
 
 
 def _height(each: dict[str, list[_Row]]) -> int:
-    """Lines of the tables with their headings."""
+    """The number of lines of the tables with their headings."""
     return sum(len(rows) + 1 for rows in each.values()) + any(map(_any_missed, each.values()))
 
 
 def _worst(rows: list[_Row], most: int) -> list[_Row]:
-    """The rows with the largest maxima, in the order in which they were."""
+    """The rows with the largest maxima, in their original order."""
     kept = sorted(rows, key=lambda row: -(row.summary.max_ns or 0))[:most]
     return [row for row in rows if row in kept]
 
 
 def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[Text]:
-    """Texts in at most `most` lines: wrapped, else a line each, and how many there are more."""
+    """Fit texts into `most` lines: wrapped, or else one truncated line each and a count of the rest."""
     wrapped = [line for text in texts for line in text.wrap(console, console.width)]
     if len(wrapped) <= most:
         return wrapped
@@ -294,18 +294,18 @@ def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> li
 
 
 def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
-    """What follows the answer: at most MOST_LINES lines, of which `ends` are the last."""
+    """The lines after the conclusion, at most MOST_LINES; `ends` are the last."""
     systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
     state = unfinished(view)
     free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1
     presented = _presented(view, console)
-    said = [Text(printable(line)) for line in [*repeat_lines(view.singly), *cross_check_lines(view.singly)]]
-    said += [Text(printable(line), style="dim") for line in step_lines(view.steps, view.labels)]
-    # Each part has at least its share of the lines, and what another one leaves.
-    room = free - min(len(presented), free // 3) - min(len(said), free // 4) - 1
+    notes = [Text(printable(line)) for line in [*repeat_lines(view.singly), *cross_check_lines(view.singly)]]
+    notes += [Text(printable(line), style="dim") for line in step_lines(view.steps, view.labels)]
+    # Each part gets its share of the lines, and those that other parts leave.
+    room = free - min(len(presented), free // 3) - min(len(notes), free // 4) - 1
     tables = _tables(view.singly, console, room, free - LEAST_BESIDE)
     free -= len(tables) + bool(tables)
-    said_lines = _fitted(said, free - min(len(presented), free * 2 // 3), "lines", console)
+    said_lines = _fitted(notes, free - min(len(presented), free * 2 // 3), "lines", console)
     free -= len(said_lines)
     blank = Text("")
     return [
@@ -316,7 +316,7 @@ def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> lis
 
 
 def print_brief(view: RecordView, console: Console, ends: Sequence[Text]) -> None:
-    """Print what follows the answer; `ends`: the last lines, which are not wrapped."""
+    """Print the lines after the conclusion; `ends`: the last lines, which are not wrapped."""
     for line in brief_lines(view, console, ends):
         console.print(line, soft_wrap=True, end="" if isinstance(line, Segments) else "\n")
         if isinstance(line, Segments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of calibrate: the cost of the clocks, and the gravity of Xenomai's timer."""
+"""Presents calibrate: the cost of the clocks, and the gravity of Xenomai's timer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _results(step: Step, name: str) -> list[Result]:
 
 
 def _gravity(step: Step, role: str) -> str:
-    """ "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
+    """The gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
     values = [
         pair
         for result in _results(step, "gravity")
@@ -42,7 +42,7 @@ def _tuned(steps: Sequence[Step]) -> list[Step]:
 
 
 def _mean_ns(step: Step, role: str) -> float | None:
-    """Of all CPUs together."""
+    """The mean over all CPUs."""
     series = [
         summary
         for summary in step.series
@@ -53,7 +53,7 @@ def _mean_ns(step: Step, role: str) -> float | None:
 
 
 def _left(step: Step) -> str:
-    """What became of the gravity after the step."""
+    """The state of the gravity after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
         return "it stays until the next boot"
     failed = [
@@ -69,7 +69,7 @@ def _left(step: Step) -> str:
 
 
 def _sentence(step: Step) -> str:
-    """What autotune found, and what it did to the latency."""
+    """The gravity that autotune found, and its effect on the latency."""
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
     effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
     return (
@@ -79,7 +79,7 @@ def _sentence(step: Step) -> str:
 
 
 def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """The gravity before and after autotune; None where nothing was calibrated."""
+    """The gravity before and after autotune; None if nothing was calibrated."""
     names = view.labels
     rows = [
         [
@@ -89,7 +89,7 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for step in _tuned(steps)
         for result in _results(step, "gravity")
     ]
-    notes = ["By how much the timer fires before a release, in each context."]
+    notes = ["How early the timer fires before a release, in each context."]
     return (
         Table("Gravity of Xenomai's timer (ns)", [*texts(""), *numbers("irq", "kernel", "user")], rows, notes)
         if rows
@@ -117,10 +117,10 @@ def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
 
 
 class Calibrations(Presenter):
-    """A table a step; of Xenomai's timer two tables."""
+    """Presents the clocks of each step, or two tables for Xenomai's timer."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """What autotune found; or what a reading of the clock that measures costs."""
+        """The result of autotune, or the cost of reading the measuring clock."""
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
             return "; ".join(tuned)
@@ -141,7 +141,7 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """The calibration of Xenomai's timer; the clocks are in how it was measured."""
+        """The calibration of Xenomai's timer; the clocks are in the chapter on the method."""
         grid = gravity_grid(view, steps)
         if grid is None:
             return None
@@ -153,7 +153,7 @@ class Calibrations(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """The clocks of each step, or the gravity; the summary has the latencies."""
+        """Print the clocks of each step, or the gravity; the summary has the latencies."""
         grid = gravity_grid(view, steps)
         print_tables([] if grid is None else [grid], console)
         tuned, names = _tuned(steps), view.labels

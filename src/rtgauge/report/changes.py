@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What changed over a step on its target, as tables: the largest first."""
+"""Tabulates the changes on a target during a step, the largest first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Step
 
 SHOWN = 12
-"""So many of the largest changes of a kind are listed; the rest is counted."""
+"""The most changes of a kind to list; the rest is counted."""
 PLACES = 8
-"""So many CPUs are named for one change."""
+"""The most CPUs to name for one change."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """A counter: its name, its gain, the places with theirs, and a size to sort by; None: not known."""
+    """A counter: its name, its total gain, the gains by place, and a size to sort by (None if unknown)."""
 
     name: str
     total: str
@@ -49,7 +49,7 @@ def _size(number: object) -> float | None:
 
 
 def _counted(key: str, name: str, item: object) -> _Counted:
-    """An entry of a kind: a number, a line with its total, a pair of before and after, or anything else."""
+    """Convert an entry: a number, a line with its total, a pair of before and after, or anything else."""
     if not isinstance(item, Mapping):
         number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
         return _Counted(name, number, "", _size(item))
@@ -70,7 +70,7 @@ def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
 
 
 def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
-    """CPU -> kind -> ns, as a line a kind in ms."""
+    """Convert CPU -> kind -> ns to a line per kind, in ms."""
     kinds = dict.fromkeys(
         kind
         for cpu in times.values()
@@ -107,7 +107,7 @@ def _mapping(item: object) -> Mapping[str, object] | None:
 
 
 def change_tables(step: Step) -> list[Table]:
-    """A table a kind of change; single ones come together in the last."""
+    """A table for each kind of change; single changes are in the last one."""
     tables: list[Table] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():

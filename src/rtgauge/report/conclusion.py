@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conclusion of a record in a sentence: its verdict, or without a requirement the largest values."""
+"""States a record's conclusion in a sentence: its verdict, or without a requirement the largest values."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ from rtgauge.units import format_count, format_share, format_span, format_time, 
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 MOST_OUTCOMES = 12
-"""More of them are folded."""
+"""Longer tables of outcomes are folded."""
 FEWEST_PERIODS = 3
-"""With fewer there is no curve."""
+"""A search needs at least this many periods."""
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """`word` and `next`: of the verdict, None without a requirement.
-
-    `doubts`: what has to be known with the sentence, a line each.
-    """
+    """`word` and `next` are the verdict's; None without a requirement. `doubts`: one reservation a line."""
 
     word: VerdictWord | None
     text: str
@@ -41,19 +38,19 @@ class Conclusion:
 
 
 def _has_largest(step: Step) -> bool:
-    """Whether the largest value says what came of a step: not of microbenchmarks or task sets."""
+    """Whether the largest value summarises a step, unlike microbenchmarks and task sets."""
     return has_distribution(step) or not (step.tasks or isinstance(probe_of(step), Microbenchmark))
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads)"; None: nothing measured."""
+    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads)"; None without a measurement."""
     names = view.labels
     measured = [
         (step, step.total)
         for step in view.steps
         if step.total is not None and _has_largest(step) and quantity_of(step) == quantity
     ]
-    # What another tool measured as a cross-check has a line of its own.
+    # Cross-checks by another tool have their own line.
     measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
     known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
     if not known:
@@ -90,7 +87,7 @@ def _largest(view: RecordView, quantity: str) -> str | None:
 
 
 def _searches(view: RecordView) -> list[str]:
-    """The answer of each search over the period."""
+    """The result of each search over the period."""
     periods = {
         step.key.parameters.get(pace.period)
         for step in view.record.steps
@@ -154,7 +151,7 @@ def conclude(view: RecordView) -> Conclusion:
 
 
 def _violations(verdict: Verdict) -> str:
-    """ "57 of 20,000 late"; the reason where nothing could be counted."""
+    """The violations, "57 of 20,000 late", or the reason if they could not be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
     if (
         verdict.word == VerdictWord.CANNOT_TELL
@@ -174,7 +171,7 @@ TONES: dict[VerdictWord, Tone] = {
 
 
 def outcome_table(view: RecordView) -> Table:
-    """A line a step: its verdict, largest value and violations; none without a requirement."""
+    """A row per step with its verdict, largest value and violations; empty without a requirement."""
     judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
     rows: list[list[str]] = []
     for step in view.steps:
@@ -189,7 +186,7 @@ def outcome_table(view: RecordView) -> Table:
 
 
 def repeat_lines(view: RecordView) -> list[str]:
-    """Of each condition that was repeated the median and the spread of the largest values, a line each."""
+    """A line for each repeated condition with the median and the spread of the largest values."""
     from statistics import median
 
     lines: list[str] = []
@@ -210,11 +207,11 @@ def repeat_lines(view: RecordView) -> list[str]:
 
 
 def cross_check_lines(view: RecordView) -> list[str]:
-    """What another tool measured beside rtgauge under the same condition, as a ratio, a line each."""
-    own = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
+    """A line for each result of another tool under the same condition, as a ratio to rtgauge's."""
+    ours_by_key = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
     for step in view.steps:
-        pair = own.get(_without_tool(step))
+        pair = ours_by_key.get(_without_tool(step))
         if step.key.tool == "rtgauge" or pair is None or pair.total is None:
             continue
         begin = f"{view.labels[pair.id]}: {step.key.tool} / rtgauge: "
@@ -248,7 +245,7 @@ def _without_tool(step: Step) -> str:
 
 
 def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
-    """The exposure in one line; `what` the violations do."""
+    """The exposure in one line; `what` is the predicate of a violation."""
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Deployments in the terminal and on the page: what a machine can take, what was set and put back."""
+"""Shows deployments: which ones a machine supports, which settings were made and restored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _line(console: Console, text: str, style: str = "") -> None:
 def print_deployments(
     abilities: Mapping[Deployment, Cannot | None], held: Held | None, console: Console
 ) -> None:
-    """The six, with their features, and whether this machine can take each."""
+    """Print the six deployments with their features, and whether this machine supports each."""
     rows: list[list[str]] = []
     for deployment, cannot in abilities.items():
         features = (deployment.c_states, deployment.smt, deployment.cores, deployment.isolate)
@@ -53,7 +53,7 @@ def print_deployments(
 def print_settings(
     deployment: Deployment, cannot: Cannot | None, actions: Sequence[Action], console: Console
 ) -> None:
-    """Everything that a deployment would set on this machine, in order."""
+    """Print every setting that a deployment would make on this machine, in order."""
     _line(console, f"{deployment.name}: {deployment.words}", "bold")
     if cannot is not None:
         _line(console, f"This machine cannot take it: {cannot.reason}; {cannot.remedy}.")
@@ -80,7 +80,7 @@ def print_settings(
 
 
 def refusals(report: DeploymentReport) -> list[str]:
-    """What a machine did not do, a line each."""
+    """A line for each thing that a machine refused."""
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         more = ", ..." if report.not_moved_count > 5 else ""
@@ -92,7 +92,7 @@ def refusals(report: DeploymentReport) -> list[str]:
 
 
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:
-    """What is in force now, what refused, and how to go on. `where`: " --target NAME", or empty."""
+    """Print the settings in force, refusals, and what to do next. `where`: " --target NAME", or empty."""
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
@@ -108,7 +108,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
 
 
 def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bool:
-    """What became of each setting; true where something could not be put back."""
+    """Print the outcome of each setting; returns whether one could not be restored."""
     counts: Counter[str] = Counter()
     failed = False
     for answer in answers:
@@ -137,14 +137,14 @@ PUT_BACK = {
     "dropped-after-reboot": "by a reboot",
     "failed": "failed",
 }
-"""The words of the engine's `restore` for people (docs/formats/agent.md)."""
+"""Words for the outcomes of the engine's `restore` (docs/formats/agent.md)."""
 KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
-"""After these the setting is as it was."""
+"""Outcomes after which the setting is as it was before."""
 
 
 @dataclass(frozen=True)
 class DeploymentTable:
-    """A step's deployment: in one sentence, in words, setting by setting, and the tasks that did not move."""
+    """A step's deployment: a summary, a table of settings, whether some remain, and notes."""
 
     report: DeploymentReport
     summary: str
@@ -154,7 +154,7 @@ class DeploymentTable:
 
 
 def _is_left(setting: SettingMade) -> bool:
-    """Whether it is not as it was before the step."""
+    """Whether the setting is not as it was before the step."""
     untouched = setting.error is not None and setting.put_back is None
     return not untouched and setting.put_back not in KEPT_BACK
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All figures of a record."""
+"""Draws all figures of a record."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from rtgauge.report.record_view import RecordView
 
 
 def figures(source: Source) -> dict[str, Figure]:
-    """Name -> figure, in the page's order; those that the record has nothing for are absent."""
-    several = len(source.conditions) > 1  # of a single one it would be one bar
+    """The figures by name, in the page's order, without those that have no data."""
+    several = len(source.conditions) > 1  # a single condition would be one bar
     drawn = [
         spread_figure(source) if several else None,
         histogram(source),
@@ -40,19 +40,19 @@ def figures(source: Source) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The figures of a record by name, and what they were drawn from."""
+    """The figures of a record by name, and the data behind them."""
 
     source: Source
     gathered: list[Gathered]
     curves: list[Curve]
     timing: list[Figure]
-    """Those of frequencies and of searches over the period."""
+    """The figures of frequencies and of searches over the period."""
     figures: dict[str, Figure]
-    """All, in the page's order, those of `timing` last."""
+    """All figures in the page's order; `timing` comes last."""
 
     @classmethod
     def of(cls, record: Record, timing: Timing | None = None) -> Drawn:
-        """Draw them. Raises RecordError for a damaged record."""
+        """Draw the figures. Raises RecordError for a damaged record."""
         source, timing = Source.of(RecordView(record)), timing or Timing()
         gathered, searched = gather([record], timing.options), curves([record])
         more = timing_figures(gathered, timing.markers, searched)
@@ -67,9 +67,9 @@ def save_figures(
     formats: Sequence[str] = FORMATS,
     drawn: Drawn | None = None,
 ) -> list[Path]:
-    """Write every figure of the record into `folder`; the files written.
+    """Write every figure of the record into `folder`; returns the files written.
 
-    `drawn`: the figures, if they are drawn already. Raises as `write_figures` does.
+    `drawn`: the figures, if already drawn. Raises as `write_figures` does.
     """
     drawn = drawn or Drawn.of(record)
     subtitle = "\n".join(system_lines(record))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A target's facts in words. Any fact may be missing or say that it is unknown."""
+"""Puts a target's facts into words. Any fact may be missing or unknown."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ELSEWHERE = {"calibrations", "audit"}
-"""They are in the facts of a target and have a table of their own on the page."""
+"""Facts of a target with their own table on the page."""
 
 
 def host(name: str, facts: Facts) -> str:
-    """The host's name, or what the target is called if that is unknown."""
+    """The host's name, or the target's if that is unknown."""
     return facts.host or name
 
 
@@ -70,7 +70,7 @@ def _machine(machine: Virtualization) -> str:
 
 
 def system_line(name: str, facts: Facts) -> str:
-    """Host, kernel, preemption model, CPUs, and whether virtual: the line that is shown with every number."""
+    """The line shown with every number: host, kernel, preemption model, CPUs, and whether virtual."""
     kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
     if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
         return (
@@ -96,7 +96,7 @@ def system_lines(record: Record) -> list[str]:
 
 
 def short_rows(facts: Facts) -> list[tuple[str, str]]:
-    """(name, value) of the facts that matter first."""
+    """(name, value) of the most important facts."""
     rows = {
         "Host": facts.host,
         "OS": facts.os,
@@ -112,7 +112,7 @@ def short_rows(facts: Facts) -> list[tuple[str, str]]:
 
 
 def all_rows(facts: Facts) -> list[tuple[str, str]]:
-    """(name, value) of every fact, nested ones by their path."""
+    """(name, value) of every fact, nested ones by path."""
     return [
         row for key, item in facts.as_json().items() if key not in ELSEWHERE for row in _rows("", key, item)
     ]
@@ -134,7 +134,7 @@ def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
 
 Rows = list[tuple[str, str]]
 LABEL_WIDTH = 22
-"""Names are short enough for two lines of this."""
+"""The width of names, so that each fits on two lines."""
 OWN_ROWS = {
     "preemption",
     "extension",
@@ -149,11 +149,11 @@ OWN_ROWS = {
     "cgroup",
     "limits",
 }
-"""Facts of several parts, which have words of their own below."""
+"""Facts of several parts, which have their own words below."""
 
 
 def _simple(part: Part) -> Rows:
-    """Every fact of a part that has no words of its own; the count of a CPU list is left out."""
+    """Every fact of a part that has no words of its own, without counts of CPU lists."""
     facts = part.model_dump(mode="json")
     return [
         quantity(key, item)
@@ -288,7 +288,7 @@ def _named(prefix: str, part: Part) -> Rows:
 
 
 def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
-    """(heading, (name, value) of each fact): what the machine is first, what it runs last."""
+    """(heading, (name, value) of each fact), from the machine down to what it runs."""
     yield (
         "Machine",
         [
@@ -313,7 +313,7 @@ def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
 
 
 def print_facts(facts: Facts, console: Console) -> None:
-    """All facts, a heading a group, names left and values right, wrapped to the terminal's width."""
+    """Print all facts, a heading per group, names left and values right, wrapped to the terminal's width."""
     for number, (heading, rows) in enumerate(groups(facts)):
         if number:
             console.print()

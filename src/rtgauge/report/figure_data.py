@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The numbers behind the figures: exact sums and maxima of a step's windows."""
+"""Computes the numbers behind the figures: exact sums and maxima of a step's windows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from rtgauge.report.record_view import (
 )
 
 ALL = "all"
-"""Every CPU together, in place of a CPU's number."""
+"""Stands for all CPUs together instead of a CPU's number."""
 
 IntArray = npt.NDArray[np.int64]
 Key = TypeVar("Key")
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
-"""Of the bins of a histogram that is drawn."""
+"""The possible bin widths of a drawn histogram."""
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Number of each main series with times in ns -> its CPU, or else its labels or its number."""
+    """The CPU of each main series in ns, by series number; without a CPU, its labels or its number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
@@ -48,24 +48,24 @@ def time_series(step: Step) -> dict[int, str]:
 
 
 def cpu_order(cpus: set[str]) -> list[str]:
-    """CPUs by number, what is not a number after them."""
+    """Sort CPUs by number, other names after them."""
     return sorted(cpus, key=lambda c: (not c.isdigit(), int(c) if c.isdigit() else 0, c))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """A histogram: its filled bins (docs/formats/histogram.md), rising, and their counts."""
+    """A histogram: its filled bins (docs/formats/histogram.md) in ascending order, and their counts."""
 
     bins: IntArray
     counts: IntArray
 
     @property
     def total(self) -> int:
-        """How many values it holds."""
+        """The number of values in the histogram."""
         return int(self.counts.sum())
 
     def plus(self, other: Counts) -> Counts:
-        """The sum of both."""
+        """The sum of both histograms."""
         bins, counts = ([self.bins, other.bins], [self.counts, other.counts])
         return Counts(*add_bins(np.concatenate(bins), np.concatenate(counts)))
 
@@ -75,10 +75,10 @@ EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
 @dataclass(frozen=True)
 class Measured:
-    """What one CPU measured in one condition, repeats added: the histogram, the one of the missed
-    activations, the exact largest value.
+    """The results of one CPU in one condition, repeats added: the histograms of measured and missed
+    activations, and the exact largest value.
 
-    `unplaced` samples are in no bin: another tool's histogram does not have them.
+    `unplaced` samples are in no bin: another tool's histogram lacks them.
     """
 
     plain: Counts = EMPTY
@@ -87,7 +87,7 @@ class Measured:
     unplaced: int = 0
 
     def plus(self, other: Measured) -> Measured:
-        """The sum of both."""
+        """The sum of both results."""
         known = [value for value in (self.max_ns, other.max_ns) if value is not None]
         return Measured(
             self.plain.plus(other.plain),
@@ -98,7 +98,7 @@ class Measured:
 
 
 def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
-    """CPU -> what it measured in a step without the warm-up. `cpus`: as of `time_series`."""
+    """The results of each CPU in a step, without the warm-up. `cpus`: from `time_series`."""
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
@@ -113,7 +113,7 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """CPU -> what it measured under a condition, and `ALL` -> all together; empty if nothing was in ns."""
+    """The results of each CPU under a condition, and of `ALL`; empty if nothing was measured in ns."""
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -126,14 +126,14 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram as steps: from `x_us[i]` on, bins hold `count[i]` each; the first and last are 0."""
+    """A histogram as steps: from `x_us[i]` on, each bin holds `count[i]`; the last is 0."""
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """The outline over bins of `width_us`, beyond 10 ms over the histogram's own. Gaps count 0."""
+    """The outline over bins of `width_us`, or beyond 10 ms the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -159,13 +159,13 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
 
 
 def outlines(histograms: Mapping[Key, Counts], most_corners: int) -> tuple[int, dict[Key, Outline]]:
-    """How wide the bins are (us), and the outline of each histogram: at most so many corners in all."""
-    width, made = 1, dict[Key, Outline]()
+    """The bin width (us) and the outline of each histogram, with at most `most_corners` corners in all."""
+    width, drawn = 1, dict[Key, Outline]()
     for width in WIDTHS_US:
-        made = {key: outline(histogram, width) for key, histogram in histograms.items()}
-        if sum(len(one.x_us) for one in made.values()) <= most_corners:
+        drawn = {key: outline(histogram, width) for key, histogram in histograms.items()}
+        if sum(len(shape.x_us) for shape in drawn.values()) <= most_corners:
             break
-    return width, made
+    return width, drawn
 
 
 @dataclass(frozen=True)
@@ -175,16 +175,15 @@ class Curve:
     x_us: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
     lower_bound: bool
-    """The end falls where the histogram overflows: the true end is further right."""
+    """The histogram overflows at the end: the true end is further right."""
     upper_bound: bool = False
-    """Samples in no bin are drawn at the largest value: the true shares are this or less."""
+    """Samples in no bin are drawn at the largest value: the true shares are at most these."""
 
 
 def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
-    """The curve of one histogram; `max_ns` is the exact largest value where it is known, and `unplaced`
-    samples are in no bin.
+    """The curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in no bin.
 
-    Thinned to about `points` by dropping steps smaller than the line is wide; the last eighth of them, the
+    It is thinned to about `points` by dropping steps smaller than the line's width; the last eighth, the
     tail, is kept whole.
     """
     total = histogram.total + unplaced
@@ -198,7 +197,7 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
     if unplaced:
         top, above = np.append(top, top[-1] if max_ns is None else max_ns), np.append(above, 0)
     x = np.concatenate([[int(lower_ns(histogram.bins[0]))], top])
-    x = np.maximum(x, 1).astype(np.float64) / 1_000  # 0 ns has no place on a log axis
+    x = np.maximum(x, 1).astype(np.float64) / 1_000  # a log axis cannot show 0 ns
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
     return Curve(
@@ -215,7 +214,7 @@ def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -
     log_x, log_y = (
         np.log10(x).tolist(),
         np.log10(y).tolist(),
-    )  # numbers of Python: one by one they are a fifth of the time
+    )  # Python numbers take a fifth of the time one by one
     step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
     keep = [0]
     for i in range(1, len(x)):
@@ -230,7 +229,7 @@ def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of a step on the course's time axis (s)."""
+    """One phase of a step on the time axis of the course (s)."""
 
     step: str
     kind: str
@@ -240,7 +239,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Point:
-    """The largest latency in one stretch of time of one CPU, and how many activations were missed in it."""
+    """The largest latency of one CPU in one stretch of time, and the number of missed activations."""
 
     step: str
     cpu: str
@@ -253,10 +252,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Course:
-    """Maxima over time.
-
-    `bucket_s` is how long a point is; `continuous` is false where the steps were laid one after another by
-    the drawing.
+    """Maxima over time. `bucket_s`: the length of a point; `continuous` is false if the steps were drawn one
+    after another without their true distances.
     """
 
     phases: list[Phase]
@@ -282,7 +279,7 @@ def _spans(record: Record) -> list[_Span]:
         windows = record.windows(step, bins=False)
         windows = windows.chosen(np.isin(windows.series, list(cpus)))
         if len(windows) <= len(cpus):
-            continue  # one window a series, as an import has it: no course in it
+            continue  # one window per series, as in an import, has no course
         first, last = int(windows.start_ns.min()), int(windows.end_ns.max())
         load = step.load
         first = first if load.started_ns is None else min(first, load.started_ns)
@@ -292,7 +289,7 @@ def _spans(record: Record) -> list[_Span]:
 
 
 def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
-    """What to take from each span's clock (ns), and whether the true distances between steps are kept."""
+    """What to subtract from each span's clock (ns), and whether true distances between steps are kept."""
     together = sum(span.end_ns - span.start_ns for span in spans)
     gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
     one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
@@ -307,7 +304,7 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
 
 
 def course(record: Record, buckets: int = 900) -> Course | None:
-    """The maxima over time, thinned to about `buckets` points a CPU by keeping maxima; None: no data."""
+    """The maxima over time, thinned to about `buckets` maxima per CPU; None if there are no data."""
     spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
     if not spans:
         return None
@@ -368,19 +365,19 @@ def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
 
 @dataclass(frozen=True)
 class Source:
-    """The steps that no chapter draws: conditions by label, what each CPU measured, the bound (us)."""
+    """The steps not drawn by a chapter: conditions by label, the results of each CPU, and the bound (us)."""
 
     view: RecordView
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, Measured]]
     bound_us: float | None
     whole: RecordView
-    """With all steps."""
+    """The view with all steps."""
 
     @classmethod
     def of(cls, whole: RecordView) -> Source:
-        """Read the windows of every step. Raises RecordError."""
-        view = whole.unfolded  # the others are drawn by chapters of their own
+        """Read the windows of every step. Raises RecordError for a damaged record."""
+        view = whole.unfolded  # chapters draw the others
         by_label = {condition.label: condition for condition in view.conditions}
         numbers = {
             label: cpus for label, condition in by_label.items() if (cpus := by_cpu(view.record, condition))
@@ -390,11 +387,11 @@ class Source:
 
     @property
     def quantities(self) -> list[str]:
-        """What was measured: latency, gap, switch, ...; latency first."""
+        """The measured quantities (latency, gap, switch, ...), latency first."""
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """What is of this quantity; the bound is one on latency if several quantities were measured."""
+        """The part with this quantity. If there are several quantities, the bound is on latency."""
         kept = {
             label: condition
             for label, condition in self.conditions.items()
@@ -415,5 +412,5 @@ class Source:
 
     @property
     def labels(self) -> list[str]:
-        """The conditions that have something to draw."""
+        """The conditions with data to draw."""
         return list(self.measured)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables 4 to 9 of Brown & Martin (2010): lateness, frequencies, and jitter and lateness together."""
+"""Makes tables 4 to 9 of Brown & Martin (2010): lateness, frequencies, and both jitter and lateness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
 
 FASTER = "†"
-"""Marks a frequency that is higher than the one at which it was measured."""
+"""Marks a frequency above the one at which it was measured."""
 
 
 def format_hz(hz: float | None) -> str:
@@ -35,7 +35,7 @@ def format_hz(hz: float | None) -> str:
 
 
 def part_of_period(fraction: float) -> str:
-    """0.5 -> "half a period"; 0.25 -> "1/4 of a period"; 1 -> "a period"."""
+    """A fraction in words: 0.5 -> "half a period"; 0.25 -> "1/4 of a period"; 1 -> "a period"."""
     exact = Fraction(fraction).limit_denominator(1000)
     return "half a period" if exact == HALF else "a period" if exact == 1 else f"{exact} of a period"
 
@@ -57,9 +57,8 @@ def _marked(lines: Sequence[Line]) -> list[str]:
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %.
-
-    `first`: with what is to be known of all of them.
+    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: add general
+    notes.
     """
     lost = any(line.missed for line in table.lines)
     rows = [
@@ -121,10 +120,8 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """The form of tables 5 and 7: the highest frequency at 95 % with its bounds, at 100 %, and by the
-    extreme-value estimate where there is one.
-
-    `first`: with what is to be known of all of them.
+    """The form of tables 5 and 7: the highest frequency at 95 % with bounds, at 100 %, and by the
+    extreme-value estimate if there is one. `first`: add general notes.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
@@ -192,7 +189,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
-    """The answer in a sentence: of each quantity the condition that allows least; None without a table."""
+    """For each quantity, the condition that allows the lowest frequency; None without a table."""
     clauses: list[str] = []
     for table in tables:
 
@@ -215,7 +212,7 @@ def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
 
 
 def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None, str]:
-    """The lower of two frequencies, and what limits it; None for "any"."""
+    """The lower of two frequencies, and what limits it; None stands for "any"."""
     if jitter is None and lateness is None:
         return None, NONE
     if lateness is None or (jitter is not None and jitter <= lateness):
@@ -249,7 +246,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
 
 
 def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
-    """Every table, in the papers' order; what concerns all of them is under the first."""
+    """Every table, in the papers' order; notes that apply to all are below the first."""
     grids: list[Table] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
@@ -267,7 +264,7 @@ def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
 
 
 def caption_of(line: Line) -> str:
-    """One line in words: for a reader who does not see the figure."""
+    """One line in words, for a reader who does not see the figure."""
     at95, at100 = (line.limit(share) for share in HARDNESS)
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
 
@@ -289,7 +286,7 @@ SERIAL = Marker("12 serial bytes at 115200 baud", round(12 * 10 / 115_200 * 10**
 
 
 def parse_marker(text: str) -> Marker:
-    """`"CAN frame=130us"` -> a marker. Raises InputError."""
+    """Parse a marker like `"CAN frame=130us"`. Raises InputError if it is not NAME=TIME."""
     name, sign, value = text.rpartition("=")
     name = name.strip()
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -310,7 +307,9 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and those given; of one name the last. Raises InputError."""
+    """The paper's marker and the given ones; the last of a name counts. Raises InputError if one is invalid
+    or there are too many.
+    """
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
         raise InputError(f"{len(named)} markers: more than {MOST} cannot be distinguished in a figure")
@@ -319,7 +318,7 @@ def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
 
 @dataclass(frozen=True)
 class Timing:
-    """How the tables are made and the figures drawn."""
+    """Options of the tables, and the markers in the figures."""
 
     options: Options = field(default_factory=Options)
     markers: tuple[Marker, ...] = (SERIAL,)

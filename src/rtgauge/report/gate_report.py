@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The result of a gate as tables, as Markdown for a pull request, and as a page with each pair."""
+"""Presents the result of a gate as tables, as Markdown for a pull request, and as a page with each pair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
-    """What the answer rests on, and what it cannot say, a line each."""
+    """The basis of the answer and its limits, a line each."""
     lines: list[str] = []
     if result.accepted is not None:
         lines.append(f"The change is {result.accepted}.")
@@ -51,7 +51,7 @@ def notes(result: GateResult) -> list[str]:
     for side in result.exposure:
         exposure, what = side.exposure, "break the bound"
         if result.require is None:
-            # Nobody asked for this bound: what the next power of ten takes is of no use.
+            # Nobody asked for this bound, so the cost of the next power of ten is of no use.
             exposure = exposure.model_copy(update={"per_hour_excluded": None, "next_s": None})
             what = f"exceed {format_time(side.bound_ns)}, its largest"
         lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
@@ -65,7 +65,7 @@ def notes(result: GateResult) -> list[str]:
 
 
 def series_table(result: GateResult) -> Table:
-    """The change of every series; the first decides."""
+    """The change of every series; the first one decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     return Table(
         f"Change of {_measure(result)}, candidate against baseline",
@@ -104,7 +104,7 @@ def pairs_table(result: GateResult) -> Table:
 
 
 def markdown(result: GateResult) -> str:
-    """For a pull request: the answer, the tables."""
+    """The answer and the tables, for a pull request."""
     parts = [f"**{result.outcome.upper()}**: {_escaped(result.conclusion)}"]
     parts += [f"- {_escaped(note)}" for note in notes(result)]
     tables = [series_table(result), *([pairs_table(result)] if result.pairs else [])]
@@ -117,7 +117,7 @@ def markdown(result: GateResult) -> str:
 
 
 def page(result: GateResult, record: Record) -> str:
-    """The page as text: the answer, each pair drawn and in a table, all series."""
+    """The page as text: the answer, each pair as a point and as a row, all series."""
     judged = result.primary is not None
     chapter = Chapter(
         "",
@@ -135,7 +135,7 @@ def _measure(result: GateResult) -> str:
 
 
 def _figure(result: GateResult) -> Figure:
-    """The change of each pair, and the one that matters; or the events of both sides."""
+    """The change of each pair and the change that matters, or the events of both sides."""
     if result.require is not None:
         return _events_figure(result)
     rows = [

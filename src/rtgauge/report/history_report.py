@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A history in words, as a table and as a figure."""
+"""Presents a history in words, as a table and as a figure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def place_of(history: History, parameters: str) -> str:
-    """The machine of a history, and the parameters that tell it from others of one name."""
+    """The machine of a history, and the parameters that distinguish it from others of its name."""
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
     return f"{place} {parameters}".rstrip()
 
 
 def changes(history: History) -> list[str]:
-    """A line for each suspected change, or one that says that there is none."""
+    """A line for each suspected change, or a line that says there is none."""
     if history.changes:
         return [_change_text(change) for change in history.changes]
     if history.enough:
@@ -32,7 +32,7 @@ def changes(history: History) -> list[str]:
 
 
 def spread(history: History) -> str | None:
-    """How much boots differ, and which change a gate would find; None if one boot shows nothing."""
+    """How much boots differ, and which change a gate would find; None for a single boot."""
     if history.spread_between_boots is None:
         return None
     within = history.spread_within_boots
@@ -68,7 +68,7 @@ def table(history: History, by: str) -> Table:
 
 
 def figure(history: History, name: str) -> Figure | None:
-    """The quantile and the maximum of each boot, and where a change is suspected; None without values.
+    """The quantile and the maximum of each boot, and suspected changes; None without values.
 
     `history`: with a group for each boot.
     """

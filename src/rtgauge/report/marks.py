@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The marks of a record, gathered: each once, with how many steps have it and what was seen."""
+"""Gathers the marks of a record: each once, with its steps and details."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.units import plural
 
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
-"""The worst first."""
+"""The worst comes first."""
 SHOWN = 4
-"""So many steps are named where not all have the mark in its severest form."""
+"""The most steps to name if only some have the mark in its most severe form."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """A mark at one place: the step (and CPU), how severe it was there, and what was seen."""
+    """A mark at one place: the step (and CPU), its severity there, and the detail."""
 
     place: str
     severity: Severity
@@ -30,7 +30,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class GatheredMark:
-    """One mark of any number of steps, by its severest sighting.
+    """One mark of any number of steps, with its severity at the worst place.
 
     `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run.
     """
@@ -38,26 +38,26 @@ class GatheredMark:
     name: str
     where: str
     sightings: list[Sighting]
-    """The severest first."""
+    """The most severe comes first."""
 
     @property
     def severity(self) -> Severity:
-        """That of the severest sighting."""
+        """The severity at the worst place."""
         return self.sightings[0].severity
 
     @property
     def kind(self) -> MarkKind | None:
-        """Its entry in the registry; None for a mark of another version."""
+        """The mark's kind in the registry; None for a mark of another version."""
         return KIND_OF_NAME.get(self.name)
 
     @property
     def several(self) -> bool:
-        """Whether different things were seen."""
+        """Whether the details differ between places."""
         return len({sighting.detail for sighting in self.sightings}) > 1
 
     @property
     def detail(self) -> str:
-        """What was seen, with the place of the severest where elsewhere something else was seen."""
+        """The detail at the worst place, with that place if details differ elsewhere."""
         first = self.sightings[0]
         return (
             f"{first.place}: {first.detail}"
@@ -102,7 +102,7 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
 
 
 def gathered_marks(view: RecordView) -> list[GatheredMark]:
-    """Every mark of the record once, the severest first."""
+    """Every mark of the record once, the most severe first."""
     names = view.labels
     by_name: dict[str, list[Sighting]] = {}
     for mark in view.record.run.marks:
@@ -130,7 +130,7 @@ MOST_SIGHTINGS = 60
 
 
 def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
-    """Every mark at every place, at most MOST_SIGHTINGS each; None if no mark says different things."""
+    """Every mark at every place, at most MOST_SIGHTINGS each; None if no mark's details differ."""
     if not any(mark.several for mark in marks):
         return None
     rows = [

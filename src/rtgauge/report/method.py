@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a step was measured, in words."""
+"""Explains in words how a step was measured."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _paragraph(key: StepKey) -> str | None:
 
 
 def method_words(view: RecordView) -> list[str]:
-    """A paragraph a probe and space, and one that holds for all."""
+    """A paragraph per probe and space, and one that applies to all."""
     measured = [
         step.key for step in view.record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES
     ]
@@ -75,7 +75,7 @@ def method_words(view: RecordView) -> list[str]:
 
 
 def _handed_over(step: Step) -> int | None:
-    """How often a co-kernel handed threads of this step to Linux; None: it was not counted."""
+    """How often a co-kernel handed threads of this step to Linux; None if not counted."""
     counts = [result.values.get("mode_switches") for result in step.results if result.name == "cokernel"]
     return sum(count for count in counts if isinstance(count, int)) if counts and None not in counts else None
 
@@ -106,12 +106,12 @@ def cokernel_lines(view: RecordView) -> list[str]:
 
 
 def tools(view: RecordView) -> list[str]:
-    """What measured: every engine or foreign tool, with its version."""
+    """Every engine or foreign tool that measured, with its version."""
     return list(dict.fromkeys(step.tool for step in view.record.steps))
 
 
 def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
-    """(name, value) of every parameter; where steps differ, each value with its steps."""
+    """(name, value) of every parameter; if steps differ, each value with its steps."""
     steps = view.steps
     names = view.labels
     rows: list[tuple[str, str]] = []
@@ -134,7 +134,7 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
-    """Which CPUs were measured, and which were not and why."""
+    """The CPUs that were measured, and those that were not, with the reason."""
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     left = {
         (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))
@@ -156,7 +156,7 @@ def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def clock_rows(step: Step) -> list[tuple[str, str]]:
-    """(name, value) of the clock's facts; its costs with their unit."""
+    """(name, value) of the clock's facts; costs have their unit."""
     rows: list[tuple[str, str]] = []
     for key, item in step.clock.items():
         if key.endswith("_ns"):
@@ -172,7 +172,7 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
 
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
-    """(step, calibration) of every calibrated clock, each once even if several steps carry it."""
+    """(step, calibration) of every calibrated clock, each once even if several steps have it."""
     names = view.labels
     seen: set[str] = set()
     calibrations: list[tuple[str, Calibration]] = []
@@ -186,7 +186,7 @@ def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
 
 
 def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
-    """A line a clock, with the name of its step: its resolution and the cost of reading it, in ns."""
+    """A row per clock with its step, its resolution and the cost of reading it, in ns."""
     rows: list[list[str]] = []
     for step, clock in calibrations:
         figures = (clock.resolution_ns, clock.smallest_step_ns, clock.count, clock.min_ns, clock.p50_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of the microbenchmarks, as text: page, terminal and comparison print the same numbers."""
+"""Makes the tables of the microbenchmarks, with the same numbers for page, terminal and comparison."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ ANSWERS = {
 
 
 COSTS = {"max_ns": "Worst case (ns)", "mean_ns": "Average (ns)", "p99_ns": "99 % (ns)"}
-"""Fields of a cost -> the titles of their tables."""
+"""The title of the table for each field of a cost."""
 
 
 def _names(results: Microbenchmarks) -> list[str]:
-    """What each line is called: the system and the policy, and the load where it differs."""
+    """The name of each row: the system, the policy, and the load if loads differ."""
     loads = len({system.load for system in results.systems}) > 1
     return [
         f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "")
@@ -58,7 +58,7 @@ def _cell(system: System, operation: str, figure: str) -> str:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a line a system."""
+    """Worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row a system."""
     if not results.systems:
         return []
     names = _names(results)
@@ -89,7 +89,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
 
 
 def long_cost_grid(results: Microbenchmarks) -> Table:
-    """The same with a line for each operation of each system, for where the paper's form is too wide."""
+    """The same figures with a row per operation and system, if the paper's form is too wide."""
     rows = [
         [
             name if not number else "",
@@ -110,7 +110,7 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Which system has the lowest worst case of how many operations, or its largest; None without costs."""
+    """The systems with the lowest worst cases, or the largest worst case of one; None without costs."""
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):
         for cost in system.costs:
@@ -147,7 +147,7 @@ def _share(answer: NoiseAnswer, taken_ns: int) -> str:
 
 
 def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
-    """System, policy, load and repeat as far as that differs, so that a line is known."""
+    """System, policy, load and repeat, as far as they differ."""
     parts = [
         answer.name if len({other.name for other in every}) > 1 else "",
         answer.policy,
@@ -158,7 +158,7 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
 
 
 def noise_grid(results: Microbenchmarks) -> Table | None:
-    """What was taken from each CPU, by cause; None where it was not measured."""
+    """The time taken from each CPU, by cause; None if noise was not measured."""
     if not results.noise:
         return None
     causes = [
@@ -225,7 +225,7 @@ def happened_grid(results: Microbenchmarks) -> Table | None:
 
 
 def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
-    """Every table in a form whose numbers fit into so many columns."""
+    """Every table in a form whose numbers fit into `width` columns."""
     costs = cost_grids(results)
     if any(grid.natural_width > width for grid in costs):
         costs = [long_cost_grid(results)]
@@ -254,7 +254,7 @@ def _answer(answer: LockAnswer) -> list[str]:
 
 
 def inversion_grid(results: Microbenchmarks) -> Table | None:
-    """Whether the high task starved, by kind of lock; None where it was not measured."""
+    """Whether the high task starved, by kind of lock; None if inversion was not measured."""
     if not results.inversion:
         return None
     several = len({(answer.name, answer.load) for answer in results.inversion}) > 1
@@ -275,15 +275,15 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
 
 
 def grids(results: Microbenchmarks) -> list[Table]:
-    """Every table there is."""
+    """Every table that has data."""
     return [*cost_grids(results), *_others(results)]
 
 
 class MicrobenchmarkPresenter(Presenter):
-    """Of noise, switch, preempt, semaphore and inversion: one chapter for all."""
+    """Presents noise, switch, preempt, semaphore and inversion in one chapter."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """The share that noise took, and whether the high task starved; the costs are said elsewhere."""
+        """The share that noise took, and whether the high task starved; other lines have the costs."""
         results = microbenchmarks([view.record])
         shares = [
             (share, answer)
@@ -303,7 +303,7 @@ class MicrobenchmarkPresenter(Presenter):
         return "; ".join(parts) or None
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """The tables; None where they are empty."""
+        """The tables; None if there are none."""
         tables = grids(microbenchmarks([view.record]))
         if not tables:
             return None
@@ -315,7 +315,7 @@ class MicrobenchmarkPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
-        """The same as fits into the terminal."""
+        """Print the tables in a form that fits into the terminal."""
         print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
         console.print()
 

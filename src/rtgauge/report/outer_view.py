@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an instrument saw from outside, and what the machine saw of itself."""
+"""Compares what an instrument saw from outside with what the machine saw of itself."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ FIGURES = {
     "max_ns": "max",
 }
 MIDDLE = ("std", "p50", "p99")
-"""Figures that a narrow terminal or page does without."""
+"""Figures left out of a narrow terminal or page."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """The outer series of a step, and the inner one of the same quantity; None if there is none."""
+    """The outer series of a step, and the inner one of the same quantity (None if there is none)."""
 
     step: Step
     report: InstrumentReport
@@ -44,7 +44,7 @@ class Views:
 
     @property
     def inner_name(self) -> str:
-        """Whose view the inner one is."""
+        """The name of the inner view's role."""
         if self.inner is None:
             return NONE
         role = str(self.inner.labels.get("role", ""))
@@ -52,7 +52,7 @@ class Views:
 
 
 def views(steps: Sequence[Step]) -> list[Views]:
-    """Of the steps that an instrument measured."""
+    """The views of the steps that an instrument measured."""
     both: list[Views] = []
     for step in steps:
         report = step.instrument
@@ -77,7 +77,7 @@ def views(steps: Sequence[Step]) -> list[Views]:
 
 
 def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
-    """With the three decimals that ns have: the instrument's steps are 8 ns."""
+    """A time in us with three decimals, as the instrument's steps are 8 ns."""
     return NONE if value_ns is None else f"{'≥' if lower_bound else ''}{value_ns / 1_000:.3f}"
 
 
@@ -95,7 +95,7 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
 
 
 def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """Both views of each step, and their difference figure by figure; None where no instrument measured."""
+    """Both views of each step, and the difference of their figures; None if no instrument measured."""
     both = views(steps)
     if not both:
         return None
@@ -167,7 +167,7 @@ def _counted(report: InstrumentReport) -> str:
 
 
 def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
-    """A table a step of its instrument: what it is, its own offset, its clock, what it counted."""
+    """A table per step of its instrument: identity, own offset, clock, counts."""
     both = views(steps)
     names = view.labels
     return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
@@ -210,7 +210,7 @@ def instrument_line(step: Step) -> str | None:
 
 
 def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
-    """View -> exceedance curve; of a quantity with a sign that of its magnitudes."""
+    """The exceedance curve of each view; signed quantities by their magnitudes."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
     parts = measured(
         view.record.windows(each.step), {series: name for series, name in named.items() if series is not None}
@@ -230,7 +230,7 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
 
 
 def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
-    """A chart a step that an instrument measured; None where none was."""
+    """A chart per step that an instrument measured; None if there is none."""
     names = view.labels
     charts = {
         names[each.step.id]: (each.outer.metric, curves)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page of a record: one HTML file that needs no network, drawn by templates/page.html.j2."""
+"""Makes the page of a record with templates/page.html.j2: one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from rtgauge.report.text import capital, quantity
 from rtgauge.units import plural
 
 Pairs = list[tuple[str, str]]
-"""(name, value) of each line of a table."""
+"""(name, value) of each row of a table."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart of a figure. `index`: its place among the specifications of the figure."""
+    """One chart of a figure; `index`: its position among the figure's specifications."""
 
     index: int
     title: str
@@ -65,7 +65,7 @@ class DetailStep:
 
 @dataclass(frozen=True)
 class LoadProgram:
-    """A program of a load: what it had to reach and what it did reach, with units."""
+    """A program of a load, with the values it should reach and did reach, with units."""
 
     program: str
     command: str
@@ -86,7 +86,7 @@ class LoadOfStep:
 
 @dataclass(frozen=True)
 class Facts:
-    """A machine: the facts in short, all of them, and what the audit found when it was measured."""
+    """A machine: the main facts, all of them, and the audit from the time of measuring."""
 
     name: str
     short: Table
@@ -96,52 +96,52 @@ class Facts:
 
 @dataclass(frozen=True)
 class Page:
-    """What is on the page, in its order."""
+    """The content of the page, in order."""
 
     run: Run
     hosts: list[str]
     when: str
-    """The run's beginning in UTC, for people."""
+    """The run's start in UTC, for people."""
     plan: str
-    """What was run."""
+    """The name of the plan."""
     system: list[str]
     """The machines, a line each."""
     conclusion: Conclusion
     outcomes: Table | None
-    """How each step did, if there are several."""
+    """The outcome of each step, if there are several."""
     example: str | None
     """A command that would give a verdict, if no requirement was given."""
     unfinished: str | None
     marks: list[GatheredMark]
     first_chapters: list[Chapter]
     numbers: dict[str, Table]
-    """Idle and loaded: quantity -> its table."""
+    """The table of each quantity, idle and loaded."""
     compares: bool
     """Whether both idle and a load were measured."""
     lines: list[str]
-    """Of repeats, a cross-check, and what was counted."""
+    """Lines on repeats, cross-checks and counts."""
     elsewhere: Chapter | None
-    """What says what the run measured, if no quantity has a line in `numbers`."""
+    """The chapter that says what was measured, if `numbers` is empty."""
     figures: dict[str, FigureView]
     cpus: list[str]
     frequency: list[Table]
-    """How often a task can run."""
+    """Tables of how often a task can run."""
     timing: list[str]
-    """The names of its figures."""
+    """The names of the figures on frequencies."""
     chapters: list[Chapter]
     detail: list[DetailStep]
     largest: dict[str, Table]
-    """Name of a step -> its largest values."""
+    """The largest values, by step name."""
     largest_name: str
-    """What they are, if all steps have that in common."""
+    """The quantity of the largest values, if all steps share it."""
     loads: list[LoadOfStep]
     deployments: dict[str, DeploymentTable]
     sightings: Table | None
     """The marks, step by step."""
     folded: list[tuple[str, int]]
-    """(probe, number of its steps), of which only one of each load and deployment is in what follows."""
+    """(probe, number of its steps) of probes shown below by one step per load and deployment."""
     changes: dict[str, list[Table]]
-    """Name of a step -> what changed over it."""
+    """The changes during each step, by step name."""
     facts: list[Facts]
     method: list[str]
     """How it was measured, a paragraph each."""
@@ -149,10 +149,10 @@ class Page:
     command: str
     parameters: Table
     clocks: dict[str, Table]
-    """Name of a step -> its clock."""
+    """The clock of each step, by step name."""
     calibrations: Table
     data: dict[str, object]
-    """For the script, as JSON."""
+    """Data for the script, as JSON."""
 
 
 MOST_LINES = 16
@@ -160,7 +160,7 @@ MOST_LINES = 16
 
 
 def _example(steps: Sequence[Step]) -> str | None:
-    """A command that ends in a verdict on what was measured."""
+    """A command that would give a verdict on the measured quantity."""
     requirement = example_requirement(steps)
     if requirement is None:
         return None
@@ -227,11 +227,11 @@ def _programs(step: Step) -> list[LoadProgram]:
 
 
 def page_of(drawing: Drawn) -> Page:
-    """Everything on the page. Raises RecordError for a damaged record."""
+    """The content of the page. Raises RecordError for a damaged record."""
     source, drawn = drawing.source, drawing.figures
     view = source.whole
     run, outcomes, marks = view.record.run, outcome_table(view), gathered_marks(view)
-    # What shows each step by itself would show the same for each of the hundreds of steps of a folded probe.
+    # The hundreds of steps of a folded probe would all look alike.
     shown, few = view.unfolded, view.representatives
     names = few.labels
     chapters = [
@@ -312,9 +312,9 @@ def page_of(drawing: Drawn) -> Page:
 
 
 def html(record: Record, drawn: Drawn | None = None) -> str:
-    """The page as text. All that comes from the record is escaped.
+    """The page as text, with everything from the record escaped.
 
-    `drawn`: its figures, if they are drawn already. Raises RecordError for a damaged record.
+    `drawn`: its figures, if already drawn. Raises RecordError for a damaged record.
     """
     page = page_of(drawn or Drawn.of(record))
     return (
@@ -331,10 +331,10 @@ def html(record: Record, drawn: Drawn | None = None) -> str:
 
 
 def render(record: Record, out: Path | None = None, drawn: Drawn | None = None) -> Path:
-    """Write the page of `record` to `out`, or as report.html into the record's folder as it was opened; gives
-    its path. It is complete or not there.
+    """Write the page of `record` whole or not at all, to `out` or as report.html into the record's folder;
+    returns its path.
 
-    Raises InputError where it cannot be written, RecordError for a damaged record.
+    Raises InputError if it cannot be written, RecordError for a damaged record.
     """
     text = html(record, drawn)
     if out is None:

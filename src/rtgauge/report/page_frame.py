@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What every page is made with: its templates, and the JavaScript that draws its figures.
+"""Provides what all pages share: templates, and the JavaScript that draws figures.
 
-That is Vega, Vega-Lite and Vega-Embed, from the vl-convert package. Bundling takes longer than all the rest
-of a page, so the bundle is kept in the user's cache, by the version of vl-convert. It ends up in pages, so
-only a file is taken from there that no other user could have written.
+That is Vega, Vega-Lite and Vega-Embed, from the vl-convert package. Bundling takes longer than the rest of a
+page, so the bundle is kept in the user's cache, by the version of vl-convert. It ends up in pages, so a
+cached file is used only if no other user could have written it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 LARGEST = 8 * 2**20
 """Bytes; the bundle has 0.9 million."""
 END = "\n//# complete\n"
-"""Ends the file, so that one that was cut is not taken."""
+"""Ends the file, so that a truncated file is not used."""
 
 
 def _kept(file: Path) -> str | None:
-    """The bundle from the cache; None where there is none that can be trusted."""
+    """The bundle from the cache; None if there is none, or it cannot be trusted."""
     try:
         if open_to_others(file) is not None:
             return None
@@ -50,7 +50,7 @@ def _kept(file: Path) -> str | None:
 
 @functools.cache
 def drawing_code() -> str:
-    """The bundle, safe inside of a script element; it defines `vegaEmbed`."""
+    """The bundle, safe inside a script element; it defines `vegaEmbed`."""
     file = cache_folder(f"drawing-{version('vl-convert-python')}-{VEGALITE}.js")
     code = _kept(file)
     if code is None:
@@ -58,28 +58,26 @@ def drawing_code() -> str:
 
         code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
         code = code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        with suppress(
-            OSError, MeasureError
-        ):  # without a home of its own, or on a full disk, it is bundled each time
+        with suppress(OSError, MeasureError):  # without a home folder, or on a full disk, bundle each time
             private_folder(file.parent)
             write_whole(file, (code + END).encode(), mode=0o600)
     return code
 
 
 def template_text(name: str) -> str:
-    """A file of the templates as text: of this package, or `package/file` of another one."""
+    """The text of a template of this package, or of another one by `package/file`."""
     package, _, file = name.rpartition("/")
     return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
 
 
 def _shown(value: object) -> object:
-    """What a template shows; text of ours (markup) stays as it is."""
+    """Escape a value for a template; our own text (markup) stays as it is."""
     return escaped(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The templates of this package by file, of others by `package/file`. All that they show is escaped."""
+    """The templates of this package by file, of others by `package/file`. They escape all they show."""
     import jinja2
 
     loader = jinja2.FunctionLoader(template_text)
@@ -94,6 +92,6 @@ def templates() -> jinja2.Environment:
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page, whole or not at all. Raises InputError, or MeasureError if the disk is full."""
+    """Write a page, whole or not at all. Raises InputError if it cannot, MeasureError if the disk is full."""
     with clear_errors(out, option="-o", kind="file"):
         write_whole(out, text.encode(errors="replace"))

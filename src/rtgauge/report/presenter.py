@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a probe shows beyond the tables and figures of every probe.
+"""Presents what a probe has beyond the tables and figures of every probe.
 
-Packages register presenters as entry points in the group `rtgauge.presenters`, by the name
-of the probe, or of the file that a step keeps; a presenter is imported when a record has such a step."""
+Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or
+of a file that steps keep. A presenter is imported when a record has such a step."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
     from rtgauge.report.table import Table
 
 GROUP = "rtgauge.presenters"
-"""The group of entry points: the name of a probe, or of a file that steps keep = the presenter."""
+"""The group of entry points, by the name of a probe or of a file that steps keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chapter:
-    """A section of the page: its template, of any package, shows it as `chapter`."""
+    """A section of the page, which its template, from any package, shows as `chapter`."""
 
     id: str
     heading: str
     template: str = "rtgauge.report/tables.html.j2"
     """`package/file.html.j2`: a file in the folder `templates` of that package."""
     content: object
-    """What the template shows, as `chapter.content`: a list of tables if it has no template of its own."""
+    """The template's `chapter.content`: a list of tables, unless the chapter has its own template."""
     place: Literal["first", "after frequencies"] = "first"
     measured: str
-    """How the sentence "This run measured ..." ends for a run of which nothing else has numbers."""
+    """The end of the sentence "This run measured ...", for a run without other numbers."""
     data: Mapping[str, object] = field(default_factory=dict[str, object])
-    """For the page's script, beside what is there already."""
+    """Data for the page's script, added to the rest."""
 
 
 class Presenter:
-    """Shows nothing: a probe overrides what it has. `steps`: of its probes, in the conditions' order."""
+    """Shows nothing; probes override methods. `steps`: the steps of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """What came of these steps, as part of a sentence; None if the largest values say it."""
+        """The result of these steps as part of a sentence; None if the largest values say it."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
-        """What a search of its probe found, for the document that `--json` prints."""
+        """The results of its probe's searches, for the `--json` document."""
         return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
@@ -68,15 +68,15 @@ class Presenter:
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """Its tables of frequencies, of all records together. `width`: of a terminal; None for a page."""
+        """Its tables of frequencies over all records. `width`: a terminal's columns; None for a page."""
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """What it counted in one step, a line each, below the tables."""
+        """Its counts of one step, a line each, below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Its tables on the terminal."""
+        """Print its tables in the terminal."""
 
 
 @cache
@@ -107,23 +107,25 @@ def presenter_of(name: str) -> Presenter | None:
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its own: those of kept files, then in the probes' order."""
+    """The presenters of these steps, each with its steps: first those of kept files, then in the probes'
+    order.
+    """
     probes = {probe.name: probe for probe in map(probe_of, steps)}
     files = dict.fromkeys(file for step in steps for file in step.checksums)
-    own: dict[Presenter, list[Step]] = {}
+    steps_of: dict[Presenter, list[Step]] = {}
     for file in files:
         presenter = presenter_of(file)
         if presenter is not None:
-            own.setdefault(presenter, []).extend(step for step in steps if file in step.checksums)
+            steps_of.setdefault(presenter, []).extend(step for step in steps if file in step.checksums)
     for probe in sorted(probes.values(), key=lambda probe: (probe.order, probe.name)):
         presenter = presenter_of(probe.name)
         if presenter is not None:
-            own.setdefault(presenter, [])
+            steps_of.setdefault(presenter, [])
     for step in steps:
         presenter = presenter_of(step.key.probe)
         if presenter is not None:
-            own[presenter].append(step)
-    return list(own.items())
+            steps_of[presenter].append(step)
+    return list(steps_of.items())
 
 
 def _imported_lines(step: Step) -> list[str]:
@@ -145,7 +147,7 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """What recording the kernel's events cost: of several steps the largest; empty if not measured."""
+    """The cost of recording the kernel's events, the largest of several steps; empty if not measured."""
     costs = [
         (step, step.explain.cost)
         for step in steps
@@ -164,7 +166,7 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The lines of all steps behind their names, what explaining cost, and which outliers are one event."""
+    """The lines of all steps after their names, the cost of explaining, and which outliers are one event."""
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
@@ -179,6 +181,6 @@ def _own_lines(step: Step) -> list[str]:
 
 
 def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Table]:
-    """The tables that presenters have beside those of the frequencies."""
+    """The tables that presenters add to the tables of frequencies."""
     steps = [step for record in records for step in record.steps]
     return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records, width)]

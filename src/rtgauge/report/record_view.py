@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A record as it is shown: which steps belong together, their order, their names, their quantities."""
+"""Prepares a record for display: which steps belong together, their order, names and quantities."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
 
 UNKNOWN = "unknown"
-"""The load and the deployment of an imported step whose file does not say them."""
+"""The load and deployment of an imported step whose file does not say them."""
 LATENCY = "latency"
 SEVERAL = "time"
-"""Name of a mix of several quantities."""
+"""The name of several quantities together."""
 
 
 def has_distribution(step: Step) -> bool:
-    """Whether all series of its main quantity are one distribution: not of a task set or several locks."""
+    """Whether all series of its main quantity are one distribution, unlike a task set or several locks."""
     return not step.tasks and probe_of(step).shown.pooled
 
 
 def has_releases(step: Step) -> bool:
-    """Whether what is measured is released at times of its own, so that activations can be missed."""
+    """Whether activations have release times, so that they can be missed."""
     return probe_of(step).missed is not None
 
 
@@ -37,13 +37,13 @@ def quantity_of(step: Step) -> str:
 
 
 def quantities(steps: Iterable[Step]) -> list[str]:
-    """Every main quantity of these steps, latency first; task sets have tables and figures of their own."""
+    """Every main quantity of these steps, latency first, except of task sets, which have their own tables."""
     names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
     return sorted(names, key=lambda name: name != LATENCY)
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """A requirement on what these steps, or else the default probe, measured; None: none is possible."""
+    """A requirement on what these steps, or else the default probe, measured; None if none is possible."""
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
     examples = {
         metric.name: metric.bound.example
@@ -56,13 +56,13 @@ def example_requirement(steps: Sequence[Step]) -> str | None:
 
 
 def common_quantity(steps: Iterable[Step]) -> str:
-    """The one quantity of all these steps, "time" where they have several, "latency" where they have none."""
+    """The quantity that all these steps share, "time" if there are several, "latency" if there is none."""
     names = quantities(steps)
     return names[0] if len(names) == 1 else SEVERAL if names else LATENCY
 
 
 def series_name(summary: SeriesSummary) -> str:
-    """A series as people call it: "CPU 0", or its labels."""
+    """The name of a series for people: "CPU 0", or its labels."""
     cpu = summary.labels.get("cpu")
     known = summary.labels.get("segment") or summary.labels.get("role")
     if known is not None:  # the value alone is clear
@@ -74,19 +74,19 @@ def series_name(summary: SeriesSummary) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """Steps that differ only in the repeat; `label` tells them from the record's other conditions."""
+    """Steps that differ only in the repeat; `label` is unique among the record's conditions."""
 
     label: str
     steps: tuple[Step, ...]
 
     @property
     def worst(self) -> Severity | None:
-        """The severest mark on any of its steps."""
+        """The most severe mark on any of its steps."""
         return worst_severity(step.worst for step in self.steps)
 
 
 def _coarse(key: StepKey) -> str:
-    """All that a label names before the parameters."""
+    """A key of everything that a label names before the parameters."""
     return key.id_without("repeat", "parameters")
 
 
@@ -101,12 +101,12 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
 
 
 def _has(key: StepKey, name: str) -> bool:
-    """Only kernel space has a context."""
+    """Whether the key has the parameter: only kernel space has a context."""
     return name != "context" or key.parameters.get(name) is not None
 
 
 def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
-    """Target -> the name of its machine, or the target itself where two machines have one name."""
+    """The name of each target's machine, or the target itself if machines share a name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: record.system(target).host or target for target in targets}
     return {
@@ -116,7 +116,7 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Differences:
-    """What differs between a record's conditions, found once: of hundreds it takes a second."""
+    """The differences between a record's conditions, computed once: for hundreds it takes a second."""
 
     deployments: bool
     probes: bool
@@ -124,7 +124,7 @@ class _Differences:
     spaces: bool
     runtimes: bool
     parameters: dict[str, list[str]]
-    """Of the conditions that are alike in all that a label names before the parameters."""
+    """For conditions that are otherwise alike, the parameters that differ."""
 
 
 def _differences(keys: Sequence[StepKey]) -> _Differences:
@@ -185,7 +185,7 @@ def _conditions(record: Record) -> list[Condition]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """Id of a planned step's key -> its name: probe, load, what else differs, and the repeat."""
+    """The name of each planned step, by its id: probe, load, other differences, and the repeat."""
     conditions_of = {key.id_without("repeat"): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
@@ -198,19 +198,19 @@ def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
 
 
 def folds(step: Step) -> bool:
-    """Whether a step is of a probe whose steps are shown in its own chapter only."""
+    """Whether only its own chapter shows the steps of this step's probe."""
     return probe_of(step).shown.folded_above is not None
 
 
 @dataclass(frozen=True, eq=False)
 class RecordView:
-    """A record with what is derived from it, each found once; whoever shows the record is given it."""
+    """A record with everything derived from it, computed once; code that shows the record gets this."""
 
     record: Record
 
     @cached_property
     def conditions(self) -> list[Condition]:
-        """Idle first and then by name, user beside kernel space."""
+        """The conditions: idle first, then by name, user space next to kernel space."""
         return _conditions(self.record)
 
     @cached_property
@@ -220,7 +220,7 @@ class RecordView:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Step id -> what to call it: the condition's label, and the repeat if there are several."""
+        """The name of each step, by id: the condition's label, and the repeat if there are several."""
         return {
             step.id: condition.label + (f" #{step.key.repeat}" if len(condition.steps) > 1 else "")
             for condition in self.conditions
@@ -242,23 +242,27 @@ class RecordView:
         return None
 
     def is_folded(self, step: Step) -> bool:
-        """Whether the record has so many steps of this probe that the terminal shows tables of all."""
+        """Whether the record has so many steps of this probe that the terminal shows one table for all."""
         most = probe_of(step).shown.folded_above
-        return most is not None and sum(one.key.probe == step.key.probe for one in self.record.steps) > most
+        return (
+            most is not None and sum(other.key.probe == step.key.probe for other in self.record.steps) > most
+        )
 
     @cached_property
     def singly(self) -> RecordView:
-        """The steps that the terminal shows one by one."""
+        """A view of the steps that the terminal shows one by one."""
         return self._only([step for step in self.record.steps if not self.is_folded(step)])
 
     @cached_property
     def unfolded(self) -> RecordView:
-        """The steps that the page shows one by one."""
+        """A view of the steps that the page shows one by one."""
         return self._only([step for step in self.record.steps if not folds(step)])
 
     @cached_property
     def representatives(self) -> RecordView:
-        """One step of a folded probe for each system, load and deployment, and all steps of others."""
+        """A view with one step of a folded probe per system, load and deployment, and all steps of other
+        probes.
+        """
         kept: list[Step] = []
         seen: set[tuple[object, ...]] = set()
         for step in self.record.steps:
@@ -270,13 +274,13 @@ class RecordView:
         return self._only(kept)
 
     def _only(self, steps: list[Step]) -> RecordView:
-        """The view itself if these are all steps."""
+        """A view of these steps; the same view if they are all steps."""
         if len(steps) == len(self.record.steps):
             return self
         return RecordView(replace(self.record, steps=steps))
 
     @cached_property
     def folded_probes(self) -> list[tuple[str, int]]:
-        """(probe, number of its steps) of each probe that is folded and has several steps."""
+        """(probe, number of its steps) of each folded probe with several steps."""
         counts = Counter(step.key.probe for step in self.record.steps if folds(step))
         return [(probe, count) for probe, count in counts.items() if count > 1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the probes on a signal path: what they counted, and the tables of Adam et al. (2021) for any
-records.
+"""Presents the probes on a signal path: their counts, and the tables of Adam et al. (2021) for any records.
 
-Response latency beside cyclictest is their table 4; the parts of a response are in their fig. 2 and sec. 4.1.
+Response latency next to cyclictest is their table 4; the parts of a response are in their fig. 2 and sec.
+4.1.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ PARTS = {
     "scheduling-duration": "scheduling duration",
     "thread-latency": "thread latency",
 }
-"""The paper's four parts in their order, and in kernel space the wake-up of a kernel thread."""
+"""The paper's four parts in order, and in kernel space the wake-up of a kernel thread."""
 OVERALL = "Overall response latency"
 WIDE = 180
 MOST = 24
-"""A search over the period has more steps than this; the table is of a measurement, not of a search."""
+"""A table has at most this many rows; a search over the period has more steps."""
 
 
 ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
+"""Counts that are shown even if they are 0."""
 NEVER = ("abi",)
-"""Shown even where they are 0."""
 WORDS = {
     "not-made": "not made, as the master was late",
     "late-by-max-ns": "ns that the master was late at most",
@@ -62,7 +62,7 @@ WORDS = {
 
 
 def _system(record: Record, step: Step) -> tuple[str, str, str]:
-    """Host and kernel, and whether that kernel is PREEMPT_RT."""
+    """(host, kernel, whether that kernel is PREEMPT_RT)."""
     facts = record.system(next(iter(step.key.targets.values()), "local"))
     model = facts.kernel.preemption.model
     rt = "?" if model is None else "yes" if model == "PREEMPT_RT" else "no"
@@ -70,7 +70,7 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
-    """The response steps that are shown one by one: not those of a search over the period."""
+    """The response steps that are shown one by one, without searches over the period."""
     return [
         (record, step)
         for record in map(without_searches, records)
@@ -80,7 +80,7 @@ def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
 
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
-    """What cyclictest measured in the same record under the same load."""
+    """The result of cyclictest in the same record under the same load."""
     return next(
         (
             step.total
@@ -92,7 +92,7 @@ def _other_tool(record: Record, load: str) -> SeriesSummary | None:
 
 
 def _on_the_wire(step: Step) -> str:
-    """The smallest and largest of what the wire's time stamps say."""
+    """The smallest and largest response by the wire's time stamps."""
     wire = next(
         (
             series
@@ -105,7 +105,7 @@ def _on_the_wire(step: Step) -> str:
 
 
 def _place(step: Step) -> str:
-    """Space, in the kernel who answers, and the co-kernel where it is on one."""
+    """The space, in the kernel who answers, and the co-kernel if there is one."""
     parts = [f"{step.key.space} space", step.key.parameters.get("context"), COKERNELS.get(step.key.rt)]
     return ", ".join(part for part in parts if part is not None)
 
@@ -115,7 +115,7 @@ def _variance(total: SeriesSummary) -> str:
 
 
 def response_grid(records: Sequence[Record]) -> Table | None:
-    """The form of table 4 of the paper; None where no response was measured."""
+    """The form of table 4 of the paper; None if no response was measured."""
     steps = _measured(records)[:MOST]
     if not steps:
         return None
@@ -161,7 +161,7 @@ def response_grid(records: Sequence[Record]) -> Table | None:
 
 
 def parts_grid(records: Sequence[Record]) -> Table | None:
-    """What a response is made of; None where it was not taken apart."""
+    """The parts of a response; None if they were not measured."""
     rows: list[list[str]] = []
     for record in records:
         for step in record.steps:
@@ -210,7 +210,7 @@ def _counts(result: Result) -> str:
 
 
 def signal_lines(step: Step) -> list[str]:
-    """ "master: 200 stimuli, 199 answers, 1 lost"; nothing for a step of another probe."""
+    """ "master: 200 stimuli, 199 answers, 1 lost"; empty for a step of another probe."""
     lines: list[str] = []
     if step.peer is not None:
         own = other_role(step.peer.role)
@@ -241,15 +241,15 @@ def _upright(grid: Table) -> Table:
 
 
 class SignalPath(Presenter):
-    """Of periodic and response."""
+    """Presents periodic and response."""
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
-        """Both views, where an instrument measured."""
+        """Both views, if an instrument measured."""
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Both views side by side, and the instrument; None where there was none."""
+        """Both views side by side, and the instrument; None without an instrument."""
         compared = views_grid(view, steps)
         if compared is None:
             return None
@@ -262,14 +262,14 @@ class SignalPath(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Both views, where an instrument measured."""
+        """Print both views, if an instrument measured."""
         grid = views_grid(view, steps)
         if grid is not None:
             print_tables([grid], console)
             console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
-        """Both tables, if they have lines. In a narrow terminal the paper's has a line a figure."""
+        """Both tables, if they have rows. In a narrow terminal, the paper's table has a row per figure."""
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
         return [
             _upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid
@@ -277,7 +277,7 @@ class SignalPath(Presenter):
         ]
 
     def lines(self, step: Step) -> list[str]:
-        """What each role counted."""
+        """The counts of each role."""
         return signal_lines(step)
 
 

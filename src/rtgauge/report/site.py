@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Static pages of a whole store: machines, last verdicts, histories and records.
+"""Writes static pages of a whole store: machines, last verdicts, histories and records.
 
-They work from disk, without a server and without JavaScript. What a record's own page shows is not repeated:
-it is linked.
+They work from disk, without a server and without JavaScript. They link to records' own pages instead of
+repeating their content.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from rtgauge.store.history import History
 
 MOST_RECORDS = 1_000
-"""More are only counted."""
+"""Further records are only counted."""
 PAGE = "report.html"
 TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"}
 
 
 @dataclass(frozen=True)
 class SeriesPage:
-    """The histories of one series: a row for each group, and the same by boot for the figures."""
+    """The histories of one series: with a row for each group, and by boot for the figures."""
 
     series: str
     grouped: Sequence[History]
     booted: Sequence[History]
     parameters: Sequence[str]
-    """What tells a history from others of the name."""
+    """The parameters that distinguish a history from others of its name."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Section:
 
     @property
     def drawn(self) -> dict[str, str]:
-        """The figure as data of an image, for each theme."""
+        """The figure as image data, for each theme."""
         if self.figure is None:
             return {}
         themes: tuple[Theme, Theme] = ("light", "dark")
@@ -70,10 +70,10 @@ def write_site(
     series: Sequence[SeriesPage],
     by: str,
 ) -> Path:
-    """Write all pages into a folder; gives the first one.
+    """Write all pages into a folder; returns the path of the first one.
 
-    `records`: the oldest first. Raises InputError if the folder cannot be written, MeasureError for a full
-    disk.
+    `records`: the oldest first. Raises InputError if the folder cannot be written, MeasureError if the disk
+    is full.
     """
     names = _file_names([page.series for page in series])
     pages = {"index.html": _index(folder, store, machines, records, series, names)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The highest sustained frequency as text: what each search found, and every period that was measured."""
+"""Puts the highest sustained frequency into text: the result of each search, and every measured period."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sustained_sentence(curve: Curve) -> str:
 
 
 def result_grid(curves: Sequence[Curve]) -> Table | None:
-    """One line a search: the shortest period that every repeat sustained; None where there is none."""
+    """One row per search: the shortest period that every repeat sustained; None without a search."""
     if not curves:
         return None
     rows: list[list[str]] = []
@@ -131,7 +131,7 @@ def _share(count: int, cycles: int) -> str:
 
 
 def curve_grid(curve: Curve) -> Table:
-    """Every period, the repeats put together."""
+    """A row per period, with its repeats added up."""
     periods: dict[int, list[Point]] = {}
     for point in curve.points:
         periods.setdefault(point.period_ns, []).append(point)
@@ -156,7 +156,7 @@ def curve_grid(curve: Curve) -> Table:
 
 
 def grids(curves: Sequence[Curve]) -> list[Table]:
-    """Every table; none where there is no curve."""
+    """Every table; empty without a curve."""
     result = result_grid(curves)
     return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]
 
@@ -164,12 +164,12 @@ def grids(curves: Sequence[Curve]) -> list[Table]:
 def timing_grids(
     records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve], width: int | None = None
 ) -> list[Table]:
-    """Every table of how often a task can run. `width`: columns of a terminal, None for a page."""
+    """Every table of how often a task can run. `width`: columns of a terminal; None for a page."""
     frequencies = frequency_tables.grids([quantity.table for quantity in gathered])
     return [*frequencies, *frequency_grids(records, width), *grids(curves)]
 
 
 def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:
-    """The same in sentences, each without its end."""
+    """The results in sentences, each without its full stop."""
     frequencies = frequency_tables.conclusion([quantity.table for quantity in gathered])
     return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

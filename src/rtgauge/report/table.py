@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The one model of a table; terminal_table.py prints it, templates/macros.html.j2 puts it on a page."""
+"""Defines the one model of a table; terminal_table.py prints it, templates/macros.html.j2 renders it on a
+page.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Mark
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
-"""What a column holds; on the page this is also the CSS class of its cells."""
+"""The content of a column; on the page also the CSS class of its cells."""
 Tone = Literal["", "alarm", "doubt", "good", "quiet"]
-"""How a cell stands out: "alarm" should not be as it is. On the page this is also a CSS class."""
+"""How a cell stands out: "alarm" means that something is wrong. On the page also a CSS class."""
 NUMBERS = ("number", "count", "maximum")
-"""Kinds whose cells are aligned right and never broken."""
+"""Kinds whose cells are right-aligned and never broken."""
 PART = "  "
-"""A line whose name starts with this is a part of the line above."""
+"""The prefix of a row's name if the row is a part of the row above."""
 
 
 class Cell(str):
-    """A cell with more than its text. `marks`: what marks its line; `href`: where it leads on a page."""
+    """A cell with more than text. `marks`: the marks on its row; `href`: its link on a page."""
 
     __slots__ = ("href", "marks", "tone")
     href: str
@@ -31,7 +33,7 @@ class Cell(str):
     marks: Sequence[Mark]
 
     def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "") -> Self:
-        """`text`, not escaped."""
+        """Make a cell of unescaped `text`."""
         cell = super().__new__(cls, text)
         cell.tone, cell.marks, cell.href = tone, marks, href
         return cell
@@ -43,13 +45,13 @@ def tone_of(cell: str) -> Tone:
 
 
 def marks_of(cell: str) -> Sequence[Mark]:
-    """What marks the line that this cell names."""
+    """The marks on the row that this cell names."""
     return cell.marks if isinstance(cell, Cell) else ()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `spare`: if not all columns have room, those with the highest number go first; 0 stays."""
+    """A column. `spare`: without room for all, columns with the highest number go first; 0 always stays."""
 
     title: str = ""
     kind: Kind = "text"
@@ -57,12 +59,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether the cells are aligned right."""
+        """Whether cells are right-aligned."""
         return self.kind in NUMBERS
 
     @property
     def is_whole(self) -> bool:
-        """Whether the cells are never broken."""
+        """Whether cells are never broken."""
         return self.is_number or self.kind == "nowrap"
 
 
@@ -72,26 +74,26 @@ def texts(*titles: str) -> list[Column]:
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Columns of numbers; largest values have a kind of their own."""
+    """Columns of numbers; maxima have their own kind."""
     return [Column(title, "maximum" if title in {"max", "maximum"} else "number") for title in titles]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text. The first column names the line."""
+    """A table as text. The first column names the row."""
 
     title: str
     columns: Sequence[Column]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list[str])
-    """What a reader has to know, a line each."""
+    """What a reader must know, a line each."""
     folded: bool = False
-    """For the expert: the page folds it, the terminal shows it if details are wanted."""
+    """For experts: the page folds it, the terminal shows it only with details."""
 
     @property
     def sole(self) -> tuple[str, str] | None:
-        """What the only number of the table is, and the number; None for a larger table."""
-        if len(self.rows) != 1 or len(self.columns) != 2 or not any(one.title for one in self.columns):
+        """(name, number) of a table with a single number; None for a larger table."""
+        if len(self.rows) != 1 or len(self.columns) != 2 or not any(column.title for column in self.columns):
             return None
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
@@ -105,11 +107,11 @@ class Table:
         )
 
     def without_empty(self) -> Table:
-        """The table without the columns in which no line has anything."""
+        """The table without its empty columns."""
         return self.only(lambda at: any(row[at] for row in self.rows))
 
     def width(self, at: int) -> int:
-        """Characters of the widest cell of a column, its title included."""
+        """Characters of the widest cell of a column, including its title."""
         cells = [row[at] for row in self.rows]
         return max(
             len(self.columns[at].title), *(len(printable(cell)) + bool(marks_of(cell)) for cell in cells), 0
@@ -117,10 +119,10 @@ class Table:
 
     @property
     def natural_width(self) -> int:
-        """Characters of a line in a terminal if nothing is broken."""
+        """Characters of a terminal line if no cell is broken."""
         return sum(self.width(at) + 2 for at in range(len(self.columns))) - 2
 
 
 def pairs(title: str, rows: Iterable[tuple[str, str]]) -> Table:
-    """A table of names and their values."""
+    """A table of names and values."""
     return Table(title, texts("", ""), [list(row) for row in rows])

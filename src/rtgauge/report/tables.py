@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of what was measured: the page and the terminal print the same numbers."""
+"""Makes the tables of measured quantities, with the same numbers on the page and in the terminal."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ FIGURES = {
     "p99_99_ns": Column("p99.99", "number", spare=4),
     "max_ns": Column("max", "maximum"),
 }
-"""Field of a Distribution -> its column."""
+"""The column for each field of a Distribution."""
 FILLED = "missed filled in"
-"""The line with the missed activations filled in."""
+"""The name of the row with the missed activations filled in."""
 FILLED_WORDS = f"{FILLED}: the line above, and each missed activation with the latency that it would have had"
 MOST_LARGEST = 5
 
 
 def figure_cells(figures: Distribution) -> list[str]:
-    """The figures in us with one decimal, `≥` before a lower bound."""
+    """The figures in us with one decimal; `≥` precedes a lower bound."""
     return [
         us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds)
         for key in FIGURES
@@ -53,7 +53,7 @@ def missed_known(step: Step) -> bool:
 
 
 def missed_cell(step: Step, summary: SeriesSummary) -> str:
-    """How many activations were missed: "?" if that is not known, empty if there are no releases."""
+    """The number of missed activations: "?" if unknown, empty if there are no releases."""
     if not has_releases(step):
         return ""
     if summary.missed:
@@ -62,7 +62,7 @@ def missed_cell(step: Step, summary: SeriesSummary) -> str:
 
 
 def _lines(step: Step, name: str, summary: SeriesSummary, marks: Sequence[Mark] = ()) -> list[list[str]]:
-    """The line of one distribution, and one more if activations were missed."""
+    """The row of one distribution, and one more if activations were missed."""
     cells = [whole(summary.count), missed_cell(step, summary), *figure_cells(summary)]
     filled = [f"{PART}{FILLED}", whole(summary.filled.count), "", *figure_cells(summary.filled)]
     return [[Cell(name, marks=marks), *cells], *([filled] if summary.missed else [])]
@@ -80,12 +80,12 @@ def _table(title: str, first: str, rows: list[list[str]], notes: list[str]) -> T
 
 
 def is_filled(table: Table) -> bool:
-    """Whether a line has the missed activations filled in."""
+    """Whether a row has the missed activations filled in."""
     return any(row[0].endswith(f"{PART}{FILLED}") for row in table.rows)
 
 
 def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str:
-    """The note of a table by load: what its columns count."""
+    """The note that explains the counts of a table by load."""
     text = f"{capital(quantity)} in us, all CPUs together. count: "
     text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
     missed = dict.fromkeys(
@@ -101,24 +101,24 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
 
 
 def load_tables(view: RecordView) -> dict[str, Table]:
-    """Quantity -> all CPUs together, a line a step, idle first; without task sets and `inversion`."""
+    """For each quantity, all CPUs together, a row per step, idle first; without task sets and `inversion`."""
     steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
     tables: dict[str, Table] = {}
     for quantity in quantities(steps):
-        own = [step for step in steps if quantity_of(step) == quantity]
+        measured = [step for step in steps if quantity_of(step) == quantity]
         rows = [
             row
-            for step in own
+            for step in measured
             if step.total is not None
             for row in _lines(step, view.labels[step.id], step.total, step.marks)
         ]
         title = f"{capital(quantity)} by load, all CPUs together"
-        tables[quantity] = _table(title, "load", rows, [_counted(quantity, own, rows)])
+        tables[quantity] = _table(title, "load", rows, [_counted(quantity, measured, rows)])
     return tables
 
 
 def _silent_tasks(step: Step) -> set[str]:
-    """Threads without an activation, if there are several: of a program with many, most only wait."""
+    """Threads without an activation, if there are several: most threads of a large program only wait."""
     tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
     heard = {
         str(summary.labels.get("task"))
@@ -129,7 +129,7 @@ def _silent_tasks(step: Step) -> set[str]:
 
 
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """The series of a step without those of threads that are one line together in `series_table`."""
+    """The series of a step except of threads that share one row in `series_table`."""
     silent = _silent_tasks(step)
     return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
 
@@ -149,19 +149,19 @@ def _series_lines(step: Step) -> list[list[str]]:
 
 
 def series_table(step: Step, name: str = "") -> Table:
-    """A line a series of the step, with its metric if there are several; silent threads share one line."""
+    """A row per series of the step, with its metric if there are several; silent threads share one row."""
     quantity = capital(quantity_of(step))
     return _table(f"{quantity} per CPU, step {name}", "CPU", _series_lines(step), [f"{quantity} in us."])
 
 
 def _only(series: SeriesSummary) -> str:
-    """The CPU of the one series of a step; its other labels are the step's parameters."""
+    """The CPU of a step's only series; its other labels are the step's parameters."""
     cpu = series.labels.get("cpu")
     return series_name(series) if cpu is None else f"CPU {cpu}"
 
 
 def detail_table(view: RecordView, quantity: str) -> Table:
-    """Every step that measured the quantity, and below it each of its series."""
+    """Every step that measured the quantity, followed by its series."""
     rows: list[list[str]] = []
     for step in view.steps:
         if step.tasks or quantity_of(step) != quantity:
@@ -178,10 +178,13 @@ def detail_table(view: RecordView, quantity: str) -> Table:
 
 
 def largest_table(step: Step, name: str) -> Table:
-    """The largest values of a step: where, how large, and how long after the step began they were due."""
+    """The largest values of a step: CPU, size, and time since the step began."""
     rows: list[list[str]] = []
     main = {series.series for series in step.main_series}
-    largest = sorted((one for one in step.outliers if one.series in main), key=lambda one: -one.value_ns)
+    largest = sorted(
+        (outlier for outlier in step.outliers if outlier.series in main),
+        key=lambda outlier: -outlier.value_ns,
+    )
     for outlier in largest[:MOST_LARGEST]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         rows.append(["–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into])
@@ -191,13 +194,13 @@ def largest_table(step: Step, name: str) -> Table:
 
 
 def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
-    """Warm-up, losses and the kernel's counts of each series' thread. `first`: what a line is."""
+    """Warm-up, losses and the kernel's counts of each series' thread. `first`: the first column's title."""
     rows: list[list[str]] = []
     columns = [
         *("warm-up", "warm-up missed", "warm-up max", "lost", "impossible", "switches, voluntary"),
         *("switches, involuntary", "page faults, minor", "page faults, major", "run delay", "CPU time"),
     ]
-    cokernel = any(one.thread is not None and one.thread.mode_switches is not None for one in series)
+    cokernel = any(each.thread is not None and each.thread.mode_switches is not None for each in series)
     for summary in series:
         thread, warm_up = summary.thread or ThreadCounts(), summary.warm_up
         cells = [whole(warm_up.count), whole(warm_up.missed), us(warm_up.max_ns)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A record in the terminal: its summary, and the list of records. Nothing heavy is imported here."""
+"""Prints a record's summary and the list of records in the terminal. It imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: 
 
 
 def print_conclusion(record: Record, console: Console) -> None:
-    """One sentence, and below it what it is about and what to do next."""
+    """Print the conclusion in one sentence, then its requirement and the next step."""
     _print_conclusion(RecordView(record), console)
 
 
@@ -59,7 +59,7 @@ def _print_conclusion(view: RecordView, console: Console) -> None:
 
 
 def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> list[Text]:
-    """The last lines: how to ask for a verdict, how to see all, and where the record is."""
+    """The last lines: how to ask for a verdict, how to see everything, and the path of the record."""
     lines: list[Text] = []
     record = view.record
     example = example_requirement(record.steps)
@@ -75,11 +75,11 @@ def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> l
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:
-    """The conclusion, the system, what was measured, marks, what was left out, and where the record is (if it
-    is kept).
+    """Print the conclusion, the system, the results, marks, items left out, and the path of the record if it
+    is kept.
 
-    By default a row a load, in at most MOST_LINES lines after the conclusion; with `details` all CPUs,
-    threads, parts and marks.
+    By default there is a row per load, in at most MOST_LINES lines after the conclusion; with `details` all
+    CPUs, threads, parts and marks.
     """
     view = RecordView(record)
     _print_conclusion(view, console)
@@ -114,7 +114,9 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """A line a record, or two in a narrow terminal: name, date, host, state, loads, largest latency (us)."""
+    """Print a line per record, or two in a narrow terminal: name, date, host, state, loads, largest latency
+    (us).
+    """
     rows = [_list_row(record) for record in records]
     if not rows:
         console.print("No record is here.")
@@ -130,7 +132,7 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _known_as(record: Record) -> str:
-    """What every command takes for a record."""
+    """The name that every command takes for a record."""
     return record.path.name if record.path.parent == RECORDS else str(record.path)
 
 

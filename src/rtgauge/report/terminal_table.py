@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables in the terminal, by rich."""
+"""Prints tables in the terminal with rich."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDE = 76
-"""A narrower terminal has one blank between columns, not two."""
+"""In a narrower terminal the gap between columns is one space, not two."""
 LONGEST_WORD = 24
-"""Longer words of a text are broken."""
+"""Longer words are broken."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
-"""Columns a name has at least, and those it has before other columns go for lack of room."""
+"""The fewest characters of a name, and those it gets before other columns are dropped."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
 def _least(table: Table, at: int, *, one_line: bool) -> int:
-    """The narrowest that a column can be: numbers are neither cut nor broken, nor are words."""
+    """The least width of a column: numbers are neither cut nor broken, and words are not broken."""
     if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
@@ -35,7 +35,7 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """The least room of all columns but the name, with the gaps before them."""
+    """The least width of all columns but the name, including the gaps before them."""
     return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
 
@@ -44,7 +44,7 @@ def _gap(width: int) -> int:
 
 
 def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
-    """The table with as many columns as have room in `width`."""
+    """The table with as many columns as fit into `width`."""
     gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
         if min(table.width(0), ENOUGH_NAME) + _others(table, gap, one_line=one_line) <= width:
@@ -62,7 +62,7 @@ def _text(cell: str, column: Column, *, name: bool) -> Text:
 
 
 def _upright(table: Table) -> Text:
-    """Each row as its name, and below it a line a column."""
+    """Each row as its name, followed by a line per column."""
     lines: list[Text] = []
     for row in table.rows:
         lines.append(_text(row[0], table.columns[0], name=True))
@@ -73,9 +73,9 @@ def _upright(table: Table) -> Text:
 
 
 def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table | Text:
-    """The table in at most `width` columns; a line a cell if its numbers have no room side by side.
+    """The table in at most `width` columns, or a line per cell if its numbers do not fit side by side.
 
-    `one_line`: nothing is broken, a long name is cut.
+    `one_line`: nothing is broken; a long name is cut.
     """
     gap = _gap(width)
     table = fitted(table, width, one_line=one_line)
@@ -109,7 +109,7 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
 def print_pairs(
     rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
 ) -> None:
-    """Names on the left, `width` wide, and values on the right, folded."""
+    """Print names on the left, `width` wide, and values on the right, wrapped."""
     grid = rich.table.Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=width, overflow="fold")
     grid.add_column(overflow="fold", ratio=1)
@@ -122,7 +122,7 @@ def print_pairs(
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
-    """Tables one after the other, each with its title and its notes; a table of one number is a line."""
+    """Print tables with title and notes, one after another; a table with one number is a line."""
     for at, table in enumerate(tables):
         if at:
             console.print()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers and names as people read them; plain strings, escaped by whoever prints them."""
+"""Formats numbers and names for people as plain strings; the code that prints them escapes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def whole(number: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a record or a machine on one line."""
+    """Put text from a record or a machine on one line."""
     return one_line(text)
 
 
@@ -40,7 +40,7 @@ def words(key: str) -> str:
 
 
 def value(item: object) -> str:
-    """Any value of a facts or parameters dictionary on one line; None is "unknown", an empty text "none"."""
+    """Any value of facts or parameters on one line; None is "unknown", an empty text "none"."""
     if item is None:
         return "unknown"
     if isinstance(item, bool):
@@ -87,5 +87,5 @@ def quantity(key: str, item: object) -> tuple[str, str]:
 
 
 def capital(text: str) -> str:
-    """ "gap" -> "Gap"; nothing else changes."""
+    """The text with its first letter in upper case: "gap" -> "Gap"."""
     return text[:1].upper() + text[1:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of wakeup: in kernel space, whose thread was measured, and whether the kernel dropped events."""
+"""Presents wakeup in kernel space: whose thread was measured, and whether the kernel dropped events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rtgauge.report.presenter import Presenter
 
 
 class Timerlat(Presenter):
-    """Of steps in kernel space; of others it shows nothing."""
+    """Presents steps in kernel space; shows nothing for others."""
 
     def lines(self, step: Step) -> list[str]:
         """ "by the kernel's timerlat tracer: the thread is of the kernel"."""

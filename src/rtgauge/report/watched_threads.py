@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of watch: of each thread who wakes it, who preempts it, where it sleeps, and its page faults."""
+"""Presents watch: who wakes and preempts each thread, where it sleeps, and its page faults."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p
 MOST_NAMES = 3
 LEAST_SHARE = 0.01
 MOST_IDLE = 6
-"""So many of the threads that never ran are named."""
+"""The most threads that never ran to name."""
 LOCKS = {
     "inversion": "the lock does not lend its owner the priority (PTHREAD_PRIO_INHERIT)",
     "inversion-lent": "the lock lends its owner the priority meanwhile",
 }
-"""Results about locks whose owner has a lower priority -> what the lock does about it."""
+"""What a lock does about an owner of lower priority, by result name."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """Who or what, how often, and how long the thread slept for it at most: 0 where that is not known."""
+    """Who or what, how often, and the longest sleep for it (0 if unknown)."""
 
     who: str
     count: int
@@ -39,7 +39,7 @@ class _Counted:
 
 
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
-    """The results of this name of a thread, the most frequent first."""
+    """The results of this name for a thread, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [
         _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))
@@ -84,7 +84,7 @@ def _number(result: Result, name: str) -> int:
 
 
 def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
-    """With events or without, and the CPU time of one time that a thread ran."""
+    """(whether events were on, CPU time each time that a thread ran)."""
     slices = _number(result, "slices")
     return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
 
@@ -97,7 +97,7 @@ def _never_ran(result: Result) -> bool:
 
 
 class WatchedThreads(Presenter):
-    """A line a thread, and on the page its quantities."""
+    """Presents a line per thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
         """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times; ..."."""
@@ -146,7 +146,7 @@ class WatchedThreads(Presenter):
         return lines
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """A table a step: the quantities of each thread, and below it who wakes and blocks them."""
+        """A table per step: the quantities of each thread, then who wakes and blocks them."""
         names = view.labels
         return Chapter(
             id="threads",

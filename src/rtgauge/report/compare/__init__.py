@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What a comparison looks like: tables in the terminal, figures, a page."""
+"""Presents a comparison: tables in the terminal, figures, a page."""

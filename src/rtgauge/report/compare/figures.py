@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The figures of a comparison: histograms, exceedance curves, and Q-Q plots against the baseline."""
+"""Draws the figures of a comparison: histograms, exceedance curves, and Q-Q plots against the baseline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CORNERS = 20_000
 BODY = 199
-"""Points of a Q-Q plot at equal steps of probability. The regression line is through these, not the tail."""
+"""Points of a Q-Q plot at equal steps of probability; the regression line ignores the tail."""
 FIRST_US = 0.5
 
 
@@ -41,7 +41,7 @@ class Line:
 
 
 def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line | None:
-    """The least-squares line of y on x; None where x does not vary."""
+    """The least-squares line of y on x; None if x does not vary."""
     if len(x) < 2 or float(np.ptp(x)) == 0:
         return None
     slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
@@ -51,7 +51,7 @@ def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line |
 
 
 def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Nearest-rank quantiles (us) of a side that is not empty."""
+    """Nearest-rank quantiles (us) of a non-empty side."""
     bins, counts = side.histogram
     cumulative = np.cumsum(counts)
     ranks = np.maximum(1, np.ceil(shares * cumulative[-1] - 1e-9))
@@ -199,7 +199,7 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
 def comparison_figures(
     sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
 ) -> list[Figure]:
-    """The figures of one chapter, the part of this title; none if every side is empty."""
+    """The figures of one chapter, named after its title `part`; empty if every side is empty."""
     filled = [side for side in sides if side.filled.count]
     if not filled:
         return []
@@ -208,7 +208,7 @@ def comparison_figures(
 
 
 def _of_part(figure: Figure, title: str) -> Figure:
-    """The figure with the part that it shows in its name and title: "task-switch-histograms"."""
+    """The figure with the part's title in its own name and title: "task-switch-histograms"."""
     if not title:
         return figure
     word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
@@ -218,9 +218,8 @@ def _of_part(figure: Figure, title: str) -> Figure:
 
 
 def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
-    """Write every figure as PNG, SVG and PDF into `folder`; the files written.
-
-    Raises as `write_figures` does.
+    """Write every figure as PNG, SVG and PDF into `folder`; returns the files written. Raises as
+    `write_figures` does.
     """
     return write_figures(figures, folder, "\n".join(lines_of_all(records)))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The page of a comparison: one HTML file that works from disk, without a network, with the look and the
-script of a record's page.
+"""Makes the page of a comparison: one HTML file that works from disk, without a network, with the style and
+the script of a record's page.
 
-Its chapters: one, or one a task, or the tables of the microbenchmarks and the figures of each operation.
+It has one chapter, or one per task, or the tables of the microbenchmarks and the figures of each operation.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What is compared in one go. `title` is empty if there is only one chapter."""
+    """One comparison. `title` is empty if there is only one chapter."""
 
     title: str
     baselines: list[str]
     grids: list[Table]
     figures: list[Figure]
     notice: str | None = None
-    """What has to be known before anything is read."""
+    """A warning to read before the rest."""
     conclusion: str = ""
-    """What is shown, in one sentence."""
+    """The result in one sentence."""
     doubt: str | None = None
-    """What makes it doubtful."""
+    """Why the result is doubtful."""
     notes: Sequence[str] = ()
-    """What it rests on, a line each."""
+    """The basis of the result, a line each."""
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
-    """What was counted of one task on each side, repeats added up."""
+    """The counts of one task on each side, repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
@@ -70,7 +70,7 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
-    """Every table of one comparison; of a task with its deadline misses. `width`: as of `grids`."""
+    """Every table of one comparison, for a task with its deadline misses. `width`: as for `grids`."""
     tables = grids(result, width)
     if result.task is not None:
         tables.insert(
@@ -97,7 +97,7 @@ def chapter_of(
 def operation_chapters(
     benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
 ) -> list[Chapter]:
-    """The tables of all operations, and then the figures of each."""
+    """A chapter with the tables of all operations, then one with figures for each operation."""
     conclusion = microbenchmark_conclusion(benchmarks) or ""
     chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=conclusion)]
     for part, sides, pairs in parts:
@@ -109,7 +109,7 @@ def operation_chapters(
 def timing_chapter(
     records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]
 ) -> Chapter:
-    """The tables and figures of frequencies, of responses and of searches over the period."""
+    """The chapter with tables and figures of frequencies, responses and searches over the period."""
     searched = curves(records)
     sentences = timing_sentences(gathered, searched)
     return Chapter(
@@ -127,10 +127,9 @@ def html(
     verdicts: Mapping[str, Verdict] | None = None,
     title: str = "Comparison",
 ) -> str:
-    """The page as text.
+    """The page as text, with everything from the records escaped.
 
-    All that comes from the records is escaped. `verdicts`: of each record by its name, where a requirement
-    was given.
+    `verdicts`: by record name, if there was a requirement.
     """
     import rtgauge
 
@@ -179,10 +178,10 @@ def write(
     figures: Path | None,
     say: Callable[[str], object],
 ) -> None:
-    """The page, with each record's verdict if there are any, and the figures, where they are wanted; `say` is
-    called with a line a file.
+    """Write the page (with any verdicts) and the figures if their paths are given; `say` is called with a
+    line per file.
 
-    Raises InputError for a file that cannot be written.
+    Raises InputError if a file cannot be written.
     """
     if page is not None:
         render(chapters, records, page, verdicts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of a comparison, as text: the page and the terminal print the same numbers."""
+"""Makes the tables of a comparison, with the same numbers on the page and in the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
-    """us with the three decimals that the papers print."""
+    """A time in us with the three decimals that the papers print."""
     return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:,.3f}"
 
 
@@ -54,11 +54,11 @@ MEASURED_BY = {
     "dma_latency_us": "C-states (dma latency, us)",
     "c_states": "C-states",
 }
-"""Parameters whose difference is one of the measurement, not of the measured -> what people call them."""
+"""Names of parameters that change how sides are measured, not what is measured."""
 
 
 def measured_differently(result: Comparison) -> list[str]:
-    """A note for each way in which the sides were not measured alike."""
+    """A note for each parameter by which the sides were measured differently."""
     return [
         f"Not measured in the same way: {name}: "
         f"{', '.join(f'{value} ({side.label})' for value, side in zip(values, result.sides, strict=True))}."
@@ -104,26 +104,26 @@ def figures_grid(result: Comparison) -> Table:
 
 
 FIGURES = ("average", "maximum", "minimum", "std")
-"""Of `_figures`, as the papers name them."""
+"""The papers' names of `_figures`."""
 MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
 MOST_SETTINGS = 24
 LONGEST = 100
-"""Of the settings in a terminal: so many lines, and characters of a value."""
+"""The most lines of the settings in a terminal, and the most characters of a value."""
 SETTINGS_NAMED = 8
-"""Of more settings that differ a line gives the number."""
+"""The most settings to name in a line; the rest is counted."""
 IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
 PAGE_WIDTH = 110
-"""Characters that a page of usual width has room for in a table."""
+"""The characters of a table that fit on a page of usual width."""
 PARAMETERS = "parameters"
 MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
-"""Traits that say which machine a side is of, and those that say how it was measured."""
+"""Traits of a side's machine, and traits of how it was measured."""
 EMULATED = "emulated"
 
 
 def emulated_note(result: Comparison) -> str | None:
-    """What has to be known where sides are of emulated machines; None: none is."""
+    """A warning if sides are of emulated machines; None if none is."""
     emulated = list(
         dict.fromkeys(
             side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED
@@ -143,7 +143,7 @@ def emulated_note(result: Comparison) -> str | None:
 
 
 def _machine_names(result: Comparison) -> list[str]:
-    """Of each side: its host, with the kernel where one host has several."""
+    """The host of each side, with the kernel if a host has several."""
     kernels: dict[str, set[str]] = {}
     for side in result.sides:
         kernels.setdefault(side.traits["host"], set()).add(side.traits["kernel"])
@@ -160,9 +160,9 @@ class _Machines:
 
     kernels: dict[str, str]
     processors: dict[str, str]
-    """Both by the machine's name; the second is empty where no machine is emulated."""
+    """By machine, like `kernels`; empty if no machine is emulated."""
     conditions: list[str]
-    """What the load and all else is that differs; one that is empty where nothing does."""
+    """The load and other traits that differ; a single empty one if none differs."""
     cells: dict[tuple[str, str], Distribution]
 
     def figures(self, condition: str, machine: str) -> list[str]:
@@ -175,7 +175,7 @@ class _Machines:
 
 
 def _machines(result: Comparison) -> _Machines | None:
-    """None for one machine with one kernel, or if a machine measured a condition more than once."""
+    """The machines; None for one machine with one kernel, or if a machine measured a condition twice."""
     names = _machine_names(result)
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
@@ -198,7 +198,7 @@ def _machines(result: Comparison) -> _Machines | None:
         condition = ", ".join(side.traits.get(trait, "") for trait in different)
         if (condition, name) in cells:
             return None
-        # How early a missed activation would have been, says nothing of a machine.
+        # The earliness of missed activations says nothing about a machine.
         cells[condition, name] = side.filled.model_copy(update={"min_ns": side.measured.min_ns})
     processors = {
         name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)
@@ -209,7 +209,7 @@ def _machines(result: Comparison) -> _Machines | None:
 
 
 def _side_by_side(machines: _Machines) -> Table:
-    """As Jo & Choi (2022, tables 2 and 3) have it: a column a machine."""
+    """The form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
     rows = [["kernel", *machines.kernels.values()]]
     if machines.processors:
         rows.append(["processor", *machines.processors.values()])
@@ -223,7 +223,7 @@ def _side_by_side(machines: _Machines) -> Table:
 
 
 def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
-    """A row a machine in each condition, with what `about` says of it (column -> machine -> text)."""
+    """A row per machine and condition, with the columns of `about` (column -> machine -> text)."""
     rows = [
         [
             f"{condition}: {name}" if condition else name,
@@ -238,10 +238,8 @@ def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) ->
 
 
 def machines_grids(result: Comparison, width: int) -> list[Table]:
-    """Machine x kernel x load, missed activations filled in, in a form whose lines are not longer than
-    `width` characters if there is one.
-
-    Nothing where there is one machine with one kernel, or where a condition has no one place in such a table.
+    """Machine x kernel x load, missed activations filled in, in a form at most `width` characters wide if
+    possible; empty for one machine with one kernel, or if a condition's place in such a table is not unique.
     """
     machines = _machines(result)
     if machines is None:
@@ -262,7 +260,7 @@ def machines_grids(result: Comparison, width: int) -> list[Table]:
 
 
 def settings_grid(result: Comparison) -> Table:
-    """What is not the same in all sides; sides that agree are put together."""
+    """The settings that differ, with the sides that share a value together."""
     rows: list[list[str]] = []
     for name, values in result.settings.items():
         who: dict[str, list[str]] = {}
@@ -275,7 +273,7 @@ def settings_grid(result: Comparison) -> Table:
 
 
 def first_settings(table: Table) -> Table:
-    """The table of settings as a terminal has room for it: the first lines, long values cut."""
+    """The table of settings for a terminal: the first lines, with long values cut."""
     rows = [
         [name, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"]
         for name, text in table.rows[:MOST_SETTINGS]
@@ -286,12 +284,12 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """A name for each side beside a value: its machine if all sides of it have that value, else its label."""
+    """A name for each side: its machine if all sides values_of a machine share the value, else its label."""
     names = _machine_names(result)
-    of: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):
-        of.setdefault(name, set()).add(value)
-    if len(of) < 2 or any(len(values) > 1 for values in of.values()):
+        values_of.setdefault(name, set()).add(value)
+    if len(values_of) < 2 or any(len(values) > 1 for values in values_of.values()):
         return [side.label for side in result.sides]
     return names
 
@@ -312,7 +310,7 @@ def _test(test: Test) -> list[str]:
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
-    """What each selection chose, in a sentence."""
+    """The choice of each selection, in a sentence."""
     notes: list[str] = []
     for chosen in selections:
         tests: dict[str, Test] = {
@@ -388,7 +386,7 @@ def selection_grid(result: Comparison) -> Table:
 
 
 def doubtful_sides(result: Comparison) -> str | None:
-    """How many sides are marked doubtful or worse; None: none is."""
+    """How many sides are marked doubtful or worse; None if none is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     return (
         f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may "
@@ -399,7 +397,7 @@ def doubtful_sides(result: Comparison) -> str | None:
 
 
 def folded_notes(result: Comparison) -> list[str]:
-    """The folded tables in a line each."""
+    """A line for each folded table."""
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = (
@@ -434,7 +432,7 @@ def _distance_interval(pair: Pair) -> str:
 
 
 def effect_grid(result: Comparison) -> Table:
-    """How large the differences are."""
+    """The sizes of the differences."""
     intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
     rows = [
         [
@@ -474,7 +472,7 @@ def _interval(row: QuantileDifference) -> str:
 
 
 def _shows(row: QuantileDifference, result: Comparison) -> str:
-    """What one quantile shows, in few words."""
+    """The finding for one quantile, in a few words."""
     shown, within = finding(row, alpha=result.alpha), f"{result.within_ns / 1_000:g} us"
     if shown is Finding.UNKNOWN:
         return "no interval"
@@ -491,7 +489,7 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
-    """Why there are no intervals, a line each reason."""
+    """Why intervals are missing, a line per reason."""
     sides: dict[tuple[str, str], list[str]] = {}
     for row in quantiles:
         if row.no_interval is not None:
@@ -506,7 +504,7 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
 
 
 def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
-    """What the intervals are made from."""
+    """The data behind the intervals."""
     notes: list[str] = []
     repeated = [row for row in tested if row.repeated]
     if repeated:
@@ -537,7 +535,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
 
 
 def quantile_grid(result: Comparison) -> Table:
-    """Differences of quantiles with intervals, and what they show."""
+    """Differences of quantiles with intervals and findings."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -604,7 +602,7 @@ def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str
 
 
 def tail_grid(result: Comparison) -> Table:
-    """The value exceeded once in so many activations."""
+    """The value exceeded once in a number of activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -659,9 +657,9 @@ def tail_grid(result: Comparison) -> Table:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """All tables, in order, the folded ones last; those that were not wanted are absent.
+    """All tables in order, the folded ones last, without those that were not wanted.
 
-    `width`: characters of a line, where a table has several forms.
+    `width`: characters of a line, for a table with several forms.
     """
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []

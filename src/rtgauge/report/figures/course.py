@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The course of maxima: the largest value over time, with the steps and their phases behind it."""
+"""Draws the course of maxima: the largest value over time, with steps and phases in the background."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rtgauge.report.record_view import SEVERAL, RecordView, common_quantity, has
 from rtgauge.units import format_duration
 
 POINTS = 40_000
-"""About this many points for all CPUs together."""
+"""The approximate number of points for all CPUs together."""
 NAMED_STEPS = 8
-"""With more steps than this, their names would cover each other; the colours still tell them."""
+"""With more steps, names would overlap; colours still distinguish them."""
 
 
 def course_figure(source: Source) -> Figure | None:
@@ -88,7 +88,7 @@ def course_figure(source: Source) -> Figure | None:
         layers.append(vega.layer(points, tick, *ways, vega.where("datum.missed > 0"), **foot))
     names_layer, marks_layer = _names(timeline, source.view)
     layers += [names_layer] if len(source.view.steps) <= NAMED_STEPS else []
-    # Without a mark the layer would have nothing to scale, and the browser would complain of it.
+    # Without a mark the layer has nothing to scale, and the browser logs a warning.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
     layers += vega.bound_layers(source.bound_us, vertical=False)
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(
@@ -110,7 +110,7 @@ def course_figure(source: Source) -> Figure | None:
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
-    """The name of each step at the head of its band, and a triangle where it is marked."""
+    """The name of each step at the top of its band, and a triangle if it is marked."""
     labels = view.labels
     rows: list[tuple[object, ...]] = []
     for step in view.steps:

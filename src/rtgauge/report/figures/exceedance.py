@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exceedance curves: which share of activations was later than x; and both views of a signal."""
+"""Draws exceedance curves: the share of activations later than x; also for both views of a signal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
 POINTS = 16_000
-"""About this many points in the curves of single CPUs together."""
+"""The approximate number of points in all curves of single CPUs."""
 FULL = 250
-"""Points of a curve that nothing is missing from to the eye."""
+"""Points of a curve that looks complete."""
 PLAIN, FILLED = "p", "f"
 _KIND = "datum.label === 'f' ? 'missed filled in' : 'as measured'"
 
@@ -37,7 +37,9 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """A chart a quantity, a curve a condition, dashed with missed activations filled in; None: no data."""
+    """A chart per quantity, a curve per condition, dashed with missed activations filled in; None without
+    data.
+    """
     specs: list[vega.Part] = []
     measured: list[str] = []
     every: list[tuple[str, Curve]] = []
@@ -62,7 +64,7 @@ OF_CPU = vega.where("datum.cpu === cpu")
 def share_lines(
     data: vega.Data, x: vega.Part, y: vega.Part, *transform: vega.Part, **encoding: vega.Part
 ) -> vega.Part:
-    """The layer of exceedance curves; those of a comparison look alike."""
+    """The layer of exceedance curves, also for comparisons."""
     drawn = vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True)
     return vega.layer(data, drawn, *transform, x=x, y=y, **encoding)
 

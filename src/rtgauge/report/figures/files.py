@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Figures as files: PNG, SVG, PDF and one HTML page, without a browser and without a network."""
+"""Writes figures as PNG, SVG, PDF and HTML, without a browser and without a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS = (*FORMATS, "html")
 
 
 def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
-    """The figure as one Vega-Lite description, as a file shows it: with its title and the system."""
+    """The figure as one Vega-Lite description for a file, with its title and the system."""
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
         return drawable({**figure.specs[0], "width": WIDTH, "title": heading})
@@ -41,9 +41,8 @@ def _look(cpus: int = 1) -> dict[str, Any]:
 
 
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
-    """A Vega-Lite description as files: form -> its bytes; `forms` are of `FORMATS`.
-
-    It is laid out once, as SVG, of which the others are made.
+    """The files of a Vega-Lite description, by form. It is laid out once, as SVG, from which the others are
+    made.
     """
     import vl_convert
 
@@ -54,7 +53,7 @@ def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[
 
 
 def as_svg(figure: Figure, theme: Theme) -> bytes:
-    """A figure of one chart as SVG, without a title."""
+    """A figure with one chart as SVG, without a title."""
     import vl_convert
 
     spec = drawable({**figure.specs[0], "width": WIDTH})
@@ -70,9 +69,9 @@ def write_figures(
     formats: Sequence[str] = FORMATS,
     cpus: int = 1,
 ) -> list[Path]:
-    """Write every figure in every format into `folder`; the files written, each whole.
+    """Write every figure in every format into `folder`; returns the files written, each whole.
 
-    Raises InputError where the folder cannot be written, MeasureError for a full disk.
+    Raises InputError if the folder cannot be written, MeasureError if the disk is full.
     """
     written: list[Path] = []
     with clear_errors(folder, option="--figures"):
@@ -87,17 +86,17 @@ def write_figures(
 
 
 def figure_form(path: Path) -> str:
-    """`x.svg` -> "svg". Raises InputError for an ending that is no form of figure."""
+    """The form of a file: `x.svg` -> "svg". Raises InputError for a suffix that is not one of FORMS."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
-        raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + one for one in FORMS)}")
+        raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")
     return form
 
 
 def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
     """Write the figure as SVG, PNG, PDF or an HTML page that needs no network.
 
-    Raises InputError where that cannot be written, MeasureError for a full disk.
+    Raises InputError if it cannot be written, MeasureError if the disk is full.
     """
     form = figure_form(path)
     spec = _whole(figure, subtitle)

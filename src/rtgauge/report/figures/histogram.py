@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The histogram: 1 us bins, counts on a log axis, a line a CPU, as OSADL's latency plots have it."""
+"""Draws histograms like OSADL's latency plots: 1 us bins, counts on a log axis, a line per CPU."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital, us, whole
 
 CORNERS = 40_000
-"""More corners than this in all histograms together, and the bins become wider: the page stays small."""
+"""With more corners in all histograms together, bins become wider, which keeps the page small."""
 LINEAR_TO_US = 1_000
-"""A largest value above this asks for a log axis, or the bulk would be a line of its own thickness."""
+"""A larger maximum needs a log axis, or the bulk would be a single thin line."""
 FLOOR = 0.6
-"""Where the log count axis begins; an empty bin lies below it, out of sight."""
+"""The start of the log count axis; empty bins lie below it, out of sight."""
 FIRST_US = 0.5
-"""Where the bin [0, 1) us begins on a log axis."""
+"""The start of the bin [0, 1) us on a log axis."""
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all charts of one record share, so that they can be compared by eye."""
+    """Axes that all charts of one record share, so that they can be compared by eye."""
 
     low_us: float
     high_us: float
     most: int
     least_us: float = 0.0
-    """Where the linear axis begins: at 0, or at the earliest of values with a sign."""
+    """The start of the linear axis: 0, or the smallest signed value."""
 
     @property
     def axes(self) -> dict[str, vega.Part]:
-        """The two axes that the page can choose from: Vega-Lite scale and what of the axis depends on it."""
+        """The two axes that the page can choose from: Vega-Lite scales and the axis properties that depend on
+        them.
+        """
         low, high = self.low_us * 0.9, max(self.high_us, self.low_us) * 1.1
         span = (self.high_us - self.least_us) * 0.02 or 1.0
         ends = [self.least_us - span if self.least_us < 0 else 0, self.high_us + span]
@@ -53,7 +55,7 @@ class _Frame:
 
 
 def histogram(source: Source) -> Figure | None:
-    """A chart a condition, on axes that all of one quantity share; None where nothing was measured."""
+    """A chart per condition, with shared axes for each quantity; None if nothing was measured."""
     width, drawn = outlines(
         {
             (label, cpu): part.plain
@@ -106,7 +108,7 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
         return None
     return _Frame(
         low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
-        # 0 is on the linear axis, also where every value is early.
+        # The linear axis contains 0, even if every value is early.
         high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
         least_us=min(0.0, *(float(o.x_us[0]) for o in filled)),
         most=max(int(o.count.max()) for o in filled),
@@ -166,5 +168,5 @@ def _legend_label(cpu: str, part: Measured) -> str:
 
 
 def cpu_name(cpu: str) -> str:
-    """A CPU's number as "CPU 0"; what is no number stays as it is."""
+    """The name of a CPU: "CPU 0" for a number; other names stay as they are."""
     return f"CPU {cpu}" if cpu.isdigit() else cpu

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Idle and loaded: median to largest of every condition on one line each."""
+"""Draws idle and loaded conditions: median to largest value, a line per condition."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns":
 SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
 
 GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor": "#808890"}
-"""Of shapes that come in several colours."""
+"""The legend of shapes that come in several colours."""
 
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
-    """(what the row is called, load, step, figures) of each line of the figure."""
+    """(row name, load, step, figures) of each row of the figure."""
     names = source.view.labels
     distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
@@ -41,7 +41,7 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """A chart a quantity: quantiles of all CPUs together, a line a step or lock; None: no data."""
+    """A chart per quantity: quantiles of all CPUs together, a row per step or lock; None without data."""
     specs: list[vega.Part] = []
     titles: list[str] = []
     every: list[tuple[str, str, Step, Distribution]] = []

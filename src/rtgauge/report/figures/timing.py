@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 %
-envelope, and 95 % and 100 % on a log axis beside times that a reader knows; losses and long delays over the
-period (Adam et al. 2021, sec. 7.1 to 7.3, which have the words and no figure).
+"""Draws how often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 %
+envelope, and 95 % and 100 % on a log axis with familiar times; losses and long delays over the period (Adam
+et al. 2021, sec. 7.1 to 7.3, which describe them without a figure).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
 
 COLUMNS = 150
-"""About so many bins of a linear histogram."""
+"""The approximate number of bins of a linear histogram."""
 BEYOND = 1.15
-"""A linear axis ends so far beyond the largest 95 % envelope: the rest is in the notes."""
+"""The end of a linear axis relative to the largest 95 % envelope; the notes have the rest."""
 MOST_CHARTS = 12
 FIRST_NS = 10
-"""A log axis cannot show less."""
+"""The smallest value on a log axis."""
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """1 or 2 times a power of ten, at least as wide as the bins at `end_ns`, each of which lies in one."""
+    """1 or 2 times a power of ten, at least as wide as the record's bins at `end_ns`: none is split."""
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))
@@ -46,7 +46,7 @@ def _name(table: Table, kind: str) -> str:
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
-    """(Left edge in us, percent) of each bin up to `end`, and how many samples lie beyond."""
+    """((left edge in us, percent) of each bin up to `end`, number of samples beyond)."""
     merged = side.merged
     bins, counts = add_bins(
         np.concatenate([np.abs(merged.bins), merged.missed_bins]),
@@ -65,7 +65,7 @@ def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[fl
 
 
 def linear_figure(gathered: Gathered) -> Figure | None:
-    """Figures 2 and 4: a chart a line, on common axes; None where no 95 % envelope is known."""
+    """Figures 2 and 4: a chart per line, on shared axes; None if no 95 % envelope is known."""
     table = gathered.table
     known = [line.limit(Fraction(95, 100)).ns for line in table.lines]
     reach = max((value for value in known if value is not None), default=0)
@@ -118,7 +118,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
-    """Figures 3 and 5: 95 % and 100 % of every line on a log axis, and the markers."""
+    """Figures 3 and 5: 95 % and 100 % of every line on a log axis, with markers."""
     table = gathered.table
     rows = [
         (line.label, f"{share:g} %", value / 1_000)
@@ -170,18 +170,18 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
 def timing_figures(
     gathered: Sequence[Gathered], markers: Sequence[Marker], curves: Sequence[Curve]
 ) -> list[Figure]:
-    """The figures of every part, in the papers' order: linear, then log; and then that of the searches."""
+    """The figures in the papers' order: linear, then log for each part; then the searches."""
     drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
 
 
 KINDS = {"lost": "lost", "over_half": "later than half the period", "long": "later than 1 ms"}
 SMALLEST = 0.01
-"""Percent. The share axis is logarithmic above this and even below, so that 0 has a place."""
+"""Percent. The share axis is logarithmic above this and linear below, so that it can show 0."""
 
 
 def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
-    """A chart a curve; None where there is none."""
+    """A chart per curve; None without a curve."""
     if not curves:
         return None
     periods = [point.period_ns / 1_000 for curve in curves for point in curve.points]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The words of Vega-Lite that the figures use: data as compact CSV, marks, channels, axes in us."""
+"""Builds Vega-Lite descriptions for the figures: data as compact CSV, marks, channels, axes in us."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, Literal, Self, cast
 from rtgauge.escape import escaped
 
 VEGALITE = "6.4"
-"""The Vega-Lite that these figures are written for; vl-convert carries several."""
+"""The Vega-Lite version of these figures; vl-convert has several."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 QUOTED = re.compile(r'[,"\n\r]')
-"""What makes a text of CSV one that is quoted."""
+"""Characters that need quotes in CSV."""
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 AGGREGATE = re.compile(r"(\w+)\((\w+)\)")
 Part = dict[str, Any]
@@ -25,7 +25,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True)
 class Data:
-    """Rows as CSV inside the chart, which is a fraction of the size of JSON rows.
+    """Rows as CSV inside the chart, a fraction of the size of JSON rows.
 
     `columns`: name -> "number" or "string".
     """
@@ -35,7 +35,7 @@ class Data:
 
     @property
     def name(self) -> str:
-        """Equal data of a chart have one name."""
+        """A name that is the same for equal data."""
         return f"data-{hashlib.md5(self.text.encode(errors='replace'), usedforsecurity=False).hexdigest()}"
 
 
@@ -64,12 +64,12 @@ def shown(what: str, **properties: object) -> Part:
 
 
 def fixed(value: object) -> Part:
-    """A value in a channel, the same for all."""
+    """A constant value in a channel."""
     return {"value": value}
 
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
-    """What a tooltip shows: fields, each with a title and a format if the name is not enough."""
+    """The fields of a tooltip, each with a title and a format if the name is not enough."""
     parts = [(one,) if isinstance(one, str) else one for one in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 
@@ -77,32 +77,32 @@ def tips(*fields: str | tuple[str, ...]) -> list[Part]:
 def kinds(
     what: str, names: Iterable[str], looks: Sequence[object] | None = None, **properties: object
 ) -> Part:
-    """A channel that tells names apart, in their order; its legend has no title. `looks`: of each name."""
+    """A channel that distinguishes names in order, with a legend without title. `looks`: one per name."""
     scale: Part = {"domain": [*names], **({} if looks is None else {"range": [*looks]})}
     return shown(what, **{"sort": None, "scale": scale, "legend": {"title": None}, **properties})
 
 
 def mark(kind: str, **look: object) -> Part:
-    """What a layer draws."""
+    """The shape that a layer draws."""
     return {"type": kind, **look}
 
 
 def where(test: str) -> Part:
-    """The rows that a layer draws."""
+    """A filter of the rows that a layer draws."""
     return {"filter": test}
 
 
 def calculated(name: str, expression: str) -> Part:
-    """One more field of the rows of a layer."""
+    """A calculated field for the rows of a layer."""
     return {"calculate": expression, "as": name}
 
 
 NUMBERED: Part = {"window": [{"op": "row_number", "as": "i"}]}
-"""The order of the rows as the field `i`."""
+"""Adds the row number as the field `i`."""
 
 
 def layer(data: Data, drawn: Part, *transform: Part, **encoding: object) -> Part:
-    """One layer of a chart: its data, what it draws, how the data are transformed, and its channels."""
+    """A layer of a chart: data, mark, transforms of the data, and channels."""
     made: Part = {"data": data, "mark": drawn, "encoding": encoding}
     return {**made, "transform": [*transform]} if transform else made
 
@@ -114,7 +114,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between few of them."""
+    """Ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between them if they are few."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
     return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
@@ -124,7 +124,7 @@ US_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
     "format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
 )
-"""Axis labels in us, as ms and s where the numbers become long."""
+"""Axis labels in us, or in ms and s if numbers become long."""
 
 
 PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
@@ -132,12 +132,12 @@ PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
 
 
 def log_scale(low: float, high: float) -> Part:
-    """A logarithmic scale that ends there."""
+    """A logarithmic scale from `low` to `high`."""
     return {"type": "log", "domain": [low, high], "nice": False}
 
 
 def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> Part:
-    """A logarithmic axis; in us if `axis` has no labels or format of its own."""
+    """A logarithmic axis, in us unless `axis` has its own labels or format."""
     look = axis or {"labelExpr": US_LABEL}
     return shown(
         what, scale=log_scale(low, high), axis={"title": title, "values": log_ticks(low, high), **look}
@@ -145,34 +145,34 @@ def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> 
 
 
 def counted_axis(what: str, count: int, title: str) -> Part:
-    """An axis for things that are counted from 1, with room at both ends."""
+    """An axis for things counted from 1, with room at both ends."""
     step = max(1, -(-count // 20))
     axis = {"title": title, "values": [*range(step, count + 1, step)], "format": "d"}
     return shown(what, axis=axis, scale={"domain": [0.5, count + 0.5], "nice": False, "zero": False})
 
 
 def share_axis(rarest: float, title: str) -> Part:
-    """The logarithmic axis of an exceedance curve: shares as percent, from the rarest on."""
+    """The logarithmic axis of an exceedance curve: shares in percent, starting at the rarest."""
     labels = "format(datum.value * 100, '~g') + ' %'"
     axis = {"title": title, "values": decades(rarest, 1), "labelExpr": labels}
     return shown("share:Q", scale=log_scale(rarest, 1), axis=axis)
 
 
 def names_axis(what: str, order: Sequence[str], **axis: object) -> Part:
-    """A row a name, in this order."""
+    """An axis with a row per name, in this order."""
     return shown(what, sort=[*order], scale={"domain": [*order]}, axis={**PLAIN_AXIS, **axis})
 
 
 def rule(
     channel: str, at: float, *, dash: Sequence[int] = (5, 3), style: str = "alarm", clip: bool = True
 ) -> Part:
-    """A dashed line across the chart at a value of the channel "x" or "y"."""
+    """A dashed line across the chart at a value of channel "x" or "y"."""
     drawn = mark("rule", strokeDash=[*dash], strokeWidth=1.5, style=style, **({"clip": True} if clip else {}))
     return layer(csv({"at": "number"}, [[at]]), drawn, **{channel: shown("at:Q")})
 
 
 def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
-    """A rule at the requirement's bound, with its value; nothing if there is none."""
+    """A rule at the requirement's bound, with its value; empty if there is none."""
     if bound_us is None:
         return []
     label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
@@ -187,13 +187,13 @@ def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
 def layered(
     layers: Sequence[Part], *, height: int, description: str, meta: Mapping[str, object] | None = None
 ) -> Part:
-    """The layers as one Vega-Lite description that knows the parameter `cpu`; `meta` is for the page."""
-    data = [cast("Data", one["data"]) for one in layers]
+    """The layers as one Vega-Lite description with the parameter `cpu`; `meta` is for the page."""
+    data = [cast("Data", each["data"]) for each in layers]
     spec: Part = {
         "$schema": SCHEMA,
         "layer": [
-            {**one, "data": {"name": rows.name, "format": {"type": "csv", "parse": dict(rows.columns)}}}
-            for one, rows in zip(layers, data, strict=True)
+            {**each, "data": {"name": rows.name, "format": {"type": "csv", "parse": dict(rows.columns)}}}
+            for each, rows in zip(layers, data, strict=True)
         ],
         "description": description,
         "height": height,
@@ -204,32 +204,32 @@ def layered(
 
 
 WIDTH = 820
-"""Width (px) of a figure in a file; on the page it is as wide as there is room."""
+"""The width (px) of a figure in a file; on the page it fills the available room."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: a name for its file, what it shows in words, and its charts (in a file, a column)."""
+    """A figure: a name for its file, a description in words, and its charts (in a file, a column)."""
 
     name: str
     title: str
     description: str
     specs: list[dict[str, Any]]
-    """Vega-Lite, one a chart, without look, width or title: the page and the files add these."""
+    """Vega-Lite, one per chart, without style, width or title: the page and the files add these."""
     titles: list[str] = field(default_factory=list[str])
-    """A title a chart, where there is more than one."""
+    """A title per chart, if there are several."""
     notes: list[str] = field(default_factory=list[str])
-    """What a reader has to know to read it honestly, for the caption."""
+    """What a reader must know to read it correctly, for the caption."""
 
     @classmethod
     def of(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
-        """The figure of charts by their titles, which describe it; None if there is none."""
+        """A figure of charts, described by their titles; None if there are no charts."""
         if not charts:
             return None
         return cls(name, title, " ".join(charts), [*charts.values()], [*charts], notes)
 
     def __post_init__(self) -> None:
-        """Names in a record may hold characters that Vega's parser, SVG and the page do not take."""
+        """Escape names from a record: Vega's parser, SVG and the page reject some characters."""
         object.__setattr__(self, "specs", [drawable(spec) for spec in self.specs])
 
 
@@ -269,7 +269,7 @@ def _mix(low: str, high: str, share: float) -> str:
 
 
 def cpu_colours(count: int, theme: Theme) -> list[str]:
-    """One colour a CPU: distinct hues for a few, a ramp for many."""
+    """One colour per CPU: distinct hues for a few, a ramp for many."""
     distinct = _CATEGORY[theme][1:]
     if count <= len(distinct):
         return distinct[:count]
@@ -282,7 +282,7 @@ def cpu_colours(count: int, theme: Theme) -> list[str]:
 
 
 def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
-    """Vega-Lite configuration for one theme; `cpus` is how many colours the CPUs need."""
+    """The Vega-Lite configuration of a theme; `cpus`: the number of colours for CPUs."""
     ink, muted, line, alarm = _INK[theme], _MUTED[theme], _LINE[theme], _ALARM[theme]
     text: dict[str, Any] = {
         "labelColor": muted,
