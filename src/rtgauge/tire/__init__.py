@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The tire of Garre et al.
-
-(2014): the state file, analysis, the search for the largest tire, tables and figures.
-"""
+"""The tire of Garre et al. (2014): state file, analysis, search for the largest tire, tables and figures."""

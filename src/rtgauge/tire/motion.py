@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tire as it moves: a frame of the engine, and what a browser gets of it, in binary (docs/live.md)."""
+"""Converts a frame of the moving tire from the engine to binary for a browser (docs/live.md)."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ class TireFrame(BaseModel):
     step: int = Field(ge=1)
     time_ns: int
     every: int = Field(ge=1)
-    """Each so many of the nodes is in it."""
+    """The frame has one in this many nodes."""
     copy_ns: int
-    """How long the copy of the positions took."""
+    """The time it took to copy the positions."""
     dropped: int = Field(ge=0)
     """Frames before this one that were not sent."""
     late: int = Field(ge=0)
     """Copies that ended after the next release."""
     unit_m: float = Field(gt=0)
-    """Of the positions."""
+    """The unit of the positions (m)."""
     positions: str = Field(pattern="^[A-Za-z0-9+/]*$")
-    """Base64 VLQ: x and y of each node as whole units, each as its distance from that of the node before."""
+    """Base64 VLQ: x and y of each node in whole units, each as the difference to the previous node."""
 
 
 def frame_message(number: int, frame: Frame) -> bytes:
     """Nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin (m); then
-    x and y of each node from there, float32 (m).
+    x and y of each node relative to the origin, float32 (m).
 
-    `number` counts the frames that came, from 1. Little-endian. Raises RecordError if it is no frame of a
-    tire.
+    `number` counts received frames, from 1. Little-endian. Raises RecordError if it is not a frame of a tire.
     """
     import numpy as np  # only if a frame comes: the probe's descriptor is imported by every command
 

@@ -34,14 +34,14 @@ from rtgauge.tire.state_file import STATE_FILE, export_state
 from rtgauge.validation import DurationNs, between
 
 TIRE_SEARCH = "tire-search"
-"""The study of the search."""
+"""The name of the study that searches."""
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
-"""Thread counts by meaning, as in the paper: one, one a core, one or two a hardware thread."""
+"""Thread counts by meaning, as in the paper: one, one per core, one or two per hardware thread."""
 STEP_S = 0.01
 NODE_STEP_NS = 20
-"""About, for the time that is left only."""
+"""An approximate value, used only for the remaining time."""
 MOST_QUANTITY = 1e6
 QUANTITIES = {
     "mass_kg": "mass-nkg",
@@ -52,11 +52,11 @@ QUANTITIES = {
     "stiffness_n_m": "stiffness-nn-m",
     "damping_ns_m": "damping-nns-m",
 }
-"""Parameter -> the engine's option, which takes whole billionths of the SI unit."""
+"""The engine's option for each parameter; it takes whole billionths of the SI unit."""
 
 
 def _threads(value: Any) -> Any:
-    """A number from 1 on, or a word; text with digits is a number."""
+    """A number from 1 up, or a word; digits as text are a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
@@ -71,7 +71,7 @@ def _threads(value: Any) -> Any:
 
 
 def _quantity(value: Any) -> Any:
-    """A number in its SI unit; also text, as the command line has it."""
+    """A number in its SI unit, or as text from the command line."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -97,11 +97,11 @@ def _billionths(value: float) -> int:
 
 
 Threads = Annotated[str, BeforeValidator(_threads)]
-"""A number of threads or a word; text inside."""
+"""A number of threads or a word, kept as text."""
 Quantity = Annotated[float, BeforeValidator(_quantity)]
 """A physical quantity >= 0 in its SI unit."""
 Positive = Annotated[Quantity, AfterValidator(_positive)]
-"""One that is more than 0."""
+"""A physical quantity > 0 in its SI unit."""
 
 
 class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
@@ -202,13 +202,12 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             )
 
     def _check_stability(self) -> None:
-        """Explicit Euler with steps of 10 ms, as in docs/probes/tire.md.
-
-        The engine chooses what is not given so that it is stable.
+        """Check explicit Euler with steps of 10 ms, as in docs/probes/tire.md; the engine chooses stable
+        defaults.
         """
         most = most_damping(self.nodes, self.mass_kg)
         stiffness, damping = self.stiffness_n_m or 0.0, self.damping_ns_m
-        # A little more is let through: the engine decides at the very edge.
+        # A small margin: the engine decides at the very edge.
         if stiffness * STEP_S > (damping or most) * (1 + 1e-9) or (damping or 0.0) > most * (1 + 1e-9):
             with_damping = "" if damping is None else f" with damping {damping:g} N s/m"
             of_stiffness = (
@@ -224,14 +223,14 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
 
 
 def most_damping(nodes: int, mass_kg: float) -> float:
-    """The bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), lambda the largest
-    eigenvalue of the graph's Laplacian.
+    """The bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), where lambda is the
+    largest eigenvalue of the graph's Laplacian.
     """
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 
 
 class Tire(Probe[TireParameters]):
-    """Point masses, springs and threads."""
+    """Simulates point masses and springs on several threads."""
 
     def arguments(self, parameters: TireParameters, samples_dir: str | None) -> list[str]:
         """The engine's command line."""
@@ -248,7 +247,7 @@ class Tire(Probe[TireParameters]):
         return [*command_line(self.name, options), *(["--free-running"] if parameters.free_running else [])]
 
     def expected_ns(self, parameters: TireParameters) -> int:
-        """Warm-up and measured phase; without a period, by a guess of what a node takes."""
+        """The duration of the warm-up and the measured phase; without a period, estimated per node."""
         measured_ns = parameters.duration_ns
         if parameters.steps is not None:
             measured_ns = parameters.steps * (parameters.period_ns or parameters.nodes * NODE_STEP_NS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The state of a tire: positions and velocities of its nodes, as the engine writes them."""
+"""Reads and exports the state of a tire: positions and velocities of its nodes, as the engine writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 STATE_FILE = "state.tire"
-"""Name in the folder of a step."""
+"""The file's name in the folder of a step."""
 MAGIC = b"rtgtire\x01"
 HEADER = struct.Struct("<8sqq")
 COLUMNS = ("x", "y", "vx", "vy")
@@ -26,14 +26,14 @@ COLUMNS = ("x", "y", "vx", "vy")
 
 @dataclass(frozen=True)
 class TireState:
-    """After `steps` steps: a row a node, x, y (m), vx, vy (m/s)."""
+    """The state after `steps` steps: a row per node with x, y (m), vx, vy (m/s)."""
 
     steps: int
     nodes: npt.NDArray[np.float64]
 
 
 def read_state(source: Source) -> TireState:
-    """A state file. Raises RecordError for a foreign, damaged or truncated one."""
+    """Read a state file. Raises RecordError for a foreign, damaged or truncated one."""
     return _parsed(_content(source), source)
 
 
@@ -64,9 +64,9 @@ def _parsed(data: bytes, path: Source) -> TireState:
 
 
 def export_state(source: Source, out: Path) -> None:
-    """Write a state file as .csv (node, x, y, vx, vy; every digit), .npy (a row a node) or else as it is.
+    """Write a state file as .csv (node, x, y, vx, vy; all digits), .npy (a row per node) or unchanged.
 
-    Raises what clear_errors does.
+    Raises RecordError if it is damaged, and what clear_errors raises if it cannot be written.
     """
     data = _content(source)
     state = _parsed(data, source)

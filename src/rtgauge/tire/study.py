@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The largest tire in hard real time: first how long a step takes, then the search from there."""
+"""Searches for the largest tire in hard real time, starting from the measured time of a step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtgauge.units import format_duration
 def tire_entry(
     aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any
 ) -> dict[str, Any]:
-    """A real-fast step of the tire as a plan has it; `more` may make it anything else."""
+    """A real-fast step of the tire for a plan; `more` replaces or adds keys."""
     base = {
         "probe": "tire",
         "solver": solver,
@@ -51,7 +51,9 @@ def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy:
 def plan_of(
     name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, **changes: Any
 ) -> Plan:
-    """The plan of these steps, with what else the command line says; `changes` over it. Raises InputError."""
+    """The plan of these steps with the command line's other options, overridden by `changes`. Raises
+    InputError if it is invalid.
+    """
     return make_plan(
         {"name": name, "step": list(entries)},
         f"study {name}",
@@ -68,7 +70,7 @@ def keys_of(
     target: str,
     repeats: int = 1,
 ) -> list[StepKey]:
-    """The same as keys, for one target of a record that was begun, in a random order that is its own."""
+    """The step keys for one target of a begun record, in the record's random order."""
     if not entries:
         return []
     return plan_of(
@@ -77,7 +79,7 @@ def keys_of(
 
 
 def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any]]:
-    """Real-fast runs of each solver and size; `serial` has one thread and is left out of others."""
+    """Real-fast runs of each solver and size; `serial` only on one thread."""
     return [
         tire_entry(aims, solver, nodes, count, policy)
         for policy in aims.policies
@@ -91,7 +93,7 @@ def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any
 def search_keys(
     name: str, record: Record, target: str, overrides: Overrides, aims: Aims, policies: Sequence[str]
 ) -> list[StepKey]:
-    """What the searches of one target want next, in a random order."""
+    """The next runs of one target's searches, in random order."""
     keys: list[StepKey] = []
     for wanted, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
@@ -111,15 +113,13 @@ class TireSearch:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """How long a step takes: three sizes of each, and on one thread as well, from which the model
-        predicts several.
-
-        Raises InputError.
+        """Plan runs that measure the time of a step: three sizes of each configuration, also on one thread,
+        from which the model predicts several. Raises InputError if the command line does not fit the study.
         """
         aims = aims_of_study(self.name, overrides)
         threads = list(dict.fromkeys(["1" if word == "one" else word for word in ("1", *aims.threads)]))
         first, *others = fast_entries(aims, threads)
-        entries = [{**first, "duration": aims.paced_duration}, *others]  # as long as any that comes after
+        entries = [{**first, "duration": aims.paced_duration}, *others]  # as long as any later run
         return plan_of(self.name, entries, overrides, aims, repeats=1)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
@@ -133,7 +133,7 @@ class TireSearch:
         ]
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
-        """How many rounds the searches take depends on what they find."""
+        """Return None: the number of rounds depends on the results."""
 
 
 STUDY = TireSearch()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Calculates from tire records: real-fast curves, hard and soft maps, the cost model."""
+"""Analyses tire records: real-fast curves, hard and soft maps, the cost model."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command line may say about a study of the tire: solvers, threads, policies, sizes, times."""
+"""Reads from the command line what a study of the tire measures: solvers, threads, policies, sizes, times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
 
 FAST_SHARE = 5
-"""A real-fast run is so many times shorter than a paced one: it needs a mean, not every late step."""
+"""A real-fast run is shorter than a paced one by this factor: it needs a mean, not every late step."""
 SHORTEST_NS = 100_000_000
 SIZES = (400, 1600, 6400)
 POLICIES = ("fifo", "rr", "other")
@@ -26,7 +26,7 @@ POLICIES = ("fifo", "rr", "other")
 
 @dataclass(frozen=True)
 class Aims:
-    """What a study of the tire measures. `threads`: numbers and words; `rest`: parameters for every step."""
+    """The configurations that a study measures. `threads`: numbers and words; `rest`: other parameters."""
 
     solvers: tuple[str, ...] = SOLVERS
     threads: tuple[str, ...] = THREAD_WORDS
@@ -39,27 +39,27 @@ class Aims:
 
     @property
     def fast_duration(self) -> str:
-        """Of a real-fast run."""
+        """The duration of a real-fast run."""
         return format_duration(max(SHORTEST_NS, self.duration_ns // FAST_SHARE))
 
     @property
     def paced_duration(self) -> str:
-        """Whole periods."""
+        """The duration of a paced run, in whole periods."""
         return format_duration(-(-self.duration_ns // self.period_ns) * self.period_ns)
 
     @property
     def bisections(self) -> int:
-        """Of a search; as many runs confirm what they found."""
+        """The number of bisections of a search, and of runs that confirm its result."""
         return self.repeats if self.repeats is not None else 5
 
     @property
     def several(self) -> tuple[str, ...]:
-        """The thread counts beside one."""
+        """The thread counts other than one."""
         return tuple(word for word in self.threads if word not in ("1", "one"))
 
 
 def _listed(key: str, value: Any) -> list[str]:
-    """What is given with commas between, or alone."""
+    """Split values separated by commas."""
     words = [word.strip() for word in str(value).split(",")]
     if not all(words) or isinstance(value, bool):
         raise InputError(f"--set {key}={value}: write one or several with commas between")
@@ -98,7 +98,7 @@ def _duration_ns(key: str, value: Any) -> int:
 
 
 def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
-    """`default` with what the command line says over it. Raises InputError."""
+    """`default` changed by the command line. Raises InputError if a value is invalid."""
     for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
         if given is not None and len(given) > 1:
             raise InputError(
@@ -132,11 +132,11 @@ DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),
 }
-"""The studies that search for the largest tire, and what each measures by default."""
+"""The defaults of each study that searches for the largest tire."""
 
 
 def aims_of_study(name: str, overrides: Overrides) -> Aims:
-    """The aims of the study `name`. Raises InputError."""
+    """The aims of the study `name`. Raises InputError if a value is invalid, or a search is given nodes."""
     aims = aims_of(overrides, DEFAULTS[name], name)
     if name == TIRE_SEARCH and aims.sizes != SIZES:
         raise InputError("a search finds the number of nodes by itself: leave nodes out")
@@ -144,7 +144,5 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """The policies of the frontier's search: garre2014 searches under its first only, its maps show the
-    others.
-    """
+    """The policies whose frontier is searched: for garre2014 only the first, as its maps show the others."""
     return aims.policies[:1] if name == GARRE2014 else aims.policies

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The cost model of a step (Garre et al. 2014, eq. 2), its terms by differences.
+"""Fits the cost model of a step (Garre et al. 2014, eq. 2); its terms come from differences.
 
-T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, e nodes a thread. Over n all but the first
-grow alike, so one regression cannot tell them apart. Each is the slope over n of the difference between two
-series of runs that differ in it alone, on one thread: a step and one without its springs, one without its
-integration, one with a semaphore a node and one without.
+T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, with e nodes per thread. All terms but the
+first are proportional to n, so one regression cannot separate them. Each is the slope over n of the
+difference between two series of runs on one thread that differ only in it: a step with and without springs,
+with and without integration, with and without a semaphore per node.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from rtgauge.tire.analysis.runs import FastRun
 
 LOCKS_PER_NODE = 4
-"""Of the paper's algorithm: three neighbours are read and the node itself is written."""
+"""In the paper's algorithm, a thread reads three neighbours and writes the node itself."""
 PAPER_NS = {"T_mass": 80.0, "T_spring": 400.0}
 """The paper's values (sec. 4.5), for its machine of 2014."""
 
 LineKey = tuple[str, str, str, int]
-"""Solver, policy, without, threads."""
+"""(solver, policy, without, threads)."""
 
 
 class SolverLine(Model):
@@ -56,12 +56,12 @@ class SolverLine(Model):
 
 
 class Term(Model):
-    """One term of the model (ns); None if the runs that it needs are not there, with the reason."""
+    """One term of the model (ns); `missing` says why there is no estimate."""
 
     name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step, T_switch")
     solver: str
     policy: str
-    how: str = Field(description="which difference it is")
+    how: str = Field(description="the difference that gives it")
     per: str = Field(description="node, spring, lock, step, switch")
     estimate: Estimate | None
     missing: str | None = None
@@ -69,7 +69,7 @@ class Term(Model):
 
 
 class Synchronisation(Model):
-    """What several threads add to each step of any size: the intercept on them less that on one thread."""
+    """The time that several threads add to each step: their intercept minus the one on one thread."""
 
     solver: str
     policy: str
@@ -107,7 +107,7 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """The same of CPU time on one thread: the model's terms are computation, the scheduler's is its own."""
+    """The lines of CPU time on one thread: the model's terms are computation, without the scheduler."""
     with_cpu_time = [
         replace(run, wall_ns=run.cpu_ns)
         for run in runs
@@ -124,7 +124,7 @@ def _term(
     summands: Sequence[tuple[float, Line | None]],
     divisor: float,
 ) -> Term:
-    """The slope over n of a sum of lines, each with its factor, over `divisor`."""
+    """The slope over n of a sum of lines, each with its factor, divided by `divisor`."""
     measured = [(factor / divisor, line) for factor, line in summands if line is not None]
     line = combine(measured) if len(measured) == len(summands) else None
     return Term(
@@ -184,7 +184,7 @@ def _terms_of(
 
 
 def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Term:
-    """Semaphore minus serial, the springs that only one of them computes taken out."""
+    """Semaphore minus serial, without the springs that only one of them computes."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
     how = f"semaphore less serial, over {LOCKS_PER_NODE} locks a node"
@@ -256,10 +256,10 @@ def cost_model(
     switch_ns: dict[str, Estimate],
     springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE,
 ) -> CostModel | None:
-    """The terms of eq. 2, from real-fast runs. None if no line can be fitted.
+    """The terms of eq. 2 from real-fast runs; None if no line can be fitted.
 
-    `switch_ns`: policy -> cost of a task switch by the microbenchmark; `springs_per_node`: solver -> spring
-    forces that it computes for each node.
+    `switch_ns`: the microbenchmark's cost of a task switch, by policy; `springs_per_node`: spring forces that
+    each solver computes per node.
     """
     wall = lines_of(runs)
     if not wall:

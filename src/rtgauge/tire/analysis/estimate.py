@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Estimates with confidence intervals: means, ratios, and lines fitted by weighted least squares."""
+"""Computes estimates with confidence intervals: means, ratios, and lines fitted by weighted least squares."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Estimate(Model):
     value: float
     low: float | None = None
     high: float | None = None
-    measurements: int = Field(default=1, description="how many measurements it rests on")
+    measurements: int = Field(default=1, description="the number of measurements behind it")
 
     @property
     def differs_from_zero(self) -> bool:
-        """Whether zero lies outside of the interval; false if there is none."""
+        """Whether zero lies outside the interval; false without an interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
@@ -50,7 +50,7 @@ def with_error(value: float, variance: float, dof: float, measurements: int) -> 
 
 
 def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of summed (variance, dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
+    """The degrees of freedom of summed (variance, dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
     total = sum(variance for variance, _ in parts)
     if any(dof <= 0 for _, dof in parts):
         return 0.0
@@ -59,7 +59,7 @@ def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def moments(values: Sequence[float]) -> tuple[float, float, int]:
-    """Mean, variance of that mean, and degrees of freedom."""
+    """(mean, variance of the mean, degrees of freedom)."""
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return mean, 0.0, 0
@@ -68,13 +68,15 @@ def moments(values: Sequence[float]) -> tuple[float, float, int]:
 
 
 def mean_of(values: Sequence[float]) -> Estimate:
-    """The mean of independent repeats, by Student's t."""
+    """The mean of independent repeats, with an interval by Student's t."""
     mean, variance, dof = moments(values)
     return with_error(mean, variance, dof, len(values))
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """The ratio of two means of positive values, by their logarithms (Welch); never below zero."""
+    """The ratio of two means of positive values, with an interval by their logarithms (Welch); never below
+    zero.
+    """
     top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
     dof = combined_dof([top[1:], bottom[1:]])
     value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))
@@ -89,7 +91,7 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """A value with the variance of its error and the degrees of freedom by which that is known."""
+    """A value with the variance of its error, and the degrees of freedom of that variance."""
 
     value: float
     variance: float
@@ -97,8 +99,8 @@ class Uncertain:
 
 
 def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """above / below with its interval by Fieller's theorem (1954); None if either is not above zero, no
-    interval where `below` may be zero.
+    """above / below with an interval by Fieller's theorem (1954); None if either is not above zero, no
+    interval if `below` may be zero.
     """
     if above.value <= 0 or below.value <= 0:
         return None
@@ -118,17 +120,15 @@ def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements
 
 
 PASSES = 5
-"""How often the weights are taken anew from the fitted line; they converge long before."""
+"""How often the weights are recomputed from the fitted line; they converge much earlier."""
 LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to
-    themselves.
-
-    `covariance`, shape (2, 2), of (intercept, slope); `means` (ns), the measured ones at `nodes`, and
-    `residuals`, shares of the fitted values: shape (n,).
+    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to their
+    size. `covariance`, shape (2, 2): of (intercept, slope). `means` (ns) at `nodes`, and `residuals` relative
+    to the fitted values: shape (n,).
     """
 
     intercept_ns: float
@@ -142,17 +142,17 @@ class Line:
 
     @property
     def slope(self) -> Estimate:
-        """ns for each node."""
+        """The slope in ns per node."""
         return with_error(self.slope_ns, float(self.covariance[1, 1]), self.dof, self.measurements)
 
     @property
     def intercept(self) -> Estimate:
-        """ns for each step, whatever its size."""
+        """The time per step (ns) that does not depend on its size."""
         return with_error(self.intercept_ns, float(self.covariance[0, 0]), self.dof, self.measurements)
 
     @property
     def scatter(self) -> float:
-        """Standard deviation of the residuals, a share of the fitted value."""
+        """The standard deviation of the residuals, relative to the fitted value."""
         return float(np.sqrt(np.sum(self.residuals**2) / self.dof))
 
     def at(self, nodes: float) -> float:
@@ -161,10 +161,10 @@ class Line:
 
 
 def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
-    """The line through the means of at least three sizes; None if there are fewer.
+    """Fit a line through the means of at least three sizes; None if there are fewer. Times must be positive.
 
-    Repeats of a size are averaged first, so that what bends the line (a cache that is left, say) widens the
-    intervals and is not taken for known the better the more often it was repeated. Times are positive.
+    Repeats of a size are averaged first, so that a bend of the line (at the end of a cache, say) widens the
+    intervals, and more repeats do not hide it.
     """
     every = np.asarray(nodes, dtype=np.float64)
     x, where = np.unique(every, return_inverse=True)
@@ -173,17 +173,17 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     y = np.bincount(where, weights=np.asarray(step_ns, dtype=np.float64)) / np.bincount(where)
     line = _weighted(x, y, y, len(every))
     for _ in range(PASSES):
-        # A line that runs below zero at small n has no weight to give there.
+        # A line below zero at small n gives no weight there.
         line = _weighted(x, y, np.maximum(line.intercept_ns + line.slope_ns * x, y.min() / 10), len(every))
     return line
 
 
 def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
-    """The line through a sum of lines' means, each with its factor, at the sizes that all have; None if these
-    are fewer than three.
+    """Fit a line through a sum of lines' means, each with its factor, at the sizes that all share; None if
+    there are fewer than three.
 
-    Weights go with the first of them. What bends all alike (a cache that is left) cancels at each size, as it
-    would not in a sum of slopes.
+    The weights are the first line's. A bend that all share (at the end of a cache) cancels at each size,
+    which it would not in a sum of slopes.
     """
     common = [size for size in terms[0][1].nodes.tolist() if all(size in line.nodes for _, line in terms)]
     if len(common) < LEAST_SIZES:
@@ -197,7 +197,7 @@ def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
 def _weighted(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int
 ) -> Line:
-    """Least squares with errors in proportion to `scale`."""
+    """Fit by least squares with errors proportional to `scale`."""
     coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
     slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The search for the largest tire in hard real time: several bisections, then a confirmation.
+"""Searches for the largest tire in hard real time: several bisections, then a confirmation.
 
-Pure: from the runs so far to the next runs.
-
-Near the frontier a run of a given n sometimes misses a deadline and sometimes does not, so one bisection ends
-at random. Several independent ones give a range, and the smallest of their results must then keep every
-deadline in some more runs.
+Its functions are pure: they take the runs so far and give the next runs. Near the frontier a run of a given n
+sometimes misses a deadline and sometimes does not, so one bisection ends at random. Several independent ones
+give a range, and the smallest of their results must then keep every deadline in some more runs.
 """
 
 from __future__ import annotations
@@ -29,18 +27,18 @@ MOST_NODES = 16_000_000
 
 
 def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:
-    """The nearest number of nodes that a tire can have, within limits that are themselves such numbers."""
+    """The nearest number of nodes that a tire can have, between limits that are themselves such numbers."""
     return min(most, max(least, NODES_MULTIPLE * round(nodes / NODES_MULTIPLE)))
 
 
 def least_nodes(threads: int) -> int:
-    """The smallest tire that so many threads can share, also where each needs a pair of opposite nodes."""
+    """The smallest tire for this many threads, each of which needs a pair of opposite nodes."""
     return NODES_MULTIPLE * max(1, math.ceil(2 * threads / NODES_MULTIPLE))
 
 
 @dataclass(frozen=True)
 class Search:
-    """One search: on so many threads, from `start` nodes, to within `resolution` (a share of n)."""
+    """One search on `threads` threads, from `start` nodes, to within `resolution` (a share of n)."""
 
     threads: int
     start: int
@@ -51,13 +49,13 @@ class Search:
 
     @property
     def least(self) -> int:
-        """The smallest n that is tried."""
+        """The smallest n to try."""
         return least_nodes(self.threads)
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """A bisection's result: the largest n that held, the smallest that missed; None: there was none."""
+    """The result of a bisection: the largest n that held and the smallest that missed, or None."""
 
     holds: int | None
     misses: int | None
@@ -65,18 +63,18 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The deadlines of one run, and how many were missed."""
+    """The number of deadlines of one run, and how many were missed."""
 
     deadlines: int
     missed: int
 
 
 Trial = tuple[int, int]
-"""Nodes and repeat of a run of one search."""
+"""(nodes, repeat) of a run of one search."""
 
 
 def bisection(search: Search) -> Generator[int, bool, Bracket]:
-    """Yields n to try, takes whether it held, returns the bracket. No n comes twice."""
+    """Yields n to try, receives whether it held, returns the bracket. No n comes twice."""
     holds: int | None = None
     misses: int | None = None
     nodes, factor = whole_nodes(search.start, search.least, search.most), FIRST_FACTOR
@@ -107,20 +105,18 @@ def bisection(search: Search) -> Generator[int, bool, Bracket]:
 
 
 class Frontier(Model):
-    """The result of a search. `nodes` None: even the smallest tire missed a deadline."""
+    """The result of a search. `nodes` is None if even the smallest tire missed a deadline."""
 
     threads: int
-    nodes: int | None = Field(
-        description="the largest n that held in every run of it, the confirming ones too"
-    )
+    nodes: int | None = Field(description="the largest n that held in all its runs, confirming ones included")
     runs: int = Field(description="runs of `nodes`, all without a miss")
     deadlines: int = Field(description="deadlines of those runs")
     share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")
     misses: int | None = Field(
         description="the smallest n tried that missed a deadline; None: none did up to the limit"
     )
-    low: int = Field(description="the least that a bisection ended with; 0: not even the smallest tire held")
-    high: int = Field(description="the most that a bisection ended with")
+    low: int = Field(description="the smallest result of a bisection; 0: not even the smallest tire held")
+    high: int = Field(description="the largest result of a bisection")
     bisections: int
     coverage: float = Field(
         description="confidence that `low` to `high` contains the median of the results of such bisections, "

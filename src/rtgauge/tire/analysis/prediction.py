@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Several threads: speed-up, and what the cost model predicts for their steps and for the frontier."""
+"""Computes the speed-up of several threads, and predicts their steps and frontier from the cost model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SpeedPoint(Model):
 
     @property
     def node_steps_per_s(self) -> float:
-        """Nodes times steps, a second."""
+        """The number of nodes times steps per second."""
         return self.nodes * 1e9 / self.step_ns.value
 
 
@@ -86,7 +86,7 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
 def against_serial(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun]
 ) -> dict[tuple[str, str, int, int], Estimate]:
-    """(solver, policy, threads, nodes) -> how many times as fast as the serial solver, if measured."""
+    """How many times as fast as the serial solver each (solver, policy, threads, nodes) is, if measured."""
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
         configuration = run.configuration
@@ -104,7 +104,7 @@ def against_serial(
 
 
 class Prediction(Model):
-    """A configuration's step time by the model, from runs on one thread, and as measured."""
+    """A configuration's step time, as predicted from runs on one thread and as measured."""
 
     solver: str
     policy: str
@@ -115,12 +115,12 @@ class Prediction(Model):
 
     @property
     def residual(self) -> float:
-        """Measured less predicted step time, a share of the predicted one."""
+        """Measured minus predicted step time, relative to the predicted one."""
         return self.measured_ns / self.predicted_ns - 1
 
 
 class PredictedFrontier(Model):
-    """The n whose step takes a period by the model: by its mean, and with the longest real-fast delay."""
+    """The n whose step takes a period by the model, for the mean step and with the longest delay."""
 
     solver: str
     policy: str
@@ -129,37 +129,37 @@ class PredictedFrontier(Model):
     mean: Estimate | None
     worst: Estimate | None
     delay_ns: float | None = Field(
-        description="by how much the longest step of any real-fast run was above the mean of its run"
+        description="the largest difference between the longest step of a real-fast run and its mean"
     )
 
 
 def rounds(threads: int, cpus: int) -> int:
-    """How many threads the busiest CPU has."""
+    """The number of threads on the busiest CPU."""
     return math.ceil(threads / cpus)
 
 
 def busiest_share(nodes: int, threads: int, cpus: int) -> float:
-    """How many nodes the busiest CPU computes in a step."""
+    """The number of nodes that the busiest CPU computes in a step."""
     return rounds(threads, cpus) * math.ceil(nodes / threads)
 
 
 def predictions(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
 ) -> list[Prediction]:
-    """Each measured configuration beside the model: the slope on one thread times the busiest CPU's nodes,
-    plus the intercept on its own threads.
+    """Each measured configuration with its prediction: the slope on one thread times the busiest CPU's nodes,
+    plus the intercept on its line threads.
 
-    Involuntary switches, as counted, cost T_switch each, shared by the CPUs that run.
+    Each involuntary switch counted costs T_switch, shared by the running CPUs.
     """
     lines = lines_of(runs)
     predicted: list[Prediction] = []
     for point in points:
-        single, own = (
+        single, line = (
             lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads)
         )
-        if point.free_running or single is None or own is None:
+        if point.free_running or single is None or line is None:
             continue
-        step = own.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
+        step = line.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
         step += _switching(point, runs, switch_ns) / min(point.threads, cpus)
         if step > 0:
             predicted.append(
@@ -211,14 +211,14 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
     return max(delays, default=None)
 
 
-def _frontier(own: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
+def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
     """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope * the busiest CPU's share)."""
     share = rounds(threads, cpus) / threads
-    budget = Uncertain(budget_ns - own.intercept_ns, float(own.covariance[0, 0]), own.dof)
+    budget = Uncertain(budget_ns - line.intercept_ns, float(line.covariance[0, 0]), line.dof)
     slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
-    covariance = -float(single.covariance[0, 1]) * share if own is single else 0.0
+    covariance = -float(single.covariance[0, 1]) * share if line is single else 0.0
     return quotient(
-        budget, slope, covariance, single.measurements + (0 if own is single else own.measurements)
+        budget, slope, covariance, single.measurements + (0 if line is single else line.measurements)
     )
 
 
@@ -226,13 +226,13 @@ def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> l
     """The n whose step takes a period, for each solver, policy and threads measured real-fast."""
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
-    for (solver, policy, without, threads), own in lines.items():
+    for (solver, policy, without, threads), line in lines.items():
         single = lines.get((solver, policy, WHOLE, 1))
         if without != WHOLE or single is None:
             continue
         delay = _longest_delay(solver, policy, threads, runs)
-        worst = None if delay is None else _frontier(own, single, period_ns - delay, threads, cpus)
-        mean = _frontier(own, single, period_ns, threads, cpus)
+        worst = None if delay is None else _frontier(line, single, period_ns - delay, threads, cpus)
+        mean = _frontier(line, single, period_ns, threads, cpus)
         frontiers.append(
             PredictedFrontier(
                 solver=solver,

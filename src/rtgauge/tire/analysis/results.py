@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The results of a tire's runs: speed, real-time maps, and the largest tire in hard real time."""
+"""Collects the results of a tire's runs: speed, real-time maps, and the largest tire in hard real time."""
 
 from __future__ import annotations
 
@@ -50,35 +50,33 @@ class Cell(Model):
 
     @property
     def held(self) -> bool:
-        """No deadline was missed."""
+        """Whether no deadline was missed."""
         return self.missed == 0
 
     @property
     def share(self) -> float:
-        """Missed deadlines of all, 0 to 1."""
+        """The share of missed deadlines, 0 to 1."""
         return self.missed / self.deadlines if self.deadlines else 0.0
 
     @property
     def share_at_most(self) -> float:
-        """The upper bound at 95 % of the share of missed deadlines (Clopper-Pearson, independent steps)."""
+        """The 95 % upper bound of the share of missed deadlines (Clopper-Pearson, independent steps)."""
         return upper_bound(self.missed, self.deadlines) if self.deadlines else 1.0
 
 
 class Edge(Model):
-    """The frontier of one number of threads, from the map's points."""
+    """The frontier for one number of threads, from the map's points."""
 
     threads: int
     holds: int | None = Field(
-        description="the largest n measured up to which every deadline was kept; None: not even "
+        description="the largest measured n up to which every deadline was kept; None: not even "
         "at the smallest"
     )
     misses: int | None = Field(
-        description="the smallest n measured at which a deadline was missed; None: none was"
+        description="the smallest measured n at which a deadline was missed; None: none was"
     )
     held_beyond: int | None = Field(
-        description="the largest n above `misses` at which none was missed in spite of it; None: "
-        "the border is "
-        "sharp"
+        description="the largest n above `misses` that nevertheless missed none; None: the border is sharp"
     )
 
 
@@ -94,17 +92,17 @@ class RealTimeMap(Model):
 
     @property
     def threads(self) -> list[int]:
-        """Every number of threads, rising."""
+        """Every number of threads, in ascending order."""
         return sorted({cell.threads for cell in self.cells})
 
     @property
     def deadlines(self) -> int:
-        """Of all cells."""
+        """The number of deadlines in all cells."""
         return sum(cell.deadlines for cell in self.cells)
 
 
 def edge(cells: Sequence[Cell], threads: int) -> Edge:
-    """The frontier of the cells that have so many threads."""
+    """The frontier of the cells with this many threads."""
     row = sorted((cell for cell in cells if cell.threads == threads), key=lambda cell: cell.nodes)
     misses = next((cell.nodes for cell in row if not cell.held), None)
     held = [cell.nodes for cell in row if cell.held]
@@ -116,7 +114,7 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
-    """The paper's solver first, then as solvers are shown everywhere."""
+    """The sort key: longest period first, the paper's solver first, then the usual order of solvers."""
     period, solver, policy, free_running = group[0]
     return (
         period,
@@ -165,7 +163,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
 
 
 class AgainstSerial(Model):
-    """How many times as fast as the serial solver one configuration is."""
+    """How many times as fast as the serial solver a configuration is."""
 
     solver: str
     policy: str
@@ -184,7 +182,7 @@ class Searched(Model):
 
 
 class FrontierRow(Model):
-    """The largest tire in hard real time by the model, the map and the search; None: it says nothing."""
+    """The largest tire in hard real time by the model, the map and the search; None if one does not say."""
 
     solver: str
     policy: str
@@ -223,7 +221,7 @@ class TireResults(Model):
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
-    """Policy -> the mean cost of a task switch between two tasks, by the probe `switch`."""
+    """The mean cost of a task switch between two tasks by the probe `switch`, for each policy."""
     means: dict[str, list[float]] = {}
     for step in steps:
         if (
@@ -255,7 +253,7 @@ def frontier_rows(
         for finished in searched
     }
     rows: list[FrontierRow] = []
-    # A map of another period than that of the searches, as that of the pretest, does not reach its frontier.
+    # A map with another period than the searches, such as the pretest's, does not reach its frontier.
     periods = {period_ns for _, _, period_ns, _ in search} or {
         max((period_ns for _, _, period_ns, _ in mapped), default=0)
     }
@@ -288,7 +286,7 @@ def frontier_rows(
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """Word for a number of threads (cores, ...) -> that number, from the steps whose plan has a word."""
+    """The number of threads that each word (cores, ...) means, from the steps whose plan has the word."""
     numbers: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")
@@ -339,14 +337,14 @@ Condition = tuple[str, str, str]
 
 
 def condition_of(step: Step) -> Condition:
-    """Steps of one condition are shown together."""
+    """(target, load, deployment) of a step."""
     return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
 
 
 def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
     """A result for each target, load and deployment under which a tire was run.
 
-    `searched`: the finished searches of each. Raises RecordError.
+    `searched`: the finished searches of each. Raises RecordError if a step is damaged.
     """
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of the tire, fast or paced, and how they are read from a record (docs/probes/tire.md, `result`)."""
+"""Reads runs of the tire, fast or paced, from a record (docs/probes/tire.md, `result`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Result, Severity, Step
 
 STOPPED_EARLY = ("stopped", "died")
-"""Such a step ran for less time than planned; it is measured again when its record is continued."""
+"""A step that ended so ran for less time than planned; it is repeated when its record is continued."""
 SHORTEST_RUN_NS = 1_000_000
-"""A shorter computation (as for a picture of the fall) says nothing about the time of a step."""
+"""A shorter computation (such as for a picture of the fall) does not show the time of a step."""
 WHOLE = "none"
-"""`without` of a complete step."""
+"""The value of `without` for a complete step."""
 SPRINGS, INTEGRATION = "springs", "integration"
 SERIAL, HALO, SEMAPHORE = "serial", "halo", "semaphore"
 SOLVERS = (SERIAL, SEMAPHORE, HALO)
 """In the order of the tables: without threads, the paper's, the fast one."""
 SPRINGS_PER_NODE = {SERIAL: 2.0, SEMAPHORE: 2.0, HALO: 1.5}
-"""How many spring forces a solver computes for each node: eq.
-
-2 has 2e + 1 for e nodes, since a spoke is computed at either of its ends.
+"""The spring forces that a solver computes per node: eq. 2 has 2e + 1 for e nodes, since a spoke is computed
+at both ends.
 """
 NODES_MULTIPLE = 4
 LEAST_NODES = 4
@@ -36,7 +35,7 @@ LEAST_NODES = 4
 
 @dataclass(frozen=True)
 class Configuration:
-    """What was simulated and how; `free_running`: the paper's algorithm to the letter, without a barrier."""
+    """What was simulated and how; `free_running`: the paper's exact algorithm, without a barrier."""
 
     solver: str
     nodes: int
@@ -48,9 +47,9 @@ class Configuration:
 
 @dataclass(frozen=True)
 class FastRun:
-    """Real-fast: `steps` simulated steps took `wall_ns`.
+    """A real-fast run: `steps` simulated steps took `wall_ns`.
 
-    `step_max_ns`: the longest step; switches: of all threads together; None: not known.
+    `step_max_ns`: the longest step. Switches are over all threads. None means unknown.
     """
 
     configuration: Configuration
@@ -66,20 +65,19 @@ class FastRun:
 
     @property
     def step_cpu_ns(self) -> float | None:
-        """Mean CPU time of a step on one thread, without the time that the scheduler took.
-
-        None on several threads, which wait for each other.
+        """The mean CPU time of a step on one thread, without the scheduler's time; None on several threads,
+        which wait for each other.
         """
         return self.cpu_ns / self.steps if self.cpu_ns and self.configuration.threads == 1 else None
 
     @property
     def step_ns(self) -> float:
-        """Mean time of a step."""
+        """The mean time of a step."""
         return self.wall_ns / self.steps
 
     @property
     def switches_per_step(self) -> float | None:
-        """Task switches of either kind, of all threads together."""
+        """Task switches of either kind per step, over all threads."""
         if self.voluntary_switches is None or self.involuntary_switches is None:
             return None
         return (self.voluntary_switches + self.involuntary_switches) / self.steps
@@ -87,7 +85,7 @@ class FastRun:
 
 @dataclass(frozen=True)
 class PacedRun:
-    """Real-time: of `deadlines` steps, a period each, `missed` were not done at their deadline.
+    """A real-time run: `missed` of `deadlines` steps, one per period, missed their deadline.
 
     `latency_max_ns`: the latest release.
     """
@@ -102,12 +100,12 @@ class PacedRun:
 
     @property
     def held(self) -> bool:
-        """Hard real time: every deadline was kept."""
+        """Whether every deadline was kept (hard real time)."""
         return self.missed == 0
 
 
 def is_tire(step: Step) -> bool:
-    """Whether a step is one of this probe."""
+    """Whether a step is of this probe."""
     return step.key.probe == PROBE.name
 
 
@@ -144,13 +142,13 @@ def _configuration(step: Step, result: Result) -> Configuration:
 
 
 def _longest(result: Result, mean_ns: float) -> int | None:
-    """The longest step (ns); of blocks with only means, as if one step alone had been late."""
+    """The longest step (ns). If blocks have only means, one late step is assumed per block."""
     longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
 
 def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
-    """Every real-fast run of a millisecond or more. Raises RecordError for a damaged result."""
+    """Every real-fast run of at least a millisecond. Raises RecordError for a damaged result."""
     runs: list[FastRun] = []
     for step in steps:
         result = _result(step) if is_tire(step) else None
@@ -180,7 +178,7 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
 
 
 def too_short(steps: Sequence[Step]) -> int:
-    """How many real-fast runs computed for less than a millisecond, and are in no figure."""
+    """The number of real-fast runs that computed for less than a millisecond and are left out of figures."""
     results = [
         (step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")
     ]
@@ -193,9 +191,8 @@ def too_short(steps: Sequence[Step]) -> int:
 
 
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
-    """Every real-time run that had a deadline.
-
-    `whole_only`: without those that were stopped before their end. Raises RecordError.
+    """Every real-time run with a deadline. Raises RecordError for a damaged result. `whole_only`: without
+    runs stopped early.
     """
     runs: list[PacedRun] = []
     for step in steps:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The searches for the largest tire that a record holds: where each begins, and how far it is."""
+"""Finds the searches for the largest tire in a record: where each begins, and its progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def steps_on(record: Record, target: str) -> list[Step]:
 
 
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
-    """The thread counts asked for, as numbers, each once, without words that no step has tried."""
+    """The wanted thread counts as distinct numbers, without words that no step has tried."""
     known = {"one": 1, **meanings(steps)}
     return sorted(
         {
@@ -44,7 +44,7 @@ def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One search: its solver and policy."""
+    """One search with its solver, policy and period."""
 
     solver: str
     policy: str
@@ -73,7 +73,7 @@ def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
-    """The largest tire that fits into half of the target's memory, by the memory of those that were run."""
+    """The largest tire that fits into half of the target's memory, judged by the memory of earlier runs."""
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = record.system(target).memory.total_bytes
     sizes = [
@@ -94,7 +94,7 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
 
 
 def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
-    """Every search of one target, each from the frontier that the cost model predicts."""
+    """Every search of one target, each starting at the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
     predicted = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The names of the chapter, and their order."""
+"""Names and order of things in the tire's chapter."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def solver_name(solver: str, *, free_running: bool = False) -> str:
 
 
 def policy_name(policy: str) -> str:
-    """ "fifo" -> "FIFO"."""
+    """The policy in upper case: "fifo" -> "FIFO"."""
     return policy.upper()
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", if this machine's meaning of the number is known (the first of two)."""
+    """ "2 threads (one a core)", with the first known meaning of the number on this machine."""
     meant = next(
         (
             meaning
@@ -48,14 +48,14 @@ def threads_name(threads: int, results: TireResults) -> str:
 
 
 def by_solver(solvers: Iterable[str]) -> list[str]:
-    """Each once, in the chapter's order."""
+    """The distinct solvers in the chapter's order."""
     return sorted(
         set(solvers), key=lambda name: (SOLVERS.index(name) if name in SOLVERS else len(SOLVERS), name)
     )
 
 
 def period_name(period_ns: int) -> str:
-    """ "10ms" -> "10 ms"."""
+    """A period with a space before its unit: "10ms" -> "10 ms"."""
     text = format_duration(period_ns)
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return f"{digits} {text[len(digits) :]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The real-time maps, and the fall of the tire in pictures."""
+"""Draws the real-time maps, and pictures of the falling tire."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIMITS = [0.0, 0.001, 0.01, 0.1, 0.5, 1.0]
 COLOURS = ["#2f6db5", "#3aa6b0", "#8fc65c", "#f0c93a", "#e8853a", "#b8322a"]
 """Blue (every deadline kept) to red, as in the paper; legible on a light and on a dark page."""
 TEXT_ROOM = 14
-"""At most so many cells in a row have their number written into them."""
+"""Rows with more cells have no numbers in them."""
 
 
 def share_class(share: float) -> str:
@@ -38,7 +38,7 @@ def share_class(share: float) -> str:
 
 
 def bounds(nodes: Sequence[int]) -> list[tuple[float, float]]:
-    """From where to where each of these rising sizes is drawn: to the geometric middle between neighbours."""
+    """The drawn range of each of these ascending sizes: to the geometric mean between neighbours."""
     if len(nodes) == 1:
         return [(nodes[0] / 1.2, nodes[0] * 1.2)]
     middles = [math.sqrt(low * high) for low, high in itertools.pairwise(nodes)]
@@ -103,7 +103,7 @@ TOOLTIP = vega.tips(
 
 
 def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
-    """Where the frontier lies in each row: between the last n that held and the first that missed."""
+    """The place of the frontier in each row: between the last n that held and the first that missed."""
     rows: list[tuple[object, ...]] = []
     for edge in plot.frontier:
         if edge.misses is None:
@@ -115,7 +115,7 @@ def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
 
 
 def _chosen(test: str, value: object, otherwise: object) -> vega.Part:
-    """A value in a channel for the rows that pass a test, and one for the others."""
+    """A value in a channel for the rows that pass a test, and another for the rest."""
     return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
@@ -189,13 +189,13 @@ def map_title(plot: RealTimeMap) -> str:
 
 
 FRONTIER_NOTE = (
-    "The upright line is the frontier: left of it no deadline was missed at any n measured; no line: "
+    "The upright line is the frontier: left of it no measured n missed a deadline; without a line, "
     "none was missed at all."
 )
 
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Hard real time: was any deadline missed? A chart a map; None if no map was measured."""
+    """Hard real time: was any deadline missed? A chart per map; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
     title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
@@ -203,7 +203,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Soft real time: how many deadlines were missed? A chart a map; None if no map was measured."""
+    """Soft real time: how many deadlines were missed? A chart per map; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
     title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
     shares = "Share of the deadlines that were missed; cells show their number if there is room."
@@ -214,18 +214,18 @@ LEAST_FRAMES = 4
 MOST_NODES = 2000
 STEP_S = 0.01
 DIGITS = 4
-"""Of a metre: a tenth of a millimetre is far less than a pixel."""
+"""Decimals of a metre: a tenth of a millimetre is much less than a pixel."""
 WIDTH = 320
 MARGIN = 0.08
-"""m around what is drawn."""
+"""The margin around the drawing (m)."""
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Pictures in order.
+    """Pictures of a falling tire, in order.
 
-    `frames`: for each its steps and the nodes' places as x0, y0, x1, y1, ... (m); lowest, highest, left and
-    right of all of them (m).
+    `frames`: steps, and the nodes' positions as x0, y0, x1, y1, ... (m). The other fields are the limits over
+    all frames (m).
     """
 
     nodes: int
@@ -238,7 +238,7 @@ class Drop:
 
     @property
     def view(self) -> tuple[float, float, float, float]:
-        """The SVG's view: x, y (downwards), width, height (m)."""
+        """The SVG's view box: x, y (downwards), width, height (m)."""
         return (
             self.left - MARGIN,
             -self.highest - MARGIN,
@@ -248,21 +248,21 @@ class Drop:
 
     @property
     def end_s(self) -> float:
-        """Simulated time of the last picture."""
+        """The simulated time of the last picture (s)."""
         return self.frames[-1][0] * STEP_S
 
     def as_data(self) -> dict[str, object]:
-        """For the page's script."""
+        """The pictures for the page's script."""
         return {"step_s": STEP_S, "frames": [{"steps": steps, "at": at} for steps, at in self.frames]}
 
 
 def _family(step: Step) -> str:
-    """Equal for the pictures of one fall: every parameter but the number of steps."""
+    """A key that all pictures of one fall share: every parameter but the number of steps."""
     return step.key.id_without("repeat", "steps")
 
 
 def drop_of(record: Record) -> Drop | None:
-    """The fall with the most pictures; None if there are not enough for a film.
+    """The fall with the most pictures; None if there are too few for a film.
 
     Raises RecordError for a damaged state.
     """

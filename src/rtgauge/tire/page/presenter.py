@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presenter of the tire: the chapter in the paper's order, with figures and tables of each system."""
+"""Presents the tire: a chapter in the paper's order, with figures and tables of each system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 FEW = 12
-"""So many configurations are shown; more are folded away."""
+"""If there are more configurations, they are folded."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Section:
 
     @property
     def empty(self) -> bool:
-        """Nothing to show."""
+        """Whether there is nothing to show."""
         return not (self.words or self.figures or self.tables)
 
 
 @dataclass(frozen=True)
 class SystemChapter:
-    """One system. `title`: what tells it from the record's other ones, empty if it is alone."""
+    """One system. `title`: its distinction from the record's others; empty if it is the only one."""
 
     title: str
     results: TireResults
@@ -56,7 +56,7 @@ class SystemChapter:
 
 
 def results_of(record: Record) -> list[TireResults]:
-    """Everything that the record says of the tire; none where it was not run. Raises RecordError."""
+    """The results of the tire in a record, maybe none. Raises RecordError for a damaged record."""
     return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
 
 
@@ -65,7 +65,7 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
-    """All figures, in order; with several systems each figure's name and title say which."""
+    """All figures in order; if there are several systems, names and titles say which."""
     figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [
@@ -127,7 +127,7 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
 
 
 def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
-    """A chapter for each system; `drawn`: the names of the figures that the page has."""
+    """A chapter for each system; `drawn`: the names of the figures on the page."""
     every = results_of(record)
     return [
         SystemChapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
@@ -137,7 +137,7 @@ def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
 
 @dataclass(frozen=True)
 class TireContent:
-    """What the template shows: how many steps, the fall, and a chapter for each system."""
+    """The content for the template: the number of steps, the fall, and a chapter for each system."""
 
     steps: int
     drop: Drop | None
@@ -145,10 +145,10 @@ class TireContent:
 
 
 class TirePresenter(Presenter):
-    """After section 4 of Garre et al. (2014)."""
+    """Presents the tire as section 4 of Garre et al. (2014) does."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """The largest tire that a search found, the deadlines missed, or how fast it computes."""
+        """The largest tire that a search found, the missed deadlines, or the speed."""
         searched = [
             (results, row, row.searched.nodes)
             for results in results_of(view.record)
@@ -163,15 +163,15 @@ class TirePresenter(Presenter):
         return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
 
     def results(self, view: RecordView) -> list[TireResults]:
-        """Of each system."""
+        """The results of each system."""
         return results_of(view.record)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
-        """Those of every system."""
+        """The figures of every system."""
         return figures_of(results_of(view.record))
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """The systems, and the fall where its states were kept."""
+        """The systems, and the fall if its states were kept."""
         drop = drop_of(view.record)
         return Chapter(
             id="tire",
@@ -184,7 +184,7 @@ class TirePresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """A line a step, or, of so many that the summary has folded them, the tables of the study."""
+        """Print a line per step, or the study's tables if the summary folds the steps."""
         if view.is_folded(steps[0]):
             for results in results_of(view.record):
                 print_tables(terminal_grids(results), console)

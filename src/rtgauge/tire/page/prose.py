@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The chapter's prose, in the order of the paper's section 4, with this machine's numbers."""
+"""Writes the chapter's prose in the order of the paper's section 4, with this machine's numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SOLVERS = {
 
 
 def model_words(results: TireResults) -> list[str]:
-    """4.1 and 4.2: the model and the solvers that were run."""
+    """Sections 4.1 and 4.2: the model, and the solvers that ran."""
     run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
     meant = [
@@ -80,7 +80,7 @@ def _gain(results: TireResults, solver: str, policy: str) -> str | None:
 
 
 def fast_words(results: TireResults) -> list[str]:
-    """4.3: the speed-up by threads, the solvers and the schedulers compared."""
+    """Section 4.3: the speed-up by threads, with solvers and schedulers compared."""
     policies = (
         ["fifo"]
         if any(point.policy == "fifo" for point in results.points)
@@ -110,7 +110,7 @@ def fast_words(results: TireResults) -> list[str]:
 
 
 def _schedulers(results: TireResults) -> str | None:
-    """OTHER compared with FIFO at the same configuration, by the mean step."""
+    """Compare OTHER with FIFO at the same configuration, by the mean step."""
     steps = {
         (point.solver, point.threads, point.nodes, point.policy): point
         for point in results.points
@@ -149,11 +149,11 @@ def _schedulers(results: TireResults) -> str | None:
 
 
 MANY_THREADS = 4
-"""A map of more numbers of threads shows how many are too many, as fig. 8."""
+"""A map with more thread counts is a pretest of how many are too many, like fig. 8."""
 
 
 def _many_words(plot: RealTimeMap) -> str:
-    """Of a pretest: from how many threads on deadlines are missed."""
+    """The share of missed deadlines by number of threads, for a pretest."""
     missed = {
         threads: sum(cell.missed for cell in plot.cells if cell.threads == threads)
         for threads in plot.threads
@@ -166,8 +166,8 @@ def _many_words(plot: RealTimeMap) -> str:
         f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads
     )
     return (
-        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: of all deadlines were "
-        f"missed, by threads, {shares}."
+        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: share of "
+        f"missed deadlines by threads: {shares}."
     )
 
 
@@ -196,12 +196,12 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
 
 
 def real_time_words(results: TireResults) -> list[str]:
-    """4.4: which configurations keep every deadline, and where the frontier lies."""
+    """Section 4.4: which configurations keep every deadline, and the frontier."""
     return [_map_words(plot, results) for plot in results.maps]
 
 
 def search_words(results: TireResults) -> list[str]:
-    """What the searches frontier, a sentence each."""
+    """The result of each search, in a sentence."""
     sentences: list[str] = []
     for row in results.frontiers:
         frontier = row.searched
@@ -236,7 +236,7 @@ def search_words(results: TireResults) -> list[str]:
 
 
 def cost_words(results: TireResults) -> list[str]:
-    """4.5: the terms of a step's cost, and how well they predict."""
+    """Section 4.5: the terms of a step's cost, and how well they predict."""
     if results.cost is None:
         return []
     known = {

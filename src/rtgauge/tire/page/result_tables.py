@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The chapter's tables, as text: page and terminal print the same numbers."""
+"""Makes the chapter's tables, with the same numbers on the page and in the terminal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARKED = "* marked doubtful or invalid: read it with care"
 
 
 def figure(value: float) -> str:
-    """Three significant digits, never in powers of ten."""
+    """A number with three significant digits, never in powers of ten."""
     magnitude = abs(value)
     return (
         f"{value:,.0f}"
@@ -46,7 +46,7 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """ "8.1 (7.9 ... 8.3)"; without brackets if there is no interval; a dash for None."""
+    """ "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
@@ -93,7 +93,7 @@ SPEED_COLUMNS = [
 
 
 def short_note(runs: int) -> str:
-    """The note on runs that are in no figure."""
+    """The note on runs left out of figures."""
     verb = "is" if runs == 1 else "are"
     return (
         f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a "
@@ -102,12 +102,12 @@ def short_note(runs: int) -> str:
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
-    """Real-fast: step time, speed-up, efficiency; a line a configuration. None without any."""
+    """Real-fast: step time, speed-up and efficiency, a row per configuration; None without any."""
     if not points:
         return None
     notes = [
         (
-            "In brackets: 95 % intervals, where a configuration was repeated. times serial: how many "
+            "In brackets: 95 % intervals, if a configuration was repeated. times serial: how many "
             "times as fast as the serial solver on the same nodes."
         )
     ]
@@ -145,7 +145,7 @@ def cost_grid(results: TireResults) -> Table | None:
             "brackets: 95 % interval from the scatter about that line."
         ),
         (
-            "T_rest: a node's cost without springs and integration (memory access), less what the "
+            "T_rest: a node's cost without springs and integration (memory access), minus what the "
             "processor overlaps."
         ),
         (
@@ -196,12 +196,7 @@ def lines_grid(results: TireResults) -> Table | None:
         "The lines over n",
         columns,
         rows,
-        [
-            (
-                "Residuals are shares of the step time; weights go with the step time, so that every "
-                "size counts alike."
-            )
-        ],
+        [("Residuals are shares of the step time; so are the weights, so that every size counts the same.")],
         folded=True,
     )
 
@@ -227,8 +222,8 @@ def synchronisation_grid(results: TireResults) -> Table | None:
     ]
     notes = [
         (
-            "Added: the intercept of the line over n, less that on one thread. At the barrier: mean of "
-            "the first thread, its wait for the others included."
+            "Added: the intercept of the line over n, minus the one on one thread. At the barrier: mean "
+            "of the first thread, including its wait for the others."
         )
     ]
     return Table("What synchronisation costs", columns, rows, notes)
@@ -276,7 +271,7 @@ FRONTIER_COLUMNS = [
 
 
 UNSEARCHED = 5
-"""Columns of the table that no search fills."""
+"""The number of columns without results of a search."""
 
 
 def frontier_grid(results: TireResults) -> Table | None:
@@ -287,14 +282,14 @@ def frontier_grid(results: TireResults) -> Table | None:
     notes = [
         (
             "In nodes. holds / misses: the last n of the map up to which every deadline was kept, and "
-            "the first at which one was missed."
+            "the first that missed one."
         )
     ]
     if sure is not None:
         notes.append(
-            "search: the largest n at which all of its runs kept every deadline. Near the frontier "
-            "a bisection ends at random; between their smallest and "
-            f"largest end is their median with {sure * 100:.0f} % confidence. misses at most: upper "
+            "search: the largest n whose runs all kept every deadline. Near the frontier "
+            "a bisection ends at random; their median lies between the smallest and "
+            f"the largest end with {sure * 100:.0f} % confidence. misses at most: upper "
             "bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of the tire's steps for the page, and what the terminal shows of its results."""
+"""Makes tables of the tire's steps for the page, and of its results for the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROBE = TIRE.name
 
 
 def tire_values(step: Step) -> dict[str, Any] | None:
-    """The values of the step's result; None if it is not a step of tire, or has computed nothing."""
+    """The values of the step's result; None if it is not a tire step, or computed nothing."""
     values = (
         next((dict(result.values) for result in step.results if result.name == PROBE), None)
         if step.key.probe == PROBE
@@ -34,7 +34,7 @@ def tire_values(step: Step) -> dict[str, Any] | None:
 
 
 def _rate(per_s: float) -> str:
-    """461043681 -> "461 M": node-steps a second to three digits."""
+    """Node-steps per second with three digits: 461043681 -> "461 M"."""
     for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if per_s >= scale:
             return f"{per_s / scale:.3g} {letter}"
@@ -128,7 +128,7 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
 
 
 def tire_grid(steps: Sequence[Step]) -> Table | None:
-    """One step in full, or a line each; None without any."""
+    """One step in full, or a row per step; None without any."""
     computed = [(step, values) for step in steps if (values := tire_values(step)) is not None]
     if not computed:
         return None
@@ -147,7 +147,7 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
-    """ "57 of 1,000 deadlines missed", or without deadlines the fastest step's speed; or None."""
+    """ "57 of 1,000 deadlines missed", or without deadlines the speed of the fastest step; or None."""
     values = [values for step in steps if (values := tire_values(step)) is not None]
     deadlines = [
         (value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"
@@ -210,8 +210,8 @@ def _maps(results: TireResults) -> Table | None:
     ]
     notes = [
         (
-            "holds: the largest n measured up to which every deadline was kept; misses: the smallest "
-            "at which one was missed."
+            "holds: the largest measured n up to which every deadline was kept; misses: the smallest "
+            "that missed one."
         )
     ]
     columns = [*texts(""), *numbers("threads", "holds", "misses", "deadlines", "missed")]
@@ -249,13 +249,13 @@ def _frontier(results: TireResults) -> Table | None:
         return None
     frontier = next(row.searched for row in results.frontiers if row.searched is not None)
     sure = (
-        f"between their ends is their median with {frontier.coverage * 100:.0f} % confidence"
+        f"their median lies between these ends with {frontier.coverage * 100:.0f} % confidence"
         if frontier.coverage
         else "a single bisection has no interval"
     )
     notes = [
-        "In nodes. holds: no run of it missed a deadline; missed at most: upper bound of the share at 95 %.",
-        f"bisections: where {plural(frontier.bisections, 'bisection')} ended; {sure}.",
+        "In nodes. holds: no run missed a deadline; missed at most: upper bound of the share at 95 %.",
+        f"bisections: the ends of {plural(frontier.bisections, 'bisection')}; {sure}.",
     ]
     columns = [
         *(*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)),
@@ -276,7 +276,7 @@ def _cost(results: TireResults) -> Table | None:
 
 
 def terminal_grids(results: TireResults) -> list[Table]:
-    """What there is, in the chapter's order."""
+    """The tables that have data, in the chapter's order."""
     return [
         grid
         for grid in (_speed(results), _maps(results), _frontier(results), _cost(results))

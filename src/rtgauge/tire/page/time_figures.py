@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Step times drawn: speed-up and efficiency, the cost model with its residuals, and the frontier."""
+"""Draws step times: speed-up and efficiency, the cost model with its residuals, and the frontier."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ COLUMNS = {
 
 
 def nodes_axis(field: str, nodes: Sequence[float]) -> vega.Part:
-    """A logarithmic axis of n that ends a little beyond the sizes measured."""
+    """A logarithmic axis of n that ends slightly beyond the measured sizes."""
     low, high = min(nodes) / 1.15, max(nodes) * 1.15
     return vega.log_axis(field, low, high, "nodes", labelExpr=NODES_LABEL)
 
 
 def colours(results: TireResults) -> vega.Part:
-    """A colour a number of threads, the same one in every figure of the chapter."""
+    """A colour per number of threads, the same in every figure of the chapter."""
     order = [threads_name(number, results) for number in sorted({point.threads for point in results.points})]
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     return vega.kinds("threads:N", order, legend=legend)
@@ -92,7 +92,7 @@ def _time_chart(results: TireResults, points: Sequence[SpeedPoint], text: str) -
     return vega.layered(layers, height=HEIGHT, description=text)
 
 
-def _told(results: TireResults, points: Sequence[SpeedPoint]) -> str:
+def _summary(results: TireResults, points: Sequence[SpeedPoint]) -> str:
     largest = max(point.nodes for point in points)
     return "; ".join(
         f"{threads_name(point.threads, results)}: {point.step_ns.value * SIMULATED_STEPS / 1e9:.3g} "
@@ -103,7 +103,7 @@ def _told(results: TireResults, points: Sequence[SpeedPoint]) -> str:
 
 
 def time_figure(results: TireResults, suffix: str) -> Figure | None:
-    """A chart a solver and policy: the time for 60 s of simulation over n, a curve a number of threads."""
+    """A chart per solver and policy: the time for 60 s of simulation over n, a curve per thread count."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({point.policy for point in results.points}, reverse=True):
         every = [point for point in results.points if point.policy == policy]
@@ -114,13 +114,13 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                     continue
                 title = f"{solver_name(solver, free_running=free).capitalize()}, {policy_name(policy)}"
                 described = (
-                    f"Time for {SIMULATED_S} s of simulation over nodes, {title}. {_told(results, shown)}"
+                    f"Time for {SIMULATED_S} s of simulation over nodes, {title}. {_summary(results, shown)}"
                 )
                 charts[title] = _time_chart(results, shown, described)
     notes = [
         (
             f"The mean time of a step, {SIMULATED_STEPS} times: {SIMULATED_S} s of simulation in steps "
-            "of 10 ms. Below the dashed line it is faster than time."
+            "of 10 ms. Below the dashed line it is faster than real time."
         ),
         (
             "Bars: 95 % intervals of the mean, where a configuration was repeated. Both axes are "
@@ -182,7 +182,7 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
             charts[f"{title.capitalize()}, {policy_name(policy)}"] = chart
     notes = [
         (
-            "Speed-up: the step time of the same solver on one thread over that on so many. "
+            "Speed-up: the same solver's step time on one thread over the one on several. "
             "Efficiency: speed-up for each thread."
         ),
         "Bars: 95 % intervals, where configurations were repeated.",
@@ -268,7 +268,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """For each solver and policy: step time over n, predicted and measured, and the residuals; or None."""
+    """Step time over n, predicted and measured, with residuals, for each solver and policy; or None."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         for solver in by_solver(
@@ -287,7 +287,7 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
             "Points: measured."
         ),
         (
-            "Residual: measured over predicted, less one. Above zero: threads disturb each other "
+            "Residual: measured over predicted, minus one. Above zero: threads disturb each other "
             "(locks, caches, memory), or the scheduler took time."
         ),
     ]
@@ -312,7 +312,7 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
 
 
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
-    """A chart for each policy and period: the largest n by the model, by the map, by the search."""
+    """A chart for each policy and period: the largest n by the model, the map and the search."""
     charts: dict[str, vega.Part] = {}
     for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
         rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]
@@ -353,11 +353,11 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
         charts[title] = vega.layered(layers, height=FRONTIER_ROW * len(order), description=text)
     notes = [
         (
-            "Bars: 95 % interval of a prediction; in a map from the last n that held to the first that "
-            "missed; of a search where its bisections ended."
+            "Bars: 95 % interval of a prediction; of a map: from the last n that held to the first that "
+            "missed; of a search: the range of its bisections."
         ),
         (
-            "The longest delay: the longest step of the real-fast runs less its mean; a longer one may "
+            "The longest delay: the longest step of the real-fast runs minus the mean; a longer one may "
             "come any time."
         ),
     ]
