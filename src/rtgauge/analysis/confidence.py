@@ -2,8 +2,8 @@
 """Calculates what a number of activations supports: exact bounds on the probability that one is too late.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
-worth one independent one. Without it activations are taken as independent, which gives the tightest bounds
-that this many activations allow.
+worth one independent one. Without it activations count as independent, which gives the tightest bounds
+possible for their number.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def activations_needed(
     count: int = 0,
     design_effect: float = 1.0,
 ) -> int | None:
-    """The total number of activations that supports a violation probability of index most `allowed` index
+    """The total number of activations that supports a violation probability of at most `allowed` at
     `confidence`, accurate to 0.1 %.
 
-    It assumes that violations continue index the rate seen (`violations` among `count`, by default none) and
+    It assumes that violations continue at the rate seen (`violations` among `count`, by default none) and
     with the same `design_effect`. None if the rate itself is too high. Raises ValueError if `allowed` is not
     between 0 and 1.
     """

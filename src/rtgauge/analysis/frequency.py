@@ -77,7 +77,7 @@ class Limit(Model):
 
 
 class Extreme(Model):
-    """The lateness exceeded once in so many activations, its interval, and the frequency it allows."""
+    """The lateness exceeded once in `activations`, its interval, and the frequency it allows."""
 
     activations: int
     ns: float
@@ -303,7 +303,7 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
 
 
 def check_fraction(text: str) -> Fraction:
-    """Parse a fraction of a period: `"0.5"`, `"1/2"` or `"50%"`. Raises InputError if not in (0, 1]."""
+    """Parse a fraction of a period: `"0.5"`, `"1/2"` or `"50%"`. Raises InputError if it is not in (0, 1]."""
     try:
         value = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):

@@ -92,7 +92,7 @@ class NoiseAnswer(Place):
 
 
 class Happened(Place):
-    """How often the operation did what it should: a yield switched, a task slept. Includes the warm-up."""
+    """How often the operation did what it should, warm-up included: a yield switched, a task slept."""
 
     operation: str
     tries: int

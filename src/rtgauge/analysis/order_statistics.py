@@ -146,8 +146,8 @@ class Quantile:
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
     """The value that `share` of the non-negative samples do not exceed (nearest rank), with its bounds.
 
-    `rank_error`: the least distance of the bounds in ranks, as samples are not independent. If `share` is 1,
-    the lower bound is the largest sample and there is no upper bound. Raises ValueError if there are no
+    `rank_error`: the minimum distance of the bounds in ranks, as samples are not independent. If `share` is
+    1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if there are no
     samples.
     """
     count = values.count

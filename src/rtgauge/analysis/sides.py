@@ -190,7 +190,7 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """The parameters that distinguish a step. Of explaining, only whether it was on and for which events."""
+    """The parameters that distinguish a step; explaining counts by whether it was on, and its events."""
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {

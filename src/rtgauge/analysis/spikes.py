@@ -12,7 +12,7 @@ from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3
-"""Latencies above this many times the p99 count: small ones coincide, as CPUs are released together."""
+"""Only latencies above this many times the p99 count: small ones coincide, as CPUs are released together."""
 
 
 @dataclass(frozen=True)

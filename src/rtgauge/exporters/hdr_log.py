@@ -21,7 +21,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import largest, least
 
 DIGITS = 3
-"""Significant figures: 0.1 %, finer than the bins of a record."""
+"""The significant figures: 0.1 %, finer than the bins of a record."""
 
 
 def _tag(step_id: str, series: int | None, *, early: bool) -> str:

@@ -99,7 +99,7 @@ def print_advice(advice: Advice, console: Console) -> None:
         f"{task}: median {m} us, 95 % {p95} us, 100 % {p100} us"
         for task, (m, p95, p100) in advice.published.items()
     ]
-    _listed(console, f"What the paper measured of {whom} (BeagleBoard, 2010)", published)
+    _listed(console, f"What the paper measured for {whom} (BeagleBoard, 2010)", published)
     _listed(console, f"What {whom} costs", advice.costs)
     _listed(console, "What today's kernels changed", advice.today)
     if advice.not_measured:

@@ -181,9 +181,7 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """A line for each doubt, then the names of the other marks. Without a step all marks are in full, as they
-    say why.
-    """
+    """A line for each doubt, then the names of the other marks. Without a step, all marks are in full."""
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
@@ -305,11 +303,11 @@ def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> lis
     room = free - min(len(presented), free // 3) - min(len(notes), free // 4) - 1
     tables = _tables(view.singly, console, room, free - LEAST_BESIDE)
     free -= len(tables) + bool(tables)
-    said_lines = _fitted(notes, free - min(len(presented), free * 2 // 3), "lines", console)
-    free -= len(said_lines)
+    note_lines = _fitted(notes, free - min(len(presented), free * 2 // 3), "lines", console)
+    free -= len(note_lines)
     blank = Text("")
     return [
-        *systems, *([blank] if tables else []), *tables, *said_lines,
+        *systems, *([blank] if tables else []), *tables, *note_lines,
         *_fitted(presented, free, "lines", console),
         *([blank] if marks or left_out or state else []), *marks, *left_out, *state, *ends,
     ]  # fmt: skip

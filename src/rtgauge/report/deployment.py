@@ -63,7 +63,7 @@ def print_settings(
         if isinstance(action, Note):
             noted += len(action.paths)
         elif isinstance(action, Gather):
-            _line(console, f"  every task goes into {action.group}if it can be moved")
+            _line(console, f"  every task goes into {action.group}, if it can be moved")
         else:
             for setting in action.settings:
                 _line(

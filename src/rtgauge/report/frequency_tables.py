@@ -57,7 +57,7 @@ def _marked(lines: Sequence[Line]) -> list[str]:
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """The form of tables 4, 6, 8 and 9 of the paper: samples, median, 95 %, 100 %. `first`: add general
+    """A table in the form of the paper's 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`: add general
     notes.
     """
     lost = any(line.missed for line in table.lines)
@@ -83,8 +83,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     )
     if table.metric == "jitter":
         notes.append(
-            "The median has its sign; 95 % and 100 % are of the values without their signs, also "
-            "of a periodic task's latency."
+            "The median is signed; 95 % and 100 % are of absolute values, also of a periodic task's latency."
         )
     if any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines):
         notes.append("≤: these samples are not in the file's histogram: they are at most this late.")
@@ -120,8 +119,8 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """The form of tables 5 and 7: the highest frequency at 95 % with bounds, at 100 %, and by the
-    extreme-value estimate if there is one. `first`: add general notes.
+    """A table in the form of the paper's 5 and 7: the highest frequency at 95 % with bounds, at 100 %, and by
+    the extreme-value estimate if there is one. `first`: add general notes.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None

@@ -29,8 +29,8 @@ COKERNEL_METHOD = {
     "rtai": (
         "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which "
         "takes the timer before Linux does: they sleep and lock by its "
-        "calls, and read its time base, the processor's cycle counter. RTAI sets a timer earlier "
-        "by what its calibration found a wake-up to take, so a thread may run before its release"
+        "calls, and read its time base, the processor's cycle counter. RTAI fires a timer early "
+        "by the wake-up time that its calibration found, so a thread may run before its release"
         ": such a latency is negative, and kept. How often tasks "
         "were handed to Linux is counted by RTAI for all of them "
         "together; any in the measured phase is a mark. Control and output of the engine run on Linux."

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import jinja2
 
 LARGEST = 8 * 2**20
-"""Bytes; the bundle has 0.9 million."""
+"""The most bytes of a bundle, which has 0.9 million."""
 END = "\n//# complete\n"
 """Ends the file, so that a truncated file is not used."""
 

@@ -56,27 +56,29 @@ class Presenter:
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
-        """The results of its probe's searches, for the `--json` document."""
+        """The results of the probe's searches, for the `--json` document."""
         return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
-        """Its figures. Raises RecordError for a damaged record."""
+        """The probe's figures. Raises RecordError for a damaged record."""
         return []
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
-        """Its chapter; `drawn`: names of the page's figures. Raises RecordError for a damaged record."""
+        """The probe's chapter; `drawn`: names of the page's figures. Raises RecordError for damage."""
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """Its tables of frequencies over all records. `width`: a terminal's columns; None for a page."""
+        """The probe's tables of frequencies over all records. `width`: columns of a terminal; None for a
+        page.
+        """
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """Its counts of one step, a line each, below the tables."""
+        """The probe's counts of one step, a line each, below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print its tables in the terminal."""
+        """Print the probe's tables in the terminal."""
 
 
 @cache

@@ -115,7 +115,7 @@ def _variance(total: SeriesSummary) -> str:
 
 
 def response_grid(records: Sequence[Record]) -> Table | None:
-    """The form of table 4 of the paper; None if no response was measured."""
+    """A table in the form of the paper's table 4; None if no response was measured."""
     steps = _measured(records)[:MOST]
     if not steps:
         return None

@@ -137,7 +137,7 @@ def curve_grid(curve: Curve) -> Table:
         periods.setdefault(point.period_ns, []).append(point)
     rows: list[list[str]] = []
     columns = {"lost": "lost", "not_made": "not made", "over_half": "over half", "long": "over 1 ms"}
-    notes = ["over half: later than half of the period, what was lost included."]
+    notes = ["over half: later than half of the period, lost cycles included."]
     if any(point.not_made for point in curve.points):
         notes.insert(0, "not made: stimuli that the master itself was too late for.")
     else:

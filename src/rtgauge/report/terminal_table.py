@@ -27,7 +27,7 @@ STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "
 
 
 def _least(table: Table, at: int, *, one_line: bool) -> int:
-    """The least width of a column: numbers are neither cut nor broken, and words are not broken."""
+    """The minimum width of a column: numbers are neither cut nor broken, and words are not broken."""
     if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
@@ -35,7 +35,7 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """The least width of all columns but the name, including the gaps before them."""
+    """The minimum width of all columns but the name, including the gaps before them."""
     return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
 

@@ -137,7 +137,7 @@ class WatchedThreads(Presenter):
             if cost.low_ns > 0:
                 lines.append(
                     f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a "
-                    f"thread runs ({between}); explaining comes to that"
+                    f"thread runs ({between}); explaining costs extra"
                 )
             else:  # the program's own times differ by more
                 lines.append(

@@ -40,7 +40,7 @@ def frame_message(number: int, frame: Frame) -> bytes:
 
     `number` counts received frames, from 1. Little-endian. Raises RecordError if it is not a frame of a tire.
     """
-    import numpy as np  # only if a frame comes: the probe's descriptor is imported by every command
+    import numpy as np  # imported late, as every command imports the probe
 
     from rtgauge.record.histogram import decode
 

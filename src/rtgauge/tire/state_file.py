@@ -57,7 +57,7 @@ def _parsed(data: bytes, path: Source) -> TireState:
         raise RecordError(
             f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes"
         )
-    import numpy as np  # only if a state is read: the probe's descriptor is imported by every command
+    import numpy as np  # imported late, as every command imports the probe
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
     return TireState(steps, values.reshape(nodes, len(COLUMNS)))

@@ -77,7 +77,7 @@ def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
     parts += ["Exceedance", "Course of maxima", "Latency histogram", "Per CPU", "The largest latencies"]
     parts += [
         "Loads",
-        "What changed over each step",
+        "What changed during each step",
         "The system",
         "How it was measured",
         "Parameters",

@@ -146,7 +146,7 @@ def test_what_watching_costs_is_that_of_stretches_in_pairs():
     assert (
         lines(THREAD, *costs)[-1]
         == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); "
-        "explaining comes to that"
+        "explaining costs extra"
     )
     assert len(lines(THREAD, *costs[:4])) == 1
 

@@ -113,7 +113,7 @@ LONGEST = 100
 """The most lines of the settings in a terminal, and the most characters of a value."""
 SETTINGS_NAMED = 8
 """The most settings to name in a line; the rest is counted."""
-IN_US = "In us, missed activations filled in; the minimum is of those that were measured."
+IN_US = "In us, missed activations filled in; the minimum is of measured activations."
 PAGE_WIDTH = 110
 """The characters of a table that fit on a page of usual width."""
 PARAMETERS = "parameters"
@@ -160,7 +160,7 @@ class _Machines:
 
     kernels: dict[str, str]
     processors: dict[str, str]
-    """By machine, like `kernels`; empty if no machine is emulated."""
+    """The processors by machine, like `kernels`; empty if no machine is emulated."""
     conditions: list[str]
     """The load and other traits that differ; a single empty one if none differs."""
     cells: dict[tuple[str, str], Distribution]
@@ -190,9 +190,7 @@ def _machines(result: Comparison) -> _Machines | None:
             for name, side in zip(names, result.sides, strict=True)
         }
     ) == len(names):
-        different = (
-            without  # such as the kind of line that each system has: they are in the table of settings
-        )
+        different = without  # such as the line that each system has, which the table of settings shows
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
         condition = ", ".join(side.traits.get(trait, "") for trait in different)
@@ -284,7 +282,7 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """A name for each side: its machine if all sides values_of a machine share the value, else its label."""
+    """A name for each side: its machine if all sides of a machine share the value, else its label."""
     names = _machine_names(result)
     values_of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):

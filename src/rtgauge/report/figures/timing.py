@@ -35,7 +35,7 @@ FIRST_NS = 10
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """1 or 2 times a power of ten, at least as wide as the record's bins at `end_ns`: none is split."""
+    """1 or 2 times a power of ten, at least the width of the record's bins at `end_ns`: none is split."""
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))
@@ -80,7 +80,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     notes = [f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."]
     metric = PROBES[table.probe].metric(table.metric)
     if metric is not None and metric.signed:
-        notes.append("Values without their signs.")
+        notes.append("Absolute values.")
     x = vega.shown(
         "us:Q",
         scale={"domain": [0, end / 1_000], "nice": False},
@@ -177,7 +177,7 @@ def timing_figures(
 
 KINDS = {"lost": "lost", "over_half": "later than half the period", "long": "later than 1 ms"}
 SMALLEST = 0.01
-"""Percent. The share axis is logarithmic above this and linear below, so that it can show 0."""
+"""In percent. The share axis is logarithmic above this and linear below, so that it can show 0."""
 
 
 def sustained_figure(curves: Sequence[Curve]) -> Figure | None:

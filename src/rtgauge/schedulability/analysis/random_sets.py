@@ -76,7 +76,7 @@ def random_sets(
 
 def parse_utilisations(text: str) -> list[float]:
     """Parse `LOW:HIGH:STEP`: "0.5:1.0" -> [0.5, 0.55, ... 1.0]; one number is one utilisation. Raises
-    InputError if it is none of these.
+    InputError for other text.
     """
     parts = text.split(":")
     if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", part.strip()) for part in parts):
@@ -186,8 +186,8 @@ def schedulable(sets: ManySets) -> Booleans:
 
 
 def largest_growth(sets: ManySets) -> Ints:
-    """The largest factor, in millionths, by which the execution times of each set can grow: bisection, exact
-    from below, as in `rta.largest_growth`.
+    """The largest factor, in millionths, by which the execution times of each set can grow: found by
+    bisection, exact from below, as in `rta.largest_growth`.
     """
     _check_range(sets.period_ns, sets.execution_ns, PARTS)
     count = sets.period_ns.shape[1]

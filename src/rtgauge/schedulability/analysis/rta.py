@@ -55,7 +55,7 @@ TERMS = 2_000_000
 
 
 class TooLong(Exception):  # noqa: N818 - what happened, as StopIteration
-    """An analysis spent its budget."""
+    """Raised if an analysis has spent its budget."""
 
 
 class Budget:
@@ -65,7 +65,7 @@ class Budget:
         self.left = terms
 
     def spend(self, terms: int) -> None:
-        """Spend terms. Raises TooLong if the budget is exceeded."""
+        """Spend `terms` of the budget. Raises TooLong if it is exceeded."""
         self.left -= terms
         if self.left < 0:
             raise TooLong
@@ -120,7 +120,7 @@ def exact_response(
     last = _activations_to_see(everyone, task)
     worst_ns, at, number = 0, 1, 1
     own_ns = window_ns = task.execution_ns + task.blocking_ns
-    start_ns = 0  # of this activation's period
+    start_ns = 0  # start of this activation's period
     try:
         while True:
             while (demand_ns := _demand(own_ns, window_ns, higher, budget)) > window_ns:

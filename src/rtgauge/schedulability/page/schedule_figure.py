@@ -120,7 +120,7 @@ class _Axes:
         return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
 
     def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
-        """The deadlines of these activations, as places."""
+        """The deadlines of these activations, as data to draw."""
         ns = self.divisor
         return vega.csv(
             COLUMNS, ((one.task, one.activation, *[one.deadline_ns / ns] * 2) for one in activations)

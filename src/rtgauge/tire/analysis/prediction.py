@@ -147,7 +147,7 @@ def predictions(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
 ) -> list[Prediction]:
     """Each measured configuration with its prediction: the slope on one thread times the busiest CPU's nodes,
-    plus the intercept on its line threads.
+    plus the intercept for its number of threads.
 
     Each involuntary switch counted costs T_switch, shared by the running CPUs.
     """

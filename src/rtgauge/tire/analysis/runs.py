@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import Result, Severity, Step
 
 STOPPED_EARLY = ("stopped", "died")
-"""A step that ended so ran for less time than planned; it is repeated when its record is continued."""
+"""Ends of steps that ran for less time than planned; they are repeated when the record is continued."""
 SHORTEST_RUN_NS = 1_000_000
 """A shorter computation (such as for a picture of the fall) does not show the time of a step."""
 WHOLE = "none"

@@ -196,7 +196,7 @@ def lines_grid(results: TireResults) -> Table | None:
         "The lines over n",
         columns,
         rows,
-        [("Residuals are shares of the step time; so are the weights, so that every size counts the same.")],
+        [("Residuals are shares of the step time, which the fit minimises: every size counts the same.")],
         folded=True,
     )
 

@@ -268,7 +268,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Step time over n, predicted and measured, with residuals, for each solver and policy; or None."""
+    """Predicted and measured step times over n with residuals, for each solver and policy; None if empty."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         for solver in by_solver(
