@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison_conclusion import Finding, finding, word
 from rtgauge.analysis.quantile_difference import QUANTILES
+from rtgauge.analysis.sides import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
@@ -119,7 +120,6 @@ PAGE_WIDTH = 110
 PARAMETERS = "parameters"
 MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
 """Traits of a side's machine, and traits of how it was measured."""
-EMULATED = "emulated"
 
 
 def emulated_note(result: Comparison) -> str | None:

@@ -21,7 +21,7 @@ from rtgauge.schedulability.analysis.measured_set import (
     measured_set,
     measured_timeline,
 )
-from rtgauge.schedulability.page.analysis_terminal import exact_time
+from rtgauge.schedulability.page.analysis_terminal import exact_time, timeline_lines
 from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
 from rtgauge.units import format_count, format_time, plural
 
@@ -169,8 +169,6 @@ def words(measured: MeasuredSet) -> str:
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
     """The measured schedule of one CPU above the calculated one, on one axis; empty if none was measured."""
-    from rtgauge.schedulability.page.analysis_terminal import timeline_lines
-
     seen = measured_timeline(measured, cpu)
     if seen is None:
         return []

@@ -17,13 +17,13 @@ from pydantic import Field
 from rtgauge.analysis.confidence import range_coverage, upper_bound
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
+from rtgauge.tire.probe import MOST_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
 FIRST_FACTOR = 1.25
 """The factor of the first step away from the start; each further factor is the square of the last."""
-MOST_NODES = 16_000_000
 
 
 def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:

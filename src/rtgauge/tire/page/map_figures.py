@@ -15,6 +15,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.time_figures import nodes_axis
+from rtgauge.tire.probe import STEP_S
 from rtgauge.tire.state_file import STATE_FILE, TireState, read_state
 
 if TYPE_CHECKING:
@@ -212,7 +213,6 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
 
 LEAST_FRAMES = 4
 MOST_NODES = 2000
-STEP_S = 0.01
 DIGITS = 4
 """Decimals of a metre: a tenth of a millimetre is much less than a pixel."""
 WIDTH = 320

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import (
@@ -55,7 +56,7 @@ def interval(estimate: Estimate | None) -> str:
 
 
 def _star(mark: Severity | None) -> str:
-    return "*" if mark is not None and mark.value != "note" else ""
+    return "*" if is_doubt(mark) else ""
 
 
 def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:

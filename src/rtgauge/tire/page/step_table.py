@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
@@ -117,7 +118,7 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
         else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
     )
     mean = format_time(values["wall_ns"] / values["steps"])
-    marked = "*" if any(mark.severity.value != "note" for mark in step.marks) else ""
+    marked = "*" if is_doubt(step.worst) else ""
     return [
         _configuration(step, values) + marked,
         _rate(values["node_steps_per_s"]),
@@ -138,12 +139,9 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
             f"Tire: {_configuration(step, values)}, {values['mode']}", texts("", ""), _pairs(step, values)
         )
     columns = [*texts(""), *numbers("node-steps/s", "step, mean", "step, max", "deadlines missed")]
-    notes = (
-        ["* marked: read it with care"]
-        if any(row[0].endswith("*") for row in (_row(*pair) for pair in computed))
-        else []
-    )
-    return Table("Tire", columns, [_row(*pair) for pair in computed], notes)
+    rows = [_row(*pair) for pair in computed]
+    notes = [MARKED] if any(row[0].endswith("*") for row in rows) else []
+    return Table("Tire", columns, rows, notes)
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
@@ -170,7 +168,7 @@ def _speed(results: TireResults) -> Table | None:
     points = largest_points(results)
     if not points:
         return None
-    doubtful = [point.worst_mark is not None and point.worst_mark.value != "note" for point in points]
+    doubtful = [is_doubt(point.worst_mark) for point in points]
     rows = [
         [
             (
