@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
-from rtgauge.cli.bisect import BisectDocument
+from rtgauge.cli.bisect_search import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
