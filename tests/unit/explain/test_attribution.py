@@ -305,7 +305,7 @@ def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work()
     explanation = explained(story.switch(900, 1, MEASURED, IDLE, state=1).moment(900))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(10)
     assert parts(explanation)[Kind.FAULT_OR_OWN, ""] == pytest.approx(882)
-    assert "the kernel does not tell where the fault ended" in sentence(explanation)
+    assert "the kernel does not trace where the fault ended" in sentence(explanation)
 
 
 def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
@@ -370,7 +370,7 @@ def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() 
     assert sentence(explanation).startswith(
         "900.000 us that measured was blocked on a lock of owner: 600.000 us task hog ("
     )
-    assert "owner (nice 0, pid 600) ran, which had the lock" in sentence(explanation)
+    assert "owner (nice 0, pid 600) ran with the lock" in sentence(explanation)
 
 
 def test_the_two_ends_of_a_sleep_may_be_a_little_off_in_the_other_instance() -> None:

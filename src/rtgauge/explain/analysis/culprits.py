@@ -240,7 +240,7 @@ OF_PROGRAM = {
         "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
         "cpu.cfs_burst_us), or move the thread to another control group"
     ),
-    Kind.STOPPED: "find out who stops it: a shell, a debugger, a checkpoint",
+    Kind.STOPPED: "find out what stops it: a shell, a debugger, a checkpoint",
 }
 
 

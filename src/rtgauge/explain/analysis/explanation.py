@@ -249,13 +249,13 @@ def part_words(part: Part) -> str:
             return f"the hypervisor did not run the CPU: the guest's kernel counted steal{_on(part)}"
         case Kind.FAULT_OR_OWN:
             return (
-                "a page fault of its own and what it ran after it: the kernel does not tell where the "
+                "a page fault of its own and what it ran after it: the kernel does not trace where the "
                 "fault ended"
             )
         case Kind.LOCK_OWNER:
-            return f"{task} ran, which had the lock"
+            return f"{task} ran with the lock"
         case Kind.OWNER_ASLEEP:
-            return f"{task} slept, which had the lock"
+            return f"{task} slept with the lock"
         case Kind.WAKER:
             return f"its waker {task} ran"
         case Kind.WAKEUP:
@@ -270,8 +270,8 @@ def part_words(part: Part) -> str:
                 f"{culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
             )
         case Kind.KERNEL_LOCK:
-            owner = f", which {culprit.until} had" if culprit.until else ""
-            return f"it waited for a lock of the kernel, {culprit.name}{owner}"
+            owner = f", which {culprit.until} held" if culprit.until else ""
+            return f"it waited for the kernel lock {culprit.name}{owner}"
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between them"
         case Kind.OWN:
