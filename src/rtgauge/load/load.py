@@ -128,7 +128,7 @@ class LoadContext:
 
 
 class Load(ABC):
-    """A kind of interference. A new one is a module with a subclass, and a line in the registry."""
+    """A kind of interference. A new kind is a module with a subclass, and a line in the registry."""
 
     name: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]

@@ -121,14 +121,14 @@ class StillParameters(Parameters):
 
 
 class RuntimeParameters(StillParameters):
-    """The same, for a probe that a co-kernel's engine also has."""
+    """StillParameters of a probe that a co-kernel's engine also has."""
 
     rt: Runtime = RT
     rtai_latency: RtaiLatency = RTAI_LATENCY
 
 
 class CokernelParameters(RuntimeParameters):
-    """The same, for a probe that measures on CPUs."""
+    """RuntimeParameters of a probe that measures on CPUs."""
 
     cpu: CpuList | None = Field(
         default=None,
@@ -138,7 +138,7 @@ class CokernelParameters(RuntimeParameters):
 
 
 class OneCpuParameters(CokernelParameters):
-    """The same, for a probe that measures on one CPU."""
+    """CokernelParameters of a probe that measures on one CPU."""
 
     cpu: CpuList | None = Field(
         default=None,

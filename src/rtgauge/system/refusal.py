@@ -60,8 +60,8 @@ class _MemoryLock(BaseModel):
 
 
 def explain(error: ErrorLine, read: Read) -> str:
-    """Return one sentence for the user: the reason and the way out, or the engine's message if its facts do
-    not tell.
+    """Return one sentence for the user: the reason and the way out, or the engine's message if no reason is
+    known.
 
     An engine of another version may leave facts out.
     """

@@ -127,7 +127,7 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
 def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
     """Return the value (ns) of a record of one run, and why it does not count.
 
-    The series is the wish's, or the only one. Raises CannotGate if it is missing or not clear.
+    The series is the wish's, or the only one. Raises CannotGate if it is missing or ambiguous.
     """
     (conditions,) = _conditions(record.run.planned).values()
     if wish.series is None and len(conditions) > 1:

@@ -126,7 +126,7 @@ class _Silence:
 
 
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
-    """Attribute to `no software ran` what several CPUs of one step waited for together."""
+    """Attribute time that several CPUs of one step waited together to `no software ran`."""
     silences = [
         silence
         for explanation in explanations

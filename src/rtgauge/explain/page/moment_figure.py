@@ -211,7 +211,7 @@ def _layers(
 
 
 def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) -> vega.Part:
-    """Write a mark's name next to its rule, a line below the one before; the last one's at its left."""
+    """Write a mark's name next to its rule, a line below the previous one; the last goes to its left."""
     side = {"align": "right" if last else "left", "dx": -3 if last else 3}
     drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
     data = vega.csv({"what": "string", "start": "number"}, [mark])
