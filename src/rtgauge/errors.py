@@ -44,7 +44,7 @@ class MeasureError(RtgaugeError):
 
 
 class HungError(MeasureError):
-    """What changes a setting did not end, and was killed."""
+    """A program that changes a setting did not end, and was killed."""
 
 
 class LockedError(MeasureError):

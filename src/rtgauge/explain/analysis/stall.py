@@ -126,7 +126,7 @@ class _Silence:
 
 
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
-    """Attribute time that several CPUs of one step waited together to `no software ran`."""
+    """Attribute to `no software ran` the time that several CPUs of one step waited together."""
     silences = [
         silence
         for explanation in explanations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What no trial touches: network interfaces that have a route, disks with a mounted file system, and the PCI
+"""Protects from trials: network interfaces with a route, disks with a mounted file system, and the PCI
 devices of disks and networks.
 """
 
@@ -19,7 +19,7 @@ STORAGE_OR_NETWORK = ("0x01", "0x02")
 
 
 def is_protected(path: str, files: Files) -> bool:
-    """Whether a file belongs to something that must not be touched; `files` has PATHS."""
+    """Return whether a file belongs to something that no trial may change; `files` has PATHS."""
     interface = re.match(r"/sys/class/net/([^/]+)/", path)
     if interface:
         return interface[1] in _reached(files)
@@ -31,7 +31,7 @@ def is_protected(path: str, files: Files) -> bool:
 
 
 def _reached(files: Files) -> set[str]:
-    """Interfaces with a route."""
+    """Return the interfaces with a route."""
     lines = (files.text(ROUTES) or "").splitlines()[1:]
     first = {words[0] for line in lines if (words := line.split())}
     last = {words[-1] for line in (files.text(ROUTES_6) or "").splitlines() if (words := line.split())}
@@ -39,7 +39,7 @@ def _reached(files: Files) -> set[str]:
 
 
 def _is_mounted(disk: str, mounts: str) -> bool:
-    """If the root file system is on no plain disk (LVM, overlay), every disk may carry it."""
+    """Without a root on a plain disk (LVM, overlay), every disk counts as mounted."""
     sources = {words[1]: words[0] for line in mounts.splitlines() if len(words := line.split()) > 1}
     if not re.match(r"/dev/(?!root$|mapper/|dm-|md)", sources.get("/", "")):
         return True
