@@ -143,35 +143,37 @@ class TrialSetting(Strict):
     file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
     """The file to write, or a pattern; `{pid}` is the watched program."""
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
-    """`other-real-time`, `program` (the watched one's real-time threads), or a pattern of their names."""
+    """`other-real-time`, `program` (the real-time threads of the watched program), or a pattern of names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
-    """The value (`{other-cpus}`: all but the real-time CPUs). Of threads: CPUs, `fifo 50`, or `stopped`."""
+    """The value (`{other-cpus}`: all except the real-time CPUs). For threads: CPUs, `fifo 50`, or
+    `stopped`.
+    """
     to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
-    """Instead of `to`: the file of the same folder that has the value."""
+    """The file in the same folder that has the value, instead of `to`."""
     offered_by: Annotated[str, Field(pattern=SIBLING)] | None = None
-    """The file of the same folder that lists the values which can be written."""
+    """The file in the same folder that lists the allowed values."""
 
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
             raise ValueError("a setting needs file or threads, and not both")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
-            raise ValueError("a setting needs to, or of a file to-file, and not both")
+            raise ValueError("a setting needs to or, for a file, to-file, and not both")
         return self
 
     @property
     def about_cpus(self) -> bool:
-        """Whether it is about the real-time CPUs."""
+        """Whether it needs the real-time CPUs."""
         return self.to is not None and "{" in self.to
 
     @property
     def about_program(self) -> bool:
-        """Whether it is about the watched program."""
+        """Whether it needs the watched program."""
         return self.threads == "program" or "{pid}" in (self.file or "")
 
     @property
     def siblings(self) -> list[str]:
-        """The files of the same folder that decide the value."""
+        """The files in the same folder that decide the value."""
         folder = (self.file or "").rpartition("/")[0]
         return [f"{folder}/{name}" for name in (self.to_file, self.offered_by) if name is not None]
 
@@ -180,7 +182,7 @@ class Trial(Strict):
     """How to try a rule on the running machine: settings that a journal undoes, or a part of a deployment."""
 
     set: list[TrialSetting] = []
-    """What to write."""
+    """The settings to write."""
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
     """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
     cost: Annotated[str, Field(min_length=3)]
@@ -192,7 +194,7 @@ class Trial(Strict):
     lasting: bool = False
     """Whether the effect outlasts the setting, so that later measurements may still show it."""
     fought_by: list[Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]] = []
-    """Daemons that set it back; they are stopped meanwhile."""
+    """Daemons that set it back; they are stopped during the trial."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Trial:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
 STATES = ("running", "stopped")
-"""What the engine's verb `set` writes as a thread's state."""
+"""The states of a thread that the engine's verb `set` writes."""
 POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""

@@ -64,7 +64,7 @@ FOUGHT_BY = {
     "c_states": ("tuned",),
     "governor": ("tuned", "power-profiles-daemon", "thermald"),
 }
-"""The daemons that set these back."""
+"""Setting -> the daemons that set it back."""
 
 
 def notes(deployment: Deployment, machine: Machine) -> list[Action]:

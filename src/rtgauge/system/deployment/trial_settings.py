@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IRQ_THREADS = "irq/"
 """The prefix of the names of IRQ threads, which follow their interrupt."""
 COMM_BYTES = 15
-"""A name in /proc/PID/comm is cut off after so many (include/linux/sched.h)."""
+"""Names in /proc/PID/comm are cut to this length (include/linux/sched.h)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Setting:
 
 
 def trial_paths(names: Iterable[str]) -> list[str]:
-    """The files to read for the trials of these rules."""
+    """Return the files to read for the trials of these rules."""
     paths: list[str] = []
     for trial in _trials(names):
         for setting in trial.set:
@@ -52,10 +52,11 @@ def trial_paths(names: Iterable[str]) -> list[str]:
 def trial_settings(
     names: Iterable[str], machine: Machine, rt_cpus: str | None, pid: int | None = None
 ) -> list[Setting]:
-    """What differs on the machine from what these rules want; empty if it keeps them, or lacks the files.
+    """Return the settings to write so that the machine keeps these rules; empty if it does, or lacks the
+    files.
 
-    `rt_cpus`: the real-time CPUs as a list; `pid`: the watched program. Without them, the trials that are
-    about them give nothing. The daemons that would set something back are stopped first.
+    `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Without them, trials that need them
+    have no settings. Daemons that would set something back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []
@@ -68,7 +69,9 @@ def trial_settings(
 
 
 def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
-    """The daemons among these that run, stopped (needs THREAD_PATHS of the machine)."""
+    """Return the settings that stop the running ones among these daemons (needs THREAD_PATHS of the
+    machine).
+    """
     names = {name[:COMM_BYTES] for name in daemons}
     return [
         Setting(thread.setting("state"), "stopped", essential=False)
@@ -80,7 +83,7 @@ def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
 def _trials(names: Iterable[str]) -> list[Trial]:
     trials: list[Trial] = []
     for name in names:
-        from rtgauge.system.rules import tried_rules  # few deployments keep any
+        from rtgauge.system.rules import tried_rules  # Few deployments keep any rule.
 
         trial = tried_rules()[name].trial
         trials += [] if trial is None else [trial]
@@ -111,12 +114,12 @@ def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Sett
 
 
 def words_of(text: str | None) -> list[str]:
-    """The words of a list; the chosen one is not in brackets."""
+    """Return the words of a list, without the brackets around the chosen one."""
     return re.sub(r"[\[\]]", "", text or "").split()
 
 
 def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
-    """Files whose CPUs include a real-time one, without it."""
+    """Take the real-time CPUs out of every file of CPUs that includes one."""
     is_mask = "{other-mask}" in (setting.to or "")
     for match, text in machine.files.matching(glob_pattern(file)):
         now = _mask(text) if is_mask else cpu_list(text)
@@ -136,7 +139,7 @@ def _mask(text: str) -> list[int] | None:
 def _threads(
     setting: TrialSetting, machine: Machine, cpus: set[int], others: list[int], pid: int | None
 ) -> Iterable[Setting]:
-    """Threads: their CPUs, their policy, or whether they run."""
+    """Set the CPUs, the policy or the state of the threads that the setting names."""
     to = setting.to or ""
     if setting.about_cpus:
         for thread, allowed in machine.movable_threads():
