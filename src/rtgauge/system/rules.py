@@ -145,9 +145,7 @@ class TrialSetting(Strict):
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
     """`other-real-time`, `program` (the real-time threads of the watched program), or a pattern of names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
-    """The value (`{other-cpus}`: all except the real-time CPUs). For threads: CPUs, `fifo 50`, or
-    `stopped`.
-    """
+    """The value (`{other-cpus}`: all but the real-time CPUs). For threads: CPUs, `fifo 50`, or `stopped`."""
     to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
     """The file in the same folder that has the value, instead of `to`."""
     offered_by: Annotated[str, Field(pattern=SIBLING)] | None = None

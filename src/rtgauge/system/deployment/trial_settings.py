@@ -56,7 +56,7 @@ def trial_settings(
     files.
 
     `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Without them, trials that need them
-    have no settings. Daemons that would set something back are stopped first.
+    have no settings. Daemons that would set something back stop first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []
@@ -69,9 +69,7 @@ def trial_settings(
 
 
 def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
-    """Return the settings that stop the running ones among these daemons (needs THREAD_PATHS of the
-    machine).
-    """
+    """Return the settings that stop these daemons, if they run (needs THREAD_PATHS of the machine)."""
     names = {name[:COMM_BYTES] for name in daemons}
     return [
         Setting(thread.setting("state"), "stopped", essential=False)
