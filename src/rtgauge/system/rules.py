@@ -221,7 +221,7 @@ class Rule(Strict):
     severity: AuditSeverity
     """How bad it is if the rule does not hold."""
     checks: list[Check] = []
-    """None: the audit leaves the rule out, and only `rtgauge tune` tries it."""
+    """If empty, the audit leaves the rule out, and only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
     """Whether all checks must hold, or any of them."""
     when: list[Check] = []
