@@ -195,7 +195,7 @@ class Fetching(SshTarget):
 @pytest.mark.parametrize(
     ("script", "error", "says"),
     [
-        ("exec cat /dev/zero", MeasureError, "larger than everything"),
+        ("exec cat /dev/zero", MeasureError, "larger than any measurement"),
         ("exec sleep 1000", ConnectionBroken, "does not answer"),
     ],
 )
