@@ -50,9 +50,7 @@ def test_spinning_for_the_lock_of_the_memory_is_no_work_of_the_thread_itself() -
     explanation, found = explained(memory(story, 901, 1, "acquire_returned"))
     assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
     assert found[Kind.OWN, "", ""] == pytest.approx(40 + 99)
-    assert "851.000 us it waited for the kernel lock mmap_lock, which mapper held" in sentence(
-        explanation
-    )
+    assert "851.000 us it waited for the kernel lock mmap_lock, which mapper held" in sentence(explanation)
     assert culprit_name(explanation.main.culprit) == "kernel lock mmap_lock of mapper"
     mend = mend_of(ranked_culprits([explanation])[0], Facts())
     assert mend is not None
