@@ -15,7 +15,7 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.factory import open_target
+from rtgauge.target.open_target import open_target
 from rtgauge.target.ssh import SshTarget
 from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
 from tests.e2e.conftest import document

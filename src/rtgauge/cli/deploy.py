@@ -24,7 +24,7 @@ from rtgauge.system.deployment.definition import AS_IS, NAMED, Deployment, parse
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.stages import preview
 from rtgauge.system.facts import facts_by
-from rtgauge.target.factory import open_target, reader, release_target
+from rtgauge.target.open_target import open_target, reader, release_target
 
 app = typer.Typer(
     no_args_is_help=True,

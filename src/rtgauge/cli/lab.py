@@ -298,7 +298,7 @@ def doctor(name: Name, json: Json = False) -> None:
       rtgauge lab doctor rtai --json
     """
     from rtgauge.system.cokernel_needs import PATHS, needs
-    from rtgauge.target.factory import reader
+    from rtgauge.target.open_target import reader
 
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         found = needs(read(PATHS))

@@ -38,7 +38,7 @@ from rtgauge.system.facts import facts_by
 from rtgauge.system.file_batch import cpu_list
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.engine_path import installed_engines
-from rtgauge.target.factory import console, where_now
+from rtgauge.target.open_target import console, where_now
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 

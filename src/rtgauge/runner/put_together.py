@@ -15,14 +15,13 @@ from rtgauge.record.model import (
     LoadReport,
     Mark,
     PeerReport,
-    RunSegment,
     SeriesSummary,
     Step,
     StepKey,
-    TaskCounts,
 )
 from rtgauge.record.stream import StreamResult
-from rtgauge.record.windows import Windows, largest, least, merge
+from rtgauge.record.task_counts import run_segments, task_counts
+from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.scheduling import throttled
@@ -270,56 +269,6 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
             throttled(series.thread, facts, max_latency_ns=longest, policy=policy, series=series.series)
         )
     return [mark for mark in marks if mark is not None]
-
-
-def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCounts]:
-    """Activations, deadline misses and preemptions of each task; nothing for a step of another probe."""
-    by_task: dict[str, dict[str, SeriesSummary]] = {}
-    for summary in series:
-        if "task" in summary.labels:
-            by_task.setdefault(str(summary.labels["task"]), {})[summary.metric] = summary
-    tasks: list[TaskCounts] = []
-    for task, metrics in by_task.items():
-        late, preemptions = metrics.get("tardiness"), metrics.get("preemptions")
-        if late is None or late.series is None:
-            continue
-        cpu = late.labels.get("cpu")
-        tasks.append(
-            TaskCounts(
-                task=task,
-                cpu=cpu if isinstance(cpu, int) else None,
-                activations=late.count,
-                deadline_misses=late.count - _on_time(windows, late.series),
-                preemptions=None
-                if preemptions is None or preemptions.mean_ns is None
-                else round(preemptions.mean_ns * preemptions.count),
-            )
-        )
-    return tasks
-
-
-def _on_time(windows: Windows, tardiness: int) -> int:
-    """Activations with a tardiness of 0, which has a bin of its own."""
-    merged = merge(windows, tardiness)
-    return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
-
-
-def run_segments(result: StreamResult) -> list[RunSegment]:
-    """The engine's segments with the names of their tasks, from time 0 of the set, in order of time."""
-    names = {line.series: str(line.labels.get("task", line.series)) for line in result.series}
-    segments: list[RunSegment] = []
-    for line in result.segments:
-        zero = result.start_ns.get(line.series)
-        if line.series in names and zero is not None:
-            segments.append(
-                RunSegment(
-                    task=names[line.series],
-                    activation=line.activation,
-                    start_ns=line.start_ns - zero,
-                    end_ns=line.end_ns - zero,
-                )
-            )
-    return sorted(segments, key=lambda segment: segment.start_ns)
 
 
 def highest(step: Step) -> list[SeriesSummary]:

@@ -46,8 +46,8 @@ from rtgauge.runner.targets import (
     to_pick_up,
 )
 from rtgauge.system.priorities import Controller
-from rtgauge.target.factory import TargetOpener, hold_places
 from rtgauge.target.guard import LEASE_NS
+from rtgauge.target.open_target import TargetOpener, hold_places
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 

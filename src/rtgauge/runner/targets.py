@@ -41,7 +41,7 @@ from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
 from rtgauge.target.address import LAB
-from rtgauge.target.factory import TargetOpener, console
+from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 

@@ -15,7 +15,7 @@ from rtgauge.system import cpus, hardware, interrupts, kernel, rt_core, scheduli
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import Files, chosen, cpu_list
-from rtgauge.target.factory import reader
+from rtgauge.target.open_target import reader
 from rtgauge.target.target import BOOT_ID
 
 if TYPE_CHECKING:

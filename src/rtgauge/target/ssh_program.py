@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.factory import where_now
+from rtgauge.target.open_target import where_now
 from rtgauge.target.ssh_connection import PATIENCE_S, Channel, SshConnection
 from rtgauge.target.ssh_errors import explain_ssh
 

@@ -20,7 +20,7 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
-from rtgauge.target.factory import reader
+from rtgauge.target.open_target import reader
 from rtgauge.units import parse_cpu_list
 
 NEVER = (

@@ -15,10 +15,11 @@ from rtgauge.record.model import Mark, RunSegment, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
+from rtgauge.record.task_counts import run_segments, task_counts
 from rtgauge.record.windows_file import write_windows
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
-from rtgauge.runner.put_together import highest, run_segments, task_counts
+from rtgauge.runner.put_together import highest
 from rtgauge.schedulability.analysis.measured_set import (
     calculated_timeline,
     execution_from_record,

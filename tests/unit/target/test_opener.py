@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+import rtgauge.target.open_target
 from rtgauge.errors import InputError, LockedError
-from rtgauge.target import factory
-from rtgauge.target.factory import TargetOpener
 from rtgauge.target.guard import guard_error, held_text
+from rtgauge.target.open_target import TargetOpener
 
 HOLDER: dict[str, Any] = {
     "lock": "/run/rtgauge/lock",
@@ -36,7 +36,7 @@ def a_held_machine(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
                 raise guard_error({"type": "error", "code": "locked", "detail": holder})
         return name
 
-    monkeypatch.setattr(factory, "open_target", open_target)
+    monkeypatch.setattr(rtgauge.target.open_target, "open_target", open_target)
     return holders
 
 
