@@ -417,8 +417,8 @@ class SignalProbe(Probe[S]):
         return parameters.but(space="user", context=None)
 
     def modules(self, parameters: S) -> tuple[str, ...]:
-        """Return the wire if it is the path, and in kernel space the task, for Linux or the co-kernel, after
-        the module that both need. RTAI has no wire.
+        """Return the modules in order: their common core, the wire if it is the path, and the task in kernel
+        space, each for Linux or the co-kernel. RTAI has no wire.
         """
         runtime = parameters.rt
         suffix = "" if runtime == "linux" else f"_{runtime}"

@@ -79,7 +79,7 @@ class Done:
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
-        """Return what the run measured. For an imported run, `rtgauge run` measures next."""
+        """Return what the run measured. If the run was imported, `rtgauge run` is its command."""
         command = (
             tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
         )
