@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
@@ -51,6 +51,17 @@ def between(least: str, most: str) -> AfterValidator:
 
 CpuList = Annotated[str, BeforeValidator(_cpus)]
 """A CPU list in normal form: `3,0-2` -> `0-3`."""
+
+
+def dashed(name: str) -> str:
+    """`up_to` -> `up-to`, `for_` -> `for`: the key in a TOML file for the name of a field."""
+    return name.removesuffix("_").replace("_", "-")
+
+
+DASHED = ConfigDict(
+    extra="forbid", frozen=True, alias_generator=dashed, populate_by_name=False, defer_build=True
+)
+"""Configures the models of TOML files: keys have dashes, and unknown keys are errors."""
 
 
 def _message(details: Mapping[str, Any]) -> str:

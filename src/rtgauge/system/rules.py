@@ -7,12 +7,12 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.record.facts import Purpose
-from rtgauge.validation import explain
+from rtgauge.validation import DASHED, dashed, explain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,16 +26,10 @@ LIST_SOURCE = r"(?:(?:boot-parameter|fact) [A-Za-z0-9_.]{1,128}|cpus [0-9,-]{1,6
 Version = Annotated[str, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
 
 
-def _dashed(name: str) -> str:
-    return name.removesuffix("_").replace("_", "-")
-
-
 class Strict(BaseModel):
     """Base of the models: keys have dashes, and unknown keys are errors."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, defer_build=True
-    )
+    model_config = DASHED
 
 
 class Subject(NamedTuple):
@@ -258,8 +252,8 @@ class Rule(Strict):
         return self
 
 
-CHECK_KEYS = [_dashed(name) for name in Check.model_fields]
-RULE_KEYS = [_dashed(name) for name in Rule.model_fields]
+CHECK_KEYS = [dashed(name) for name in Check.model_fields]
+RULE_KEYS = [dashed(name) for name in Rule.model_fields]
 
 
 def parse_rules(text: str, source: str) -> list[Rule]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rtgauge.errors import InputError
 from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.suggest import nearest
-from rtgauge.validation import explain
+from rtgauge.validation import DASHED, explain
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 Line = Annotated[str, Field(min_length=1, max_length=600)]
@@ -20,27 +20,21 @@ Hardness = Literal["95%", "100%"]
 LARGEST = 1_000_000
 
 
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
 class Strict(BaseModel):
-    """Base of the models: keys have dashes, and unknown keys are errors."""
+    """Base of the models: keys have dashes, unknown keys are errors, and no value is converted."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=False, strict=True
-    )
+    model_config = DASHED | ConfigDict(strict=True)
 
 
 class Thresholds(Strict):
     """The highest lateness/bound that is in the black, marginal, in trouble; beyond is off the map."""
 
     black: float = Field(gt=0, le=1)
-    """Lateness over bound up to which a way is clearly in the black."""
+    """The highest ratio that is clearly in the black."""
     marginal: float = Field(ge=1, le=LARGEST)
-    """... up to which it is marginal."""
+    """The highest ratio that is marginal."""
     trouble: float = Field(ge=1, le=LARGEST)
-    """... up to which it is in trouble; beyond it is off the map."""
+    """The highest ratio that is in trouble; beyond it is off the map."""
 
     @model_validator(mode="after")
     def _rising(self) -> Thresholds:

@@ -87,7 +87,7 @@ class Done:
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
-        """Return it for a step whose run is not known."""
+        """Return what a step measured whose run is not known."""
         target = step.key.targets.get("self", LOCAL)
         called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
         return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
