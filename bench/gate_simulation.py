@@ -6,7 +6,7 @@ spread: independent; with a drift (AR(1), 0.5 from boot to boot); with 15 % of t
 heavy tails (Student's t with 3 degrees of freedom). Each decision has at most 12 pairs, of +10 % to find.
 
 With `--rate` a bound decides: events of each run are drawn from Poisson's distribution, with a mean that
-differs between boots, and three times as many are to be found.
+differs between boots, and three times as many are to be found; `--pairs`: at most so many.
 """
 
 import argparse
@@ -58,12 +58,12 @@ def outcomes(
     return counted, pairs / len(values), early
 
 
-def rates(kind: str, gates: int, generator: np.random.Generator) -> np.ndarray:
-    """The rate of each boot, of 1 on average or at the median: (gates, PAIRS, 2)."""
-    boot = generator.normal(0, 1, (gates, 2 * PAIRS))
+def rates(kind: str, gates: int, most: int, generator: np.random.Generator) -> np.ndarray:
+    """The rate of each boot, of 1 on average or at the median: (gates, most, 2)."""
+    boot = generator.normal(0, 1, (gates, 2 * most))
     factors = np.ones_like(boot)
     if kind == "drift":
-        for at in range(1, 2 * PAIRS):
+        for at in range(1, 2 * most):
             boot[:, at] = 0.5 * boot[:, at - 1] + math.sqrt(1 - 0.5**2) * boot[:, at]
         factors = np.exp(0.7 * boot)
     elif kind == "slow boots":
@@ -72,27 +72,27 @@ def rates(kind: str, gates: int, generator: np.random.Generator) -> np.ndarray:
         factors = np.exp(generator.standard_t(3, boot.shape) * 0.7).clip(0, 1_000)
     elif kind == "negative binomial":
         factors = generator.gamma(0.5, 2, boot.shape)
-    pairs = factors.reshape(gates, PAIRS, 2)
-    swapped = generator.random((gates, PAIRS)) < 0.5
+    pairs = factors.reshape(gates, most, 2)
+    swapped = generator.random((gates, most)) < 0.5
     pairs[swapped] = pairs[swapped][:, ::-1]
     return pairs
 
 
-def rate_table(decisions: int, generator: np.random.Generator) -> None:
+def rate_table(decisions: int, most: int, generator: np.random.Generator) -> None:
     """Print how often a rate is called worse."""
 
     def outcomes_of(means: np.ndarray) -> Counter[str]:
         # At most 400 stretches of time.
         events = np.minimum(generator.poisson(means), 400).tolist()
-        return Counter(decide_rate(each, larger_than=1, max_pairs=PAIRS).outcome for each in events)
+        return Counter(decide_rate(each, larger_than=1, max_pairs=most).outcome for each in events)
 
     print("| boots | events of a run | false alarms in 500 | three times as many found |")
     print("|---|---|---|---|")
     few = decisions // 4
     for kind in ("alike", "drift", "slow boots", "heavy tails", "negative binomial"):
         for mean in (0.2, 2, 20):
-            same = outcomes_of(mean * rates(kind, decisions, generator))
-            worse = outcomes_of(mean * rates(kind, few, generator) * [1, 3])
+            same = outcomes_of(mean * rates(kind, decisions, most, generator))
+            worse = outcomes_of(mean * rates(kind, few, most, generator) * [1, 3])
             print(
                 f"| {kind} | {mean:g} | {same[Outcome.WORSE] / decisions * 500:.2f} "
                 f"| {worse[Outcome.WORSE] / few:.1%} |",
@@ -108,10 +108,11 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", action="store_true")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="of a gate with --rate")
     arguments = parser.parse_args()
     generator = np.random.default_rng(arguments.seed)
     if arguments.rate:
-        rate_table(arguments.decisions, generator)
+        rate_table(arguments.decisions, arguments.pairs, generator)
         return
     print("| boots | spread | false alarms in 500 | pass | pairs | +10 % found | by the first look | pairs |")
     print("|---|---|---|---|---|---|---|---|")

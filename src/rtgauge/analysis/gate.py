@@ -122,40 +122,40 @@ def decide(
     return _decision(outcome, values[:seen], max_pairs)
 
 
-def detectable(spread: float, pairs: int) -> float:
+def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     """The smallest relative change that a gate of `pairs` pairs finds with 90 % probability. `spread`: the
-    relative standard deviation of the runs of one side.
+    relative standard deviation of the runs of one side; `error`: as in `decide`.
     """
 
     def short_of_power(ratio: float) -> float:
-        return _power(ratio, pairs) - 0.9
+        return _power(ratio, pairs, error) - 0.9
 
-    highest = 4 * _critical(pairs, ALARM)[-1]
+    highest = 4 * _critical(pairs, error)[-1]
     ratio = root(
         short_of_power, (0.0, short_of_power(0.0)), (highest, short_of_power(highest)), tolerance=1e-6
     )
     return math.expm1(ratio * math.sqrt(2 / pairs) * spread)
 
 
-def pairs_needed(spread: float, larger_than: float) -> int | None:
+def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int | None:
     """The number of pairs, in whole blocks, that finds a change of this size with 90 % probability; None if
     MOST_PAIRS do not.
     """
 
     def found(pairs: int) -> bool:
-        error = math.sqrt(2 / pairs) * spread
-        return error == 0 or _power(math.log1p(larger_than) / error, pairs) >= 0.9
+        of_mean = math.sqrt(2 / pairs) * spread
+        return of_mean == 0 or _power(math.log1p(larger_than) / of_mean, pairs, error) >= 0.9
 
     counts = range(BLOCK, MOST_PAIRS + 1, BLOCK)
     first = bisect.bisect_left(counts, True, key=found)
     return counts[first] if first < len(counts) else None
 
 
-def _power(ratio: float, pairs: int) -> float:
+def _power(ratio: float, pairs: int, error: float) -> float:
     """The chance that the last look sees a mean of `ratio` standard errors; earlier looks only add to it."""
     from scipy.special import nctdtr
 
-    return 1 - float(nctdtr(pairs - 1, ratio, _critical(pairs, ALARM)[-1]))
+    return 1 - float(nctdtr(pairs - 1, ratio, _critical(pairs, error)[-1]))
 
 
 @cache

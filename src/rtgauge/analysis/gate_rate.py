@@ -6,8 +6,10 @@ burst counts once. If both sides have the same rate, each event is the candidate
 (Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
 1940). Runs that differ by more than chance have fewer independent events: counts are divided by the
 dispersion of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2),
-widened because it is itself estimated (Korn and Graubard 1998). Looks and error are as in `analysis.gate`.
-`bench/gate_simulation.py --rate` measures the error that results.
+widened because it is itself estimated (Korn and Graubard 1998). If boots differ much, a few of them have most
+events, and the ratios within pairs show more than the counts do. So half of the error is for Student's t of
+their logarithms, with half an event added to each count (Haldane 1956). Looks and error are as in
+`analysis.gate`. `bench/gate_simulation.py --rate` measures the error that results.
 """
 
 from __future__ import annotations
@@ -26,12 +28,18 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+LEAST_EVENTS = 5
+"""Of a run, on average: fewer do not show how much the rates of runs differ."""
+OF_RATIOS = ALARM / 2
+"""The error of a false alarm that the ratios within pairs have, and the counts as much."""
+
 
 def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
     """Decide from the events (baseline, candidate) of each pair so far; all runs are equally long.
 
     Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: the
-    change that a pass rules out. Raises InputError as `gate.looks` does.
+    change that a pass rules out. The spread is that of the rates; None below LEAST_EVENTS. Raises InputError
+    as `gate.looks` does.
     """
     planned = looks(max_pairs)
     alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)
@@ -42,11 +50,11 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
             break
         counts = np.asarray(events[:pairs], dtype=np.float64)
         candidate, both = counts[:, 1].sum(), counts.sum()
-        alarm, overlook = (dispersion(counts, level) for level in (alarms[look], overlooks[look]))
+        overlook = dispersion(counts, overlooks[look])
         if both and upper_bound(candidate / overlook, both / overlook, 1 - overlooks[look]) < passing:
             outcome, seen = Outcome.PASS, pairs
             break
-        if both and lower_bound(candidate / alarm, both / alarm, 1 - alarms[look]) > 0.5:
+        if _least_change(counts, alarms[look]) > 0:
             outcome, seen = Outcome.WORSE, pairs
             break
         if pairs == planned[-1]:
@@ -57,7 +65,9 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
         return Decision(outcome, seen, 0.0, None, None, None)
     low, high = _interval(counts, 0.025 / len(planned))
     change = candidate / baseline - 1 if baseline else math.inf
-    return Decision(outcome, seen, change, low, high, None)
+    told = seen > 1 and min(baseline, candidate) >= LEAST_EVENTS * seen
+    spread = _deviation(counts) / math.sqrt(2) if told else None
+    return Decision(outcome, seen, change, low, high, spread)
 
 
 def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
@@ -65,7 +75,7 @@ def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
     events and the dispersion of these pairs.
     """
     counts = np.asarray(events, dtype=np.float64)
-    level = levels(max_pairs, ALARM)[-1]
+    level = levels(max_pairs, ALARM)[-1] / 2
     effect, baseline = dispersion(counts, level), float(counts[:, 0].sum())
 
     def alarms(candidate: int) -> bool:
@@ -92,9 +102,40 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
     return max(1.0, float(differences.var(ddof=1)) / (float(counts.sum()) / pairs) * widened**2)
 
 
+def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
+    """The lower bound of the change of the rate at this one-sided level; half of it is for the ratios within
+    the pairs.
+    """
+    effect = dispersion(counts, level / 2)
+    candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
+    low = lower_bound(candidate, both, 1 - level / 2) if both else 0.0
+    return max(low / (1 - low) - 1 if low < 1 else math.inf, _least_ratio(counts, level / 2) - 1)
+
+
+def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
+    """The lower bound of the ratio of the rates within pairs."""
+    from scipy.special import stdtrit
+
+    pairs = len(counts)
+    if pairs < 2:
+        return 0.0
+    logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
+    return math.exp(
+        float(logs.mean()) + float(stdtrit(pairs - 1, level)) * _deviation(counts) / math.sqrt(pairs)
+    )
+
+
+def _deviation(counts: npt.NDArray[np.float64]) -> float:
+    """The standard deviation of the logarithms of the ratios within pairs; at least what chance alone makes
+    it, as few counts are often alike.
+    """
+    logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
+    return math.sqrt(max(float(logs.var(ddof=1)), float((1 / (counts + 0.5)).sum(axis=1).mean())))
+
+
 def _interval(counts: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
     """The interval of the change of the rate, each end at this one-sided level."""
     effect = dispersion(counts, level)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
-    low, high = lower_bound(candidate, both, 1 - level), upper_bound(candidate, both, 1 - level)
-    return low / (1 - low) - 1, high / (1 - high) - 1 if high < 1 else math.inf
+    high = upper_bound(candidate, both, 1 - level)
+    return _least_change(counts, level), high / (1 - high) - 1 if high < 1 else math.inf

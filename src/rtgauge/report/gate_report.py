@@ -28,7 +28,8 @@ def notes(result: GateResult) -> list[str]:
         lines.append(f"The change is {result.accepted}.")
     change = result.primary
     if change is not None and change.spread is not None:
-        line = f"Runs of one side vary by {change.spread * 100:.1f} %."
+        what = "Runs" if result.require is None else "The rates of runs"
+        line = f"{what} of one side vary by {change.spread * 100:.1f} %."
         if result.found is not None:
             line += f" {plural(change.pairs, 'pair')} find {format_change(result.found)} in nine of ten cases"
             line += (

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from rtgauge.analysis import gate
 from rtgauge.analysis.confidence import upper_bound
-from rtgauge.analysis.gate_rate import decide_rate, least_alarm
+from rtgauge.analysis.gate_rate import OF_RATIOS, decide_rate, least_alarm
 from rtgauge.analysis.gate_wish import GateWish, wish_of
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
@@ -90,7 +90,9 @@ class SeriesChange(Model):
     low: float | None = Field(default=None, description="of its interval at 95 % over all looks together")
     high: float | None = None
     spread: float | None = Field(
-        default=None, description="relative standard deviation between the runs of a side"
+        default=None,
+        description="relative standard deviation between the runs of a side; if a bound decides, of their "
+        "rates, None below 5 events a run",
     )
 
 
@@ -184,7 +186,7 @@ class GateResult(Model):
                 "primary": _change(chosen, wish),
                 "pairs": _figures(chosen, wish),
                 "others": [_change(each, wish) for each in series if each is not chosen],
-                "found": _found(decision),
+                "found": _found(decision, wish),
                 "pairs_needed": _needed(decision, wish),
                 "events_needed": _events_needed(chosen, decision, wish),
                 "exposure": _exposure(record, chosen, wish, alternation),
@@ -244,14 +246,20 @@ def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
     ]
 
 
-def _found(decision: gate.Decision) -> float | None:
+def _found(decision: gate.Decision, wish: GateWish) -> float | None:
     if decision.spread is None or decision.pairs < gate.BLOCK:
         return None
-    return gate.detectable(decision.spread, decision.pairs)
+    return gate.detectable(decision.spread, decision.pairs, _error(wish))
 
 
 def _needed(decision: gate.Decision, wish: GateWish) -> int | None:
-    return None if decision.spread is None else gate.pairs_needed(decision.spread, wish.larger_than)
+    if decision.spread is None:
+        return None
+    return gate.pairs_needed(decision.spread, wish.larger_than, _error(wish))
+
+
+def _error(wish: GateWish) -> float:
+    return gate.ALARM if wish.require is None else OF_RATIOS
 
 
 def _events_needed(series: GateSeries, decision: gate.Decision, wish: GateWish) -> int | None:

@@ -20,7 +20,7 @@ def test_without_dispersion_it_is_the_exact_binomial_test() -> None:
     for candidate in range(6, 31, 6):
         pairs = [(0, candidate // 6)] * 6
         worse = decide_rate(pairs, larger_than=1, max_pairs=6).outcome is Outcome.WORSE
-        assert worse == (binomtest(candidate, candidate, alternative="greater").pvalue < level)
+        assert worse == (binomtest(candidate, candidate, alternative="greater").pvalue < level / 2)
 
 
 def test_a_burst_in_one_run_is_not_many_events() -> None:
@@ -28,6 +28,24 @@ def test_a_burst_in_one_run_is_not_many_events() -> None:
     burst = decide_rate([(0, 60), *[(0, 0)] * 11], larger_than=1, max_pairs=12)
     assert (spread.outcome, burst.outcome) == (Outcome.WORSE, Outcome.CANNOT_TELL)
     assert dispersion(np.array([(0, 60), *[(0, 0)] * 11], dtype=float), 0.1) > 60
+
+
+def test_the_ratios_within_pairs_count_if_boots_differ() -> None:
+    rates = [3, 300, 30, 150, 8, 60, 3, 200, 15, 90, 30, 12]
+    tripled = decide_rate([(rate, 3 * rate) for rate in rates], larger_than=1, max_pairs=12)
+    assert tripled.outcome is Outcome.WORSE
+    assert tripled.low is not None
+    assert tripled.low > 0
+    by_turns = decide_rate(
+        [(rate, 3 * rate) if at % 2 else (3 * rate, rate) for at, rate in enumerate(rates)],
+        larger_than=1,
+        max_pairs=12,
+    )
+    assert by_turns.outcome is Outcome.CANNOT_TELL
+    assert tripled.spread
+    assert by_turns.spread
+    assert by_turns.spread > tripled.spread
+    assert decide_rate([(1, 2)] * 12, larger_than=1, max_pairs=12).spread is None
 
 
 def test_many_equal_events_pass_and_none_tell_nothing() -> None:
@@ -56,7 +74,7 @@ def test_any_counts_lead_to_a_decision(events: list[tuple[int, int]]) -> None:
 
 
 def test_the_least_alarm_is_the_least() -> None:
-    assert least_alarm([(0, 0)] * 6, max_pairs=6) == math.ceil(-math.log2(ALARM))
+    assert least_alarm([(0, 0)] * 6, max_pairs=6) == math.ceil(-math.log2(ALARM / 2))
 
 
 def test_like_with_like_is_hardly_ever_worse_and_three_times_as_often_is_found() -> None:
