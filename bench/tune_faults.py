@@ -1,160 +1,331 @@
 # SPDX-License-Identifier: MIT
-"""How often `rtgauge tune` finds a planted fault, keeps nothing if there is nothing to gain, and leaves the
-machine as it was after kill -9.
+"""Proof of `rtgauge tune`: does it find and mend a planted fault, keep nothing if there is nothing to gain,
+and leave the machine as it was after kill -9?
 
-Run as root on a machine with at least two CPUs that nobody else uses: `python bench/tune_faults.py
-[--tries N] [--kills N]`. The fault is a real-time task of priority 99 on the measured CPU, which computes for
-50 ms every 2 s.
+Run as root on a machine with at least two CPUs that nobody else uses: `python bench/tune_faults.py RESULTS`.
+Every try is a line of the file RESULTS. A second call goes on after the last one; `--only-print` adds
+nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 RTGAUGE = [sys.executable, "-m", "rtgauge"]
-CPU = 1
-HOG = f"""
-import os, time
-os.sched_setaffinity(0, {{{CPU}}})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+CPU, OTHER = 1, 0
+IMPORTS = "import os, socket, time\n"
+BUSY = """
 while True:
-    end = time.monotonic() + 0.05
+    end = time.monotonic() + {busy}
     while time.monotonic() < end:
         pass
-    time.sleep(2)
+    time.sleep({pause})
 """
-TUNE = [
-    "tune", "--cpus", str(CPU), "--duration", "5s", "--budget", "10min", "--load", "idle",
-    "--confirm-load", "cpu", "--wait", "20min", "--json",
-]  # fmt: skip
-WATCHED = (
-    "/sys/kernel/mm/transparent_hugepage/enabled",
-    "/proc/sys/vm/compaction_proactiveness",
-    "/proc/sys/vm/compact_unevictable_allowed",
-    "/proc/sys/kernel/timer_migration",
-    "/proc/sys/kernel/soft_watchdog",
-    "/proc/sys/kernel/watchdog_cpumask",
-    "/proc/sys/kernel/sched_rt_runtime_us",
-    "/proc/irq/default_smp_affinity",
-    "/sys/devices/virtual/workqueue/cpumask",
-)
+FLOOD = f"""
+os.sched_setaffinity(0, {{{OTHER}}})
+here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+here.bind(("127.0.0.1", 0))
+there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    there.sendto(b"x" * 1000, here.getsockname())
+"""
+COMPACT = f"""
+os.sched_setaffinity(0, {{{OTHER}}})
+while True:
+    open("/proc/sys/vm/compact_memory", "w").write("1")
+    time.sleep(0.02)
+"""
+READ = f"""
+import mmap
+os.sched_setaffinity(0, {{{OTHER}}})
+disk = os.open("{{disk}}", os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+while True:
+    for block in range(4096):
+        os.preadv(disk, [page], block * 4096)
+"""
+
+
+def hog(policy: str, priority: int, busy: float, pause: float) -> str:
+    """A real-time task on the measured CPU."""
+    begin = (
+        f"os.sched_setaffinity(0, {{{CPU}}})\n"
+        f"os.sched_setscheduler(0, os.{policy}, os.sched_param({priority}))\n"
+    )
+    return IMPORTS + begin + BUSY.format(busy=busy, pause=pause)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planted fault: a program, files written for it, and the settings of which one has to be kept."""
+
+    name: str
+    program: str
+    mended_by: frozenset[str]
+    files: tuple[tuple[str, str], ...] = ()
+
+
+def faults() -> list[Fault]:
+    """Those that this machine can have. All come at least every 10 s."""
+    elsewhere = frozenset({"rt-tasks-elsewhere"})
+    found = [
+        Fault("FIFO hog, priority 99", hog("SCHED_FIFO", 99, 0.02, 0.4), elsewhere),
+        Fault("round-robin hog, priority 98", hog("SCHED_RR", 98, 0.05, 1.5), elsewhere),
+        Fault(
+            "throttling by a task of priority 1",
+            hog("SCHED_FIFO", 1, 0.97, 0.03),
+            elsewhere | {"rt-throttling", "rt-group-throttling"},
+        ),
+        Fault("compaction of locked memory", IMPORTS + COMPACT, frozenset({"compact-unevictable"})),
+        Fault(
+            "packets steered to the CPU (RPS)",
+            IMPORTS + FLOOD,
+            frozenset({"rps"}),
+            (("/sys/class/net/lo/queues/rx-0/rps_cpus", f"{1 << CPU:x}"),),
+        ),
+    ]
+    disk = next((f"/dev/{path.name}" for path in Path("/sys/block").glob("vd*")), None)
+    queues = [path.parent for path in Path("/proc/irq").glob("*/virtio*-req.0")]
+    if disk is not None and queues:
+        affinity = (str(queues[0] / "smp_affinity_list"), str(CPU))
+        program = IMPORTS + READ.replace("{disk}", disk)
+        found.append(Fault("disk's interrupt", program, frozenset({"irqs-on-isolated"}), (affinity,)))
+    return found
 
 
 @contextmanager
-def hog() -> Generator[int]:
-    """The fault; gives its pid."""
-    process = subprocess.Popen([sys.executable, "-c", HOG])
+def planted(fault: Fault | None) -> Generator[None]:
+    """The fault, as long as this is entered."""
+    before = {path: Path(path).read_text() for path, _ in (fault.files if fault else ())}
+    process: subprocess.Popen[bytes] | None = None
     try:
-        yield process.pid
+        for path, text in fault.files if fault else ():
+            Path(path).write_text(text)
+        if fault is not None:
+            process = subprocess.Popen([sys.executable, "-c", fault.program])
+        yield
     finally:
-        process.kill()
-        process.wait()
+        if process is not None:
+            process.kill()
+            process.wait()
+        for path, text in before.items():
+            Path(path).write_text(text)
+
+
+def p99_us() -> float:
+    """Of 2 s at 1 ms."""
+    words = ["probe", "wakeup", "--cpu", str(CPU), "--duration", "2s", "--dma-latency", "off"]
+    done = subprocess.run(
+        [*RTGAUGE, *words, "--json", "--wait", "10min"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return json.loads(done.stdout)["steps"][0]["series"][0]["filled"]["p99_ns"] / 1000
 
 
 def tuned(require: str, *words: str) -> dict[str, Any]:
-    """The document of one tuning."""
+    """The document of one tuning, with how long it took."""
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory() as out:
         done = subprocess.run(
-            [*RTGAUGE, *TUNE, "--require", require, "--out", out, *words],
-            stdout=subprocess.PIPE,
-            check=False,
+            [
+                *RTGAUGE, "tune", "--cpus", str(CPU), "--budget", "10min", "--load", "idle",
+                "--confirm-load", "cpu", "--wait", "10min", "--json", "--require", require, "--out", out,
+                *words,
+            ],
+            capture_output=True, check=False,
+        )  # fmt: skip
+    if not done.stdout:
+        raise RuntimeError(done.stderr.decode()[-400:])
+    return {**json.loads(done.stdout), "took_s": round(time.monotonic() - begin)}
+
+
+def state() -> dict[str, str]:
+    """What a tuning changes: settings, the affinity of interrupts and of real-time threads."""
+    from rtgauge.system.rules import tried_rules
+
+    paths = set(Path("/proc/irq").glob("[0-9]*/smp_affinity_list"))
+    paths |= set(Path("/sys/fs/cgroup/cpuset").glob("*/"))
+    for rule in tried_rules().values():
+        for setting in rule.trial.set if rule.trial is not None else []:
+            if setting.file is not None and "{" not in setting.file:
+                paths |= set(Path("/").glob(setting.file.lstrip("/")))
+    texts: dict[str, str] = {}
+    for path in paths:
+        with suppress(OSError):
+            texts[str(path)] = "there" if path.is_dir() else path.read_text()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if fields[38] in {"1", "2"}:  # the policy: FIFO, RR
+                texts[status.parent.name] = str(sorted(os.sched_getaffinity(int(status.parent.name))))
+    return texts
+
+
+def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Names of what is not as before; threads that came or went are none."""
+    return [name for name, text in before.items() if after.get(name, text) != text]
+
+
+def a_fault(number: int) -> dict[str, Any]:
+    """One planted fault, tuned. The bound is between the machine with the fault and without it."""
+    known = faults()
+    fault = known[number % len(known)]
+    clean_us = p99_us()
+    with planted(fault):
+        faulty_us = p99_us()
+        bound_us = math.sqrt(clean_us * faulty_us)
+        before = state()
+        result = tuned(
+            f"period=1ms latency<={bound_us:.0f}us hardness=99%", "--duration", "2s", "--seed", str(number)
         )
-        return json.loads(done.stdout)
+        same = differences(before, state())
+    kept = [each["rule"] for each in result["kept"]]
+    return {
+        "fault": fault.name,
+        "clean_us": round(clean_us),
+        "faulty_us": round(faulty_us),
+        "mended": bool(fault.mended_by & set(kept)) and result["outcome"] in {"mended", "better"},
+        "others_kept": sorted(set(kept) - fault.mended_by),
+        "different": same,
+        **_short(result),
+    }
 
 
-def state(pid: int) -> list[object]:
-    """What a tuning changes: settings, the affinity of interrupts and of the fault."""
-    files = [*map(Path, WATCHED), *sorted(Path("/proc/irq").glob("[0-9]*/smp_affinity_list"))]
-    texts = [path.read_text() if path.exists() else None for path in files]
-    return [*texts, os.sched_getaffinity(pid)]
+def _short(result: dict[str, Any]) -> dict[str, Any]:
+    after = result["tests"][-1] if result["confirmed"] else None
+    return {
+        "kept": [each["rule"] for each in result["kept"]],
+        "outcome": result["outcome"],
+        "runs": result["runs"],
+        "took_s": result["took_s"],
+        "confirmed": result["confirmed"],
+        "confirmed_gain": None if after is None else after["gain"],
+    }
 
 
-def say(number: int, result: dict[str, Any], names: list[str]) -> None:
-    """One line about a try."""
-    print(
-        f"  {number + 1}: {result['outcome']}, kept {', '.join(names) or 'nothing'}, {result['runs']} runs",
-        flush=True,
-    )
+NOTHING = (
+    "thp",
+    "compaction-proactiveness",
+    "timer-migration",
+    "soft-watchdog",
+    "block-completion",
+    "pcie-aspm",
+)
+"""Settings that change nothing for a wake-up on an idle CPU of this machine."""
 
 
-def finds(tries: int) -> None:
-    """The fault: found and mended?"""
-    mended, hidden_away = 0, 0
-    for number in range(tries):
-        with hog():
-            result = tuned("period=1ms latency<=2ms hardness=99%", "--seed", str(number))
-        names = [kept["rule"] for kept in result["kept"]]
-        mended += "rt-tasks-elsewhere" in names
-        hidden_away += bool(set(names) - {"rt-tasks-elsewhere"})
-        say(number, result, names)
-    print(f"fault: mended in {mended} of {tries}; another setting kept in {hidden_away}")
+def nothing(number: int) -> dict[str, Any]:
+    """A bound that no setting reaches."""
+    result = tuned(
+        "period=1ms latency<=1us hardness=99%", "--duration", "500ms", "--seed", str(1000 + number),
+        "--only", ",".join(NOTHING),
+    )  # fmt: skip
+    return _short(result)
 
 
-def nothing(tries: int) -> None:
-    """A bound that no setting reaches: nothing is to be kept."""
-    kept = 0
-    for number in range(tries):
-        result = tuned("period=1ms latency<=1us", "--seed", str(number), "--without", "isolated-cpus")
-        names = [each["rule"] for each in result["kept"]]
-        kept += bool(names)
-        say(number, result, names)
-    print(f"nothing to gain: something kept in {kept} of {tries}")
+def a_kill(number: int) -> dict[str, Any]:
+    """Kill -9 at a random moment, then `rtgauge restore`."""
+    generator = random.Random(number)
+    known = [fault for fault in faults() if fault.name.startswith(("FIFO", "packets"))]
+    with planted(known[number % len(known)]), tempfile.TemporaryDirectory() as out:
+        before = state()
+        process = subprocess.Popen(
+            [
+                *RTGAUGE, "tune", "--cpus", str(CPU), "--budget", "10min", "--load", "idle", "--confirm-load",
+                "cpu", "--wait", "10min", "--require", "latency<=1us", "--duration", "200ms", "--out", out,
+            ],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while process.poll() is None and not any(Path(out).glob("*/steps/01-*/step.json")):
+            time.sleep(0.02)
+        after_s = generator.uniform(0, 8)
+        time.sleep(after_s)
+        changed = differences(before, state())
+        process.kill()
+        process.wait()
+        for _ in range(100):
+            if not subprocess.run(
+                [*RTGAUGE, "restore"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+            ).returncode:
+                break
+            time.sleep(0.5)
+        different = differences(before, state())
+    return {"after_s": round(after_s, 2), "changed": len(changed), "different": different}
 
 
-def kills(tries: int) -> None:
-    """Kill -9 at a random moment: is everything put back by the next start?"""
-    generator, back = random.Random(5), 0
-    with hog() as pid:
-        before = state(pid)
-        for number in range(tries):
-            with tempfile.TemporaryDirectory() as out:
-                process = subprocess.Popen(
-                    [
-                        *RTGAUGE,
-                        *TUNE,
-                        "--duration",
-                        "1s",
-                        "--require",
-                        "period=1ms latency<=2ms hardness=99%",
-                        "--out",
-                        out,
-                    ],
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-                while not any(Path(out).glob("*/steps/*/step.json")):
-                    time.sleep(0.05)
-                time.sleep(generator.uniform(0, 10))
-                process.kill()
-                process.wait()
-                subprocess.run([*RTGAUGE, "restore"], stdout=subprocess.DEVNULL, check=False)
-            same = state(pid) == before
-            back += same
-            print(f"  {number + 1}: {'put back' if same else 'DIFFERS'}")
-    print(f"killed: everything put back in {back} of {tries}")
+PARTS = {"fault": (a_fault, 10), "nothing": (nothing, 60), "kill": (a_kill, 50)}
+
+
+def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
+    """What the results say."""
+    by_part = {part: [line for line in lines if line["part"] == part] for part in PARTS}
+    said = [
+        f"  {line['fault']}: p99 {line['clean_us']} us, with the fault {line['faulty_us']} us; "
+        f"{line['outcome']}, kept {', '.join(line['kept']) or 'nothing'}, {line['runs']} runs, "
+        f"{line['took_s']} s"
+        for line in by_part["fault"]
+    ]
+    found = by_part["fault"]
+    if found:
+        in_time = sum(line["mended"] and line["took_s"] <= 600 for line in found)
+        others = sum(bool(line["others_kept"]) for line in found)
+        said.append(f"faults found and mended within 10 minutes: {in_time} of {len(found)}")
+        said.append(f"another setting kept as well: {others} of {len(found)}")
+        said.append(f"everything as before: {sum(not line['different'] for line in found)} of {len(found)}")
+    idle = by_part["nothing"]
+    if idle:
+        said.append(f"nothing to gain, nothing kept: {sum(not line['kept'] for line in idle)} of {len(idle)}")
+    ended = [*found, *idle]
+    if ended:
+        worse = sum(bool(line["kept"]) and (line["confirmed_gain"] or 0) < -0.2 for line in ended)
+        said.append(f"worse at the end by more than 20 %: {worse} of {len(ended)}")
+    killed = by_part["kill"]
+    if killed:
+        in_force = sum(line["changed"] > 0 for line in killed)
+        back = sum(not line["different"] for line in killed)
+        said.append(
+            f"killed: everything put back in {back} of {len(killed)} ({in_force} with settings in force)"
+        )
+    return said
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run what is missing, then print all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=10)
-    parser.add_argument("--nothing", type=int, default=10)
-    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--most-s", type=float, default=math.inf, help="begin no try after so many seconds")
+    parser.add_argument("--only-print", action="store_true")
     given = parser.parse_args()
-    for part, tries in ((finds, given.tries), (nothing, given.nothing), (kills, given.kills)):
-        if tries:
-            part(tries)
+    begin = time.monotonic()
+    lines = [json.loads(line) for line in given.results.open()] if given.results.exists() else []
+    for part in () if given.only_print else given.parts.split(","):
+        make, tries = PARTS[part]
+        done = sum(line["part"] == part for line in lines)
+        for number in range(done, tries):
+            if time.monotonic() - begin > given.most_s:
+                break
+            line = {"part": part, **make(number)}
+            lines.append(line)
+            with given.results.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(f"  {number + 1} {line}", flush=True)
+    print("\n".join(summary(lines)))
 
 
 if __name__ == "__main__":

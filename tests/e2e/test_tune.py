@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,60 @@ def test_a_dry_run_lists_what_could_be_tried_and_changes_nothing(tmp_path: Path)
     assert done.returncode == 0
     assert "Never touched" in done.stdout
     assert not any(tmp_path.iterdir())
+
+
+SYSCTL = Path("/etc/sysctl.d/rtgauge-tune.conf")
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
+    before = MIGRATION.read_text()
+    kept = {"0": "1", "1": "0"}[before.strip()]
+    text = f"# before: {before.strip()}\nkernel.timer_migration = {kept}\n"
+    (tmp_path / "rtgauge-tune.conf").write_text(text)
+    try:
+        applied = rtgauge("tune", "apply", tmp_path)
+        assert applied.returncode == 0, applied.stderr
+        assert MIGRATION.read_text().strip() == kept
+        assert SYSCTL.read_text() == text
+        assert rtgauge("audit", "--profile", tmp_path).returncode == 0
+        again = rtgauge("tune", "apply", tmp_path)
+        assert "remove it first" in only_error(again.stderr)
+        MIGRATION.write_text(before)
+        drifted = rtgauge("audit", "--profile", tmp_path)
+        assert drifted.returncode == 1
+        assert f"{MIGRATION} is {before.strip()}; kept was {kept}" in drifted.stdout
+        MIGRATION.write_text(kept)
+    finally:
+        removed = rtgauge("tune", "remove")
+    assert "1 setting put back" in removed.stdout
+    assert MIGRATION.read_text() == before
+    assert not SYSCTL.exists()
+    assert "nothing is installed" in only_error(rtgauge("tune", "remove").stderr)
+
+
+PROGRAM = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+while True:
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_a_program_of_the_users_decides(tmp_path: Path) -> None:
+    done = rtgauge(
+        "tune", "--require", "latency<=1ns", "--only", "timer-slack,program-priority", "--duration", "200ms",
+        "--budget", "2min", "--json", "--out", tmp_path, "--", sys.executable, "-c", PROGRAM,
+    )  # fmt: skip
+    result = document(done.stdout)
+    assert result["before"]["word"] == "fails"
+    assert {name for test in result["tests"] for name in test["changed"]} == {
+        "timer-slack",
+        "program-priority",
+    }
+    (record,) = tmp_path.iterdir()
+    explained = invoke("tune", "--explain", "program-priority", "--out", tmp_path)
+    assert record.name in explained.stdout

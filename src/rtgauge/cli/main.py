@@ -67,7 +67,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare records, or the loads or deployments of one record."),
     "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
     "bisect": ("bisect:bisect", "Find the commit that made something slower."),
-    "tune": ("tune:tune", "Find the settings that make this machine keep a requirement."),
+    "tune": ("tune:app", "Find the settings that make this machine keep a requirement."),
     "advise": ("advise:advise", "Recommend how to implement a real-time task."),
     "frequency": ("frequency:frequency", "Compute the highest frequency at which a task can run."),
     "store": ("store:app", "Keep the figures of many records in one store, and query them."),

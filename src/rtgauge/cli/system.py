@@ -11,7 +11,7 @@ import typer
 from rtgauge import __version__
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, Target
-from rtgauge.errors import InputError
+from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.report.fact_rows import print_facts
 from rtgauge.suggest import nearest
@@ -19,6 +19,7 @@ from rtgauge.system.audit import audit as check_rules
 from rtgauge.system.audit import exit_status
 from rtgauge.system.facts import read_machine
 from rtgauge.system.rules import read_rules, rule_paths
+from rtgauge.units import plural
 
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
@@ -37,6 +38,17 @@ def system(target: Target = "local", json: Json = False) -> None:
         return
 
     print_facts(facts, Console())
+
+
+def _drift(profile: Path, target: str) -> int:
+    """Print what has drifted from a profile; gives the exit status: 1 if anything has."""
+    from rtgauge.tune.drift import drifted
+
+    count, found = drifted(profile, target)
+    for value, now in found:
+        typer.echo(f"{value.path} is {now}; kept was {value.wanted}")
+    typer.echo(f"{len(found)} of {plural(count, 'kept setting')} drifted")
+    return EXIT_FAILS if found else EXIT_OK
 
 
 def audit(
@@ -58,6 +70,13 @@ def audit(
     script: Annotated[
         bool, typer.Option("--script", help="Print the remedies as a shell script, to read and to run.")
     ] = False,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECORD|DIR",
+            help="Say what has drifted from what `rtgauge tune` kept: its record, or its --files.",
+        ),
+    ] = None,
     target: Target = "local",
     json: Json = False,
 ) -> None:
@@ -71,7 +90,10 @@ def audit(
       rtgauge audit
       rtgauge audit --for preempt-rt
       rtgauge audit --target ssh://root@board --script
+      rtgauge audit --profile keep
     """
+    if profile is not None:
+        raise typer.Exit(_drift(profile, target))
     if script and (json or show_all or details):
         raise InputError("--script prints only commands; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:

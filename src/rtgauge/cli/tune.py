@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
+from rtgauge.errors import InputError
+from rtgauge.tune.candidates import Scope, read_offer
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
@@ -19,9 +25,28 @@ if TYPE_CHECKING:
     from rtgauge.tune.result import TuneResult
 
 PAGE = "tune.html"
+COMMAND = "rtgauge.command"
+"""Where the context of typer has the words behind `--`."""
 
 
+class TuneGroup(TyperGroup):
+    """`tune` itself, with a program behind `--`, and its commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Keep what is behind `--` for a program of the user's."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[COMMAND] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=TuneGroup, invoke_without_command=True, subcommand_metavar="[-- CMD] [COMMAND]")
+
+
+@app.callback()
 def tune(
+    ctx: typer.Context,
     require: Annotated[
         str | None,
         typer.Option(
@@ -30,12 +55,25 @@ def tune(
         ),
     ] = None,
     budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take, about.")] = "30min",
+    watch: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PID", help="Let a running program decide, by its own latencies, instead of a probe."
+        ),
+    ] = None,
     load: Annotated[
-        str, typer.Option(metavar="NAMES", help="Loads to measure under; the worst counts.")
-    ] = "cpu",
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Loads to measure under; the worst counts. Default: cpu, of a program idle."
+        ),
+    ] = None,
     confirm_load: Annotated[
-        str, typer.Option(metavar="NAMES", help="Other loads, under which what helped is confirmed.")
-    ] = "scheduler",
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Other loads, under which what helped is confirmed. Default: scheduler, of a program cpu.",
+        ),
+    ] = None,
     cpus: Annotated[
         str | None, typer.Option(metavar="LIST", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
     ] = None,
@@ -65,8 +103,12 @@ def tune(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned.",
+            help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned, rt-conf.",
         ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="SETTING", help="The advice for and against it, and what was measured here."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
@@ -92,6 +134,10 @@ def tune(
           half an hour, on all CPUs
       rtgauge tune --require "latency<=50us" --cpus 1 --load cpu,network
           for real-time tasks on CPU 1
+      rtgauge tune --require "latency<=50us" --cpus 1 -- ./control
+          the wake-ups of your own program decide
+      rtgauge tune --explain timer-migration
+          the advice, and what was measured here
       rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a
           continue, or show the result again
       rtgauge tune --resume latest --files keep
@@ -106,38 +152,107 @@ def tune(
       4    marginal, or cannot tell
       130  interrupted; --resume continues
     """
-    from rtgauge.errors import InputError
-    from rtgauge.tune.candidates import Scope, read_offer
-
+    if ctx.invoked_subcommand is not None:
+        return
+    if explain is not None:
+        _explain(explain, out)
+        return
     if resume is not None:
-        record = _resumed(resume, wait_s(wait))
-    else:
-        offer = read_offer(
-            target,
-            Scope(cpus_option(cpus), only=names_option(only), without=names_option(without)),
-        )
+        _finish(_resumed(resume, wait_s(wait)), files, json=json)
+    command: list[str] = ctx.meta.get(COMMAND, [])
+    if watch is not None and command:
+        raise InputError("give --watch PID or a command to start, not both")
+    if command and require is None:
+        raise InputError('say what the program has to keep: --require "latency<=100us"')
+    with _program(command, watch, target) as pid:
+        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without))
+        offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
             return
         if require is None:
             raise InputError('say what the machine has to keep: --require "period=1ms latency<=100us"')
-        plan = _plan(
-            require,
-            offer,
-            cpus_option(cpus),
-            (load, confirm_load),
-            (budget, duration),
-            larger_than,
-            target,
-            seed,
-        )
+        first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
+        loads = (load or first, confirm_load or other)
+        plan = _plan(require, offer, scope, loads, (budget, duration), larger_than, target, seed)
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
     _finish(record, files, json=json)
 
 
+@app.command("apply")
+def apply_kept(
+    kept: Annotated[
+        Path, typer.Argument(metavar="RECORD|DIR", help="The record of a tuning, or the folder of --files.")
+    ],
+) -> None:
+    """Put what a tuning kept in force on this machine, now and at each boot.
+
+    Writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
+
+    \b
+    Examples:
+      rtgauge tune apply latest
+      rtgauge tune apply keep
+    """
+    from rtgauge.tune.drift import kept_values
+    from rtgauge.tune.installing import install
+
+    values = kept_values(kept)
+    if not values:
+        raise InputError(f"{kept} kept nothing that a file can hold; rtgauge tune --resume {kept} shows it")
+    for line in (refused := install(values)):
+        typer.echo(f"refused  {line}")
+    count = plural(len(values), "setting")
+    typer.echo(f"{len(values) - len(refused)} of {count} in force, also at each boot")
+    typer.echo("undo: rtgauge tune remove; drift: rtgauge audit --profile")
+
+
+@app.command("remove")
+def remove_kept() -> None:
+    """Undo `rtgauge tune apply`: put the old values back and remove its files.
+
+    \b
+    Examples:
+      rtgauge tune remove
+    """
+    from rtgauge.tune.installing import uninstall
+
+    back, left = uninstall()
+    for line in left:
+        typer.echo(f"left as it is: {line}")
+    typer.echo(f"{plural(back, 'setting')} put back; the files are removed")
+
+
+@contextmanager
+def _program(command: list[str], watched: int | None, target: str) -> Generator[int | None]:
+    """The watched program's number; a command is started, and ended with this. None: there is none."""
+    if not command:
+        yield watched
+        return
+    from rtgauge.cli.watch import started
+
+    with started(command, target, None) as pid:
+        yield pid
+
+
+def _explain(name: str, folder: Path) -> None:
+    from rtgauge.cli.console import Console
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.tune.known import advice, measured, rule_of
+
+    rule = rule_of(name)
+    for line in advice(rule):
+        typer.echo(line)
+    table = measured(rule, folder)
+    if table is None:
+        typer.echo(f"Measured here: no record in {folder} has a test of it")
+    else:
+        typer.echo()
+        print_tables([table], Console())
+
+
 def cpus_option(text: str | None) -> str | None:
     """The CPUs of `--cpus` in their shortest form. Raises InputError."""
-    from rtgauge.errors import InputError
     from rtgauge.units import format_cpu_list, parse_cpu_list
 
     try:
@@ -154,7 +269,7 @@ def names_option(text: str | None) -> list[str]:
 def _plan(
     require: str,
     offer: Offer,
-    cpus: str | None,
+    scope: Scope,
     loads: tuple[str, str],
     times: tuple[str, str],
     larger_than: str,
@@ -162,7 +277,6 @@ def _plan(
     seed: int | None,
 ) -> Plan:
     """`loads`: of the search and of the confirmation; `times`: budget and duration. Raises InputError."""
-    from rtgauge.errors import InputError
     from rtgauge.tune.wish import tune_plan
     from rtgauge.units import parse_percent
     from rtgauge.verdict.requirement import parse_requirement
@@ -174,7 +288,8 @@ def _plan(
     return tune_plan(
         parse_requirement(require),
         offer.candidates,
-        cpus=cpus,
+        cpus=scope.cpus,
+        pid=scope.pid,
         loads=names_option(loads[0]),
         confirm_loads=names_option(loads[1]),
         budget_ns=duration_option("--budget", times[0]),

@@ -46,7 +46,7 @@ def _has_begun(pid: int, threads: str | None) -> bool:
     return False
 
 
-def _started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
+def started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
     """The program on its target, once that is ours: started when this is entered, ended when it is left."""
     settle_s = SETTLE_S if threads is None else NAMED_S
     if parse_address(target) is None:
@@ -106,7 +106,7 @@ def _watch(command: list[str] | None, **given: Any) -> None:
     if parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
         raise InputError(f"{command[0]} cannot be started: No such file or directory")
     given["program"] = named(command)
-    raise typer.Exit(measure_probe(PROBE, given, lambda: _started(command, target, given["threads"])))
+    raise typer.Exit(measure_probe(PROBE, given, lambda: started(command, target, given["threads"])))
 
 
 watch = with_options(_watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)})

@@ -135,6 +135,8 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope) -> str
         return "it is about a program: name it (--watch)"
     if trial.needs_cpus and cpus is None:
         return "it is about the real-time CPUs: name them (--cpus)"
+    if trial.deployment is not None and trial.needs_cpus and scope.pid is not None:
+        return "the program would have to be moved onto the isolated CPUs"
     if trial.deployment is not None:
         deployment = parse_deployment(_part(rule, trial, cpus))
         cannot = why_not(deployment, machine)

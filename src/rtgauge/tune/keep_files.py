@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.rules import tried_rules
 
 if TYPE_CHECKING:
@@ -18,33 +19,69 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import SettingMade
     from rtgauge.record.reader import Record
+    from rtgauge.system.deployment.definition import Deployment
     from rtgauge.tune.result import TuneResult
 
 NAME = "rtgauge-tune"
+SYSCTL_FILE, UNIT_FILE = f"{NAME}.conf", f"{NAME}.service"
+TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
 PATH = re.compile(r"/(?:proc|sys)/[A-Za-z0-9_.:/-]{1,255}")
 VALUE = re.compile(r"[A-Za-z0-9_.,-]{1,255}")
 """Of a record that anybody may have written, nothing else goes into a file that root executes."""
 
 
+class Value(NamedTuple):
+    """A file of the kernel, the value that is kept, and the one before."""
+
+    path: str
+    wanted: str
+    old: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a file of the kernel that the next boot has too, and a value without spaces."""
+        path = PurePosixPath(self.path)
+        return (
+            PATH.fullmatch(self.path) is not None
+            and ".." not in path.parts
+            and "cgroup" not in path.parts
+            and VALUE.fullmatch(self.wanted) is not None
+            and VALUE.fullmatch(self.old) is not None
+        )
+
+
 def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
     """Name -> text of each file; empty if nothing is kept."""
-    made = _made(result, record)
-    lasting = [each for each in made if _is_plain(each)]
     if not result.kept:
         return {}
-    sysctls = [each for each in lasting if each.path.startswith(SYSCTL)]
-    others = [each for each in lasting if not each.path.startswith(SYSCTL)]
-    files = {"README.txt": _readme(result, [each for each in made if not _is_plain(each)])}
+    made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
+    lasting = [each for each in made if each.is_plain]
+    files = {"README.txt": _readme(result, [each for each in made if not each.is_plain])}
+    if lasting:
+        files |= {**files_with(lasting), TUNED_FILE: _profile(lasting)}
+    cpus = next((facts.cpu.online for facts in record.systems.values()), None)
+    rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, cpus or "0")
+    return files | ({RT_CONF_FILE: rt_conf} if rt_conf else {})
+
+
+def files_with(values: Sequence[Value]) -> dict[str, str]:
+    """The files for sysctl.d and systemd that set these at each boot."""
+    files: dict[str, str] = {}
+    sysctls, others = _parted(values)
     if sysctls:
-        files[f"{NAME}.conf"] = "".join(
+        files[SYSCTL_FILE] = "".join(
             f"# before: {each.old}\n{_sysctl(each.path)} = {each.wanted}\n" for each in sysctls
         )
     if others:
-        files[f"{NAME}.service"] = _unit(others)
-    if lasting:
-        files["tuned.conf"] = _profile(sysctls, others)
+        files[UNIT_FILE] = _unit(others)
     return files
+
+
+def _parted(values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    """Those of sysctl, and the others."""
+    sysctls = [each for each in values if each.path.startswith(SYSCTL)]
+    return sysctls, [each for each in values if not each.path.startswith(SYSCTL)]
 
 
 def _made(result: TuneResult, record: Record) -> list[SettingMade]:
@@ -55,23 +92,11 @@ def _made(result: TuneResult, record: Record) -> list[SettingMade]:
     return [each for each in step.deployment.settings if each.error is None]
 
 
-def _is_plain(made: SettingMade) -> bool:
-    """Whether a file of the kernel was written that the next boot has too."""
-    path = PurePosixPath(made.path)
-    return (
-        PATH.fullmatch(made.path) is not None
-        and ".." not in path.parts
-        and "cgroup" not in path.parts
-        and VALUE.fullmatch(made.wanted or "") is not None
-        and VALUE.fullmatch(made.old or "") is not None
-    )
-
-
 def _sysctl(path: str) -> str:
     return path.removeprefix(SYSCTL).replace("/", ".")
 
 
-def _unit(made: Sequence[SettingMade]) -> str:
+def _unit(made: Sequence[Value]) -> str:
     begin = [f"ExecStart=/bin/sh -c 'echo {each.wanted} > {each.path}'" for each in made]
     end = [f"ExecStop=/bin/sh -c 'echo {each.old} > {each.path}'" for each in reversed(made)]
     return "\n".join(
@@ -93,7 +118,8 @@ def _unit(made: Sequence[SettingMade]) -> str:
     )
 
 
-def _profile(sysctls: Sequence[SettingMade], others: Sequence[SettingMade]) -> str:
+def _profile(values: Sequence[Value]) -> str:
+    sysctls, others = _parted(values)
     lines = ["[main]", "summary=Settings that rtgauge tune kept"]
     if sysctls:
         lines += ["", "[sysctl]", *(f"{_sysctl(each.path)}={each.wanted}" for each in sysctls)]
@@ -102,7 +128,23 @@ def _profile(sysctls: Sequence[SettingMade], others: Sequence[SettingMade]) -> s
     return "\n".join([*lines, ""])
 
 
-def _readme(result: TuneResult, rest: Sequence[SettingMade]) -> str:
+def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
+    """A configuration for rt-conf (Ubuntu), whose schema knows isolation, interrupts and governors alone;
+    empty if none of them is kept.
+    """
+    irqs = next((each.wanted for each in values if each.path.startswith("/proc/irq/")), None)
+    lines: list[str] = []
+    if deployment.isolates:
+        lines += ["kernel_cmdline:", f'  isolcpus: "{deployment.isolate}"']
+    if irqs is not None:
+        lines += ["irq_tuning:", f'  - cpus: "{irqs}"', "    filter:", '      actions: ".*"']
+    if deployment.governor is not None:
+        governor = f'    scaling_governor: "{deployment.governor}"'
+        lines += ["cpu_governance:", f'  - cpus: "{cpus}"', governor]
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
     boots = [
         f"  {rule.boot}  ({rule.id})"
         for each in result.kept
@@ -112,18 +154,31 @@ def _readme(result: TuneResult, rest: Sequence[SettingMade]) -> str:
         f"Settings that rtgauge tune kept for {result.requirement}:",
         *(f"  {each.rule}: {each.title}" for each in result.kept),
         "",
-        "Install, with systemd:",
-        f"  cp {NAME}.conf /etc/sysctl.d/ && sysctl --system",
-        f"  cp {NAME}.service /etc/systemd/system/ && systemctl enable --now {NAME}",
+        "Install, with systemd: rtgauge tune apply THIS-FOLDER    Undo: rtgauge tune remove",
+        "By hand:",
+        f"  cp {SYSCTL_FILE} /etc/sysctl.d/ && sysctl --system",
+        f"  cp {UNIT_FILE} /etc/systemd/system/ && systemctl enable --now {NAME}",
         "Undo:",
-        f"  systemctl disable --now {NAME}; rm /etc/systemd/system/{NAME}.service",
-        f"  rm /etc/sysctl.d/{NAME}.conf; each line has its old value: sysctl -w NAME=VALUE, or boot",
+        f"  systemctl disable --now {NAME}; rm /etc/systemd/system/{UNIT_FILE}",
+        f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: sysctl -w NAME=VALUE, or boot",
         "Or with tuned:",
-        f"  mkdir /etc/tuned/{NAME} && cp tuned.conf /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
+        f"  mkdir /etc/tuned/{NAME} && cp {TUNED_FILE} /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
         "Undo: tuned-adm profile with the profile before.",
+        f"Or with rt-conf (Ubuntu), if there is {RT_CONF_FILE}: rt-conf --file {RT_CONF_FILE}",
+        "Undo: rt-conf with the file before.",
         "",
         "Numbers of interrupts may change at a boot: check /proc/interrupts.",
     ]
+    daemons = sorted(
+        {
+            name
+            for each in result.kept
+            if (trial := tried_rules()[each.rule].trial) is not None
+            for name in trial.fought_by
+        }
+    )
+    if daemons:
+        lines += ["", f"These set values back; disable those that run: {', '.join(daemons)}"]
     if boots:
         lines += ["", "Instead, as parameters of the kernel:", *boots]
     if rest:

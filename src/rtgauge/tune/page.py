@@ -45,19 +45,28 @@ def tables(result: TuneResult) -> list[Table]:
     return [*([kept] if result.kept else []), *([tests] if result.tests else [])]
 
 
+def interval(test: TestFigures) -> str:
+    """The interval of a test's gain; a dash if it is not bounded on both sides."""
+    if test.low is None or test.high is None:
+        return NONE
+    return f"{format_change(test.low)} … {format_change(test.high)}"
+
+
 def _row(test: TestFigures) -> list[str]:
-    interval = (
-        NONE
-        if test.low is None or test.high is None
-        else f"{format_change(test.low)} … {format_change(test.high)}"
-    )
     tone = {Found.BETTER: "good", Found.WORSE: "alarm"}
     shows = (
         Cell(test.found, "good" if test.found is Found.BETTER else "alarm")
         if test.found in tone
         else test.found
     )
-    return [", ".join(test.changed), test.purpose, format_change(test.gain), interval, str(test.pairs), shows]
+    return [
+        ", ".join(test.changed),
+        test.purpose,
+        format_change(test.gain),
+        interval(test),
+        str(test.pairs),
+        shows,
+    ]
 
 
 def notes(result: TuneResult) -> list[str]:

@@ -15,13 +15,14 @@ from fractions import Fraction
 from rtgauge.analysis.quantile_interval import LEAST_BEYOND
 from rtgauge.explain.analysis.culprits import RankedCulprit
 from rtgauge.record.marks import Severity
-from rtgauge.record.model import Step, StepKey
+from rtgauge.record.model import Distribution, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.search import Search, Seen, Visit
 from rtgauge.tune.suspects import culprits_of, suspects
 from rtgauge.tune.wish import TuneWish, plain, wish_of
+from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 
 QUANTILES = (
@@ -91,10 +92,10 @@ def next_runs(record: Record) -> Sequence[StepKey]:
 def deployment(settings: Sequence[str], wish: TuneWish) -> str:
     """The name of the deployment that has these settings in force."""
     parts = {choice.rule: choice.part for choice in wish.choices}
-    return deployment_name([parts[name] for name in settings], wish.cpus)
+    return deployment_name([parts[name] for name in settings], wish.cpus, wish.pid)
 
 
-def deployment_name(parts: Sequence[str], cpus: str | None) -> str:
+def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = None) -> str:
     """The name of the deployment with these parts; without any, `as-is`. Raises InputError."""
     if not parts:
         return AS_IS
@@ -104,33 +105,39 @@ def deployment_name(parts: Sequence[str], cpus: str | None) -> str:
     trials = [tried_rules()[rule].trial for rule in rules if rule in tried_rules()]
     if any(trial is not None and trial.needs_cpus for trial in trials):
         words.append(f"rt-cpus={cpus}")
+    if rules and pid is not None:
+        words.append(f"rt-pid={pid}")
     return parse_deployment(",".join(words)).name
 
 
 def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Seen:
     """What a run showed: of its loads the worst; it does not count if one is missing or invalid."""
     by_load = {step.key.load: step for step in steps}
-    values = [
-        value_ns(by_load[load], requirement.hardness) if load in by_load else None for load in visit.loads
-    ]
+    values = [value_ns(by_load[load], requirement) if load in by_load else None for load in visit.loads]
     if any(value is None for value in values):
         return Seen(None)
     worst = max(value for value in values if value is not None)
     return Seen(float(max(worst, 1)), worst <= requirement.bound_ns)
 
 
-def value_ns(step: Step, hardness: Fraction) -> int | None:
-    """The latency that the demanded share of a step's activations kept, from above: the first quantile of a
-    record that is not below it, or the maximum if too few samples lie beyond. None: it does not count.
+def value_ns(step: Step, requirement: Requirement) -> int | None:
+    """What the demanded share of a step's activations kept, from above; of several threads of a program, the
+    worst one's. None: it does not count.
     """
-    total = step.total
-    if total is None or not total.filled.count:
-        return None
     if any(mark.severity is Severity.INVALID for mark in step.marks):
         return None
-    figures = total.filled
+    pooled = step.total is not None and step.total.metric == requirement.metric
+    series = [step.total] if pooled else judged_series(step, requirement.metric)
+    values = [_kept_ns(each.filled, requirement.hardness) for each in series if each is not None]
+    return max((value for value in values if value is not None), default=None)
+
+
+def _kept_ns(figures: Distribution, hardness: Fraction) -> int | None:
+    """The first quantile of a record that is not below the share, or the maximum if too few samples lie
+    beyond.
+    """
     for share, name in QUANTILES:
         if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:
             value: int | None = getattr(figures, name)
             return value
-    return figures.max_ns
+    return figures.max_ns if figures.count else None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.05
 """Of the explained time: a culprit with less is no cause."""
 DEFERRED_WORK = "kworker"
+NETWORK = ("NET_RX", "NET_TX")
+"""Softirqs (include/linux/interrupt.h)."""
 MEMORY = ("compact-unevictable", "compaction-proactiveness", "numa-balancing", "thp", "ksm")
 
 
@@ -46,6 +48,10 @@ def _remedies(known: RankedCulprit) -> Sequence[str]:
     culprit = known.culprit
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
         return MEMORY
+    if culprit.kind is Kind.SOFTIRQ and culprit.name in NETWORK:
+        return ("rps", *known.rules, "threaded-napi")
+    if culprit.kind is Kind.IDLE_EXIT:
+        return (*known.rules, "guest-idle")
     if culprit.kind is Kind.TASK and culprit.name.startswith(DEFERRED_WORK):
         return ("workqueues", *known.rules)
     if culprit.kind is Kind.TASK and culprit.priority is not None and culprit.priority < FAIR:

@@ -17,6 +17,7 @@ from rtgauge.system.rules import tried_rules
 from rtgauge.tune.search import SearchWish
 from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge.verdict.run_verdict import check_answerable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,9 @@ KEY = "tune"
 """Where in the plan of run.json."""
 LEAST_RUNS = 1 + 4 * BLOCK
 """As it is, one test, and the confirmation."""
-WASH_OUT = "1s"
-"""Warm-up of each run, in which the settings of the run before wear off."""
+LONGEST_WASH_OUT_NS = NS_PER_S
+WASH_OUT_SHARE = 5
+"""Of the duration is one part the warm-up of each run, in which the settings of the run before wear off."""
 
 
 class Choice(Model):
@@ -44,6 +46,7 @@ class TuneWish(Model):
 
     requirement: str
     cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
+    pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
     choices: list[Choice]
     loads: list[str]
     confirm_loads: list[str]
@@ -83,6 +86,7 @@ def tune_plan(
     candidates: Sequence[Candidate],
     *,
     cpus: str | None,
+    pid: int | None,
     loads: Sequence[str],
     confirm_loads: Sequence[str],
     budget_ns: int,
@@ -92,27 +96,29 @@ def tune_plan(
     seed: int | None,
 ) -> Plan:
     """The first run: the machine as it is, explained. Raises InputError."""
-    if requirement.metric != "latency":
+    if pid is None and requirement.metric != "latency":
         raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
     if set(loads) & set(confirm_loads):
         raise InputError("--confirm-load must name a load that --load does not")
-    defaults: dict[str, object] = {
+    measured: dict[str, object] = {
         "probe": "wakeup",
         "interval": format_duration(requirement.period_ns or NS_PER_S // 1000),
-        "duration": f"{duration_ns}ns",
-        "warm-up": WASH_OUT,
         "window": "250ms",
+        **({} if cpus is None else {"cpu": cpus}),
+    }
+    defaults = ({"probe": "watch", "pid": pid} if pid is not None else measured) | {
+        "duration": f"{duration_ns}ns",
+        "warm-up": f"{min(LONGEST_WASH_OUT_NS, duration_ns // WASH_OUT_SHARE)}ns",
         # The idle states count too: the machine is measured as it is.
         "dma-latency": "off",
         "explain": True,
     }
-    if cpus is not None:
-        defaults["cpu"] = cpus
     overrides = Overrides(targets=[target], seed=seed)
     steps = [{"load": load} for load in loads]
     plan = make_plan(
         {"name": KEY, "order": "as-written", "defaults": defaults, "step": steps}, KEY, overrides
     )
+    check_answerable(requirement, plan.steps, KEY)
     make_plan({"name": KEY, "step": [{"load": load} for load in confirm_loads]}, "--confirm-load", overrides)
     run_s = sum(expected_s(plain(key), plan.load_warm_up_ns) for key in plan.steps)
     most_runs = int(budget_ns / NS_PER_S / run_s)
@@ -124,6 +130,7 @@ def tune_plan(
     wish = TuneWish(
         requirement=str(requirement),
         cpus=cpus,
+        pid=pid,
         choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
         loads=list(loads),
         confirm_loads=list(confirm_loads),

@@ -27,7 +27,17 @@ def files_of(*settings: SettingMade, rules: tuple[str, ...] = ("thp",)) -> dict[
         for rule in rules
     ]
     result = TuneResult.model_construct(deployment="settings=thp", requirement="latency<=1ms", kept=kept)
-    return dict(keep_files(result, cast("Record", SimpleNamespace(steps=[step]))))
+    return dict(
+        keep_files(
+            result,
+            cast(
+                "Record",
+                SimpleNamespace(
+                    steps=[step], systems={"self": SimpleNamespace(cpu=SimpleNamespace(online="0-3"))}
+                ),
+            ),
+        )
+    )
 
 
 class WithCapitals(configparser.RawConfigParser):

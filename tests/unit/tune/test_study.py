@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -18,13 +17,17 @@ from rtgauge.tune.search import Visit
 from rtgauge.tune.study import seen_of, value_ns
 from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
 from rtgauge.units import NS_PER_S
-from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.requirement import Requirement, parse_requirement
 from tests.unit import records
 
 
 def measured(latencies: list[int], **options: object) -> Step:
     step, _ = records.step(latencies, **options)  # pyright: ignore[reportUnknownMemberType, reportArgumentType]
     return step
+
+
+def bound(hardness: str) -> Requirement:
+    return parse_requirement(f"latency<=1ms {hardness}")
 
 
 MINUTE_NS = 60 * NS_PER_S
@@ -40,6 +43,7 @@ def candidates(*names: str) -> list[Candidate]:
 def planned(requirement: str = "period=1ms latency<=100us", **changes: Any) -> Plan:
     options: dict[str, object] = {
         "cpus": None,
+        "pid": None,
         "loads": ["cpu"],
         "confirm_loads": ["memory"],
         "budget_ns": 30 * MINUTE_NS,
@@ -92,9 +96,9 @@ def test_a_budget_pays_for_whole_runs() -> None:
 def test_the_value_is_the_quantile_of_the_hardness_or_the_maximum() -> None:
     step = measured([*range(1_000, 101_000, 100)])
     assert step.total is not None
-    assert value_ns(step, Fraction(99, 100)) == step.total.filled.p99_ns
-    assert value_ns(step, Fraction(1)) == step.total.filled.max_ns
-    assert value_ns(step, Fraction(9999, 10000)) == step.total.filled.max_ns
+    assert value_ns(step, bound("hardness=99%")) == step.total.filled.p99_ns
+    assert value_ns(step, bound("hardness=100%")) == step.total.filled.max_ns
+    assert value_ns(step, bound("hardness=99.99%")) == step.total.filled.max_ns
 
 
 def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:

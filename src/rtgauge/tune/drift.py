@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What has drifted on a machine from the settings that a tuning kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rtgauge.record.reader import Record, find_record
+from rtgauge.system.file_batch import Files
+from rtgauge.target.factory import reader
+from rtgauge.tune.installing import read_files, same, values_of
+from rtgauge.tune.keep_files import Value, keep_files
+from rtgauge.tune.result import TuneResult
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def kept_values(named: Path) -> list[Value]:
+    """What a tuning kept, by the folder that `--files` wrote or by its record. Raises InputError,
+    RecordError.
+    """
+    found = find_record(named)
+    if found.is_dir() and not (found / "run.json").exists():
+        return values_of(read_files(found))
+    record = Record.open(found)
+    return values_of(keep_files(TuneResult.of(record), record))
+
+
+def drifted(named: Path, target: str) -> tuple[int, list[tuple[Value, str]]]:
+    """How many values are kept, and those that the target does not have, each with its present one.
+
+    Raises InputError, RecordError, MeasureError.
+    """
+    values = kept_values(named)
+    with reader(target) as (_, read):
+        files = Files(read([each.path for each in values]))
+    found: list[tuple[Value, str]] = []
+    for each in values:
+        now = files.text(each.path)
+        if now is None or not same(now, each.wanted):
+            found.append((each, now if now is not None else files.error(each.path) or "not there"))
+    return len(values), found

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Puts the files of a tuning in force on this machine, also at each boot, and removes them again.
+
+The values are written through the journal, as `rtgauge deploy apply` does: `rtgauge restore --applied` puts
+them back too. The files hold the old values, so that they can be put back after a boot.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.input_file import MOST_TOML, read_regular
+from rtgauge.system.deployment.current import read_held
+from rtgauge.target.factory import open_target
+from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value, files_with
+
+RUN = f"deploy-{NAME}"
+"""What the journal calls it."""
+SYSCTL_LINES = re.compile(r"^# before: (\S+)\n(\S+) = (\S+)$", re.MULTILINE)
+UNIT_LINE = re.compile(r"^Exec(Start|Stop)=/bin/sh -c 'echo (\S+) > (\S+)'$", re.MULTILINE)
+SYSTEMD = Path("run/systemd/system")
+"""There if systemd runs (sd_booted(3))."""
+
+
+def places(root: Path = Path("/")) -> dict[str, Path]:
+    """Name of a file -> where it is installed."""
+    return {
+        SYSCTL_FILE: root / "etc/sysctl.d" / SYSCTL_FILE,
+        UNIT_FILE: root / "etc/systemd/system" / UNIT_FILE,
+    }
+
+
+def link(root: Path = Path("/")) -> Path:
+    """What makes systemd start the unit at each boot."""
+    return root / "etc/systemd/system/multi-user.target.wants" / UNIT_FILE
+
+
+def read_files(folder: Path) -> dict[str, str]:
+    """The files of a folder that `--files` wrote. Raises InputError."""
+    found: dict[str, str] = {}
+    for name in places():
+        with suppress(FileNotFoundError):
+            found[name] = read_regular(folder / name, MOST_TOML).decode(errors="replace")
+    if not found:
+        files = f"neither {SYSCTL_FILE} nor {UNIT_FILE}"
+        raise InputError(f"{folder} has {files}: rtgauge tune --files writes them")
+    return found
+
+
+def values_of(files: Mapping[str, str]) -> list[Value]:
+    """What the files set. Raises InputError for a line that sets anything but a file in /proc or /sys."""
+    sysctls = [
+        Value(SYSCTL + name.replace(".", "/"), wanted, old)
+        for old, name, wanted in SYSCTL_LINES.findall(files.get(SYSCTL_FILE, ""))
+    ]
+    lines: list[tuple[str, str, str]] = UNIT_LINE.findall(files.get(UNIT_FILE, ""))
+    before = {path: value for verb, value, path in lines if verb == "Stop"}
+    others = [Value(path, value, before.get(path, "")) for verb, value, path in lines if verb == "Start"]
+    found = [*sysctls, *others]
+    for each in found:
+        if not each.is_plain:
+            raise InputError(f"{each.path} = {each.wanted}: a file of tune sets only files in /proc and /sys")
+    return found
+
+
+def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
+    """Put values in force, and install files for the next boots; gives what the machine refused, a line each.
+
+    Raises MeasureError; then nothing is installed.
+    """
+    files = files_with(values)  # made anew: nothing else gets into a file that root executes
+    there = [str(place) for place in places(root).values() if place.exists()]
+    if there:
+        raise MeasureError(f"{there[0]} is already there; remove it first: rtgauge tune remove")
+    try:
+        for name, text in files.items():
+            place = places(root)[name]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        if UNIT_FILE in files:
+            link(root).parent.mkdir(parents=True, exist_ok=True)
+            link(root).symlink_to(Path("..") / UNIT_FILE)
+        refused = _write(values)
+    except (OSError, MeasureError) as error:
+        _delete(root)
+        raise MeasureError(f"nothing was installed: {error}") from None
+    _reload(root)
+    return refused
+
+
+def _write(values: Iterable[Value]) -> list[str]:
+    """Through the journal. Raises MeasureError."""
+    pairs = [word for each in values for word in (each.path, each.wanted)]
+    with open_target("local", RUN, "rtgauge tune apply") as target:
+        held = read_held(target.read)
+        if held is not None:
+            raise MeasureError(f"{held.name} is already applied; undo it first: rtgauge restore --applied")
+        answers = target.agent("set", "--held", "--", *pairs) if pairs else []
+    return [f"{answer['path']}: {answer['error']}" for answer in answers if answer.get("error") is not None]
+
+
+def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
+    """Put the old values back and remove the files; gives how many values, and what was left as it is, a line
+    each. What somebody changed since is left.
+
+    Raises InputError if nothing is installed, MeasureError.
+    """
+    files = {name: place.read_text() for name, place in places(root).items() if place.exists()}
+    if not files:
+        raise InputError("nothing is installed: rtgauge tune apply installs files")
+    values = values_of(files)
+    with open_target("local", "restore", "rtgauge tune remove") as target:
+        held = read_held(target.read)
+        if held is not None and held.name == NAME:
+            target.agent("restore", "--stale", "--held")
+    back, left = 0, list[str]()
+    for each in values:
+        # After a boot the journal knows nothing of what the files set.
+        with suppress(OSError):
+            if same(Path(each.path).read_text(), each.wanted) and each.old:
+                Path(each.path).write_text(each.old)
+        try:
+            now = Path(each.path).read_text()
+        except OSError as error:
+            left.append(f"{each.path}: {error.strerror}")
+            continue
+        if same(now, each.old):
+            back += 1
+        else:
+            left.append(f"{each.path} is {now.strip()}, and was {each.old}")
+    _delete(root)
+    _reload(root)
+    return back, left
+
+
+def _delete(root: Path) -> None:
+    for place in (*places(root).values(), link(root)):
+        place.unlink(missing_ok=True)
+
+
+def _reload(root: Path) -> None:
+    if (root / SYSTEMD).is_dir():
+        subprocess.run(["systemctl", "daemon-reload"], check=False)
+
+
+def same(text: str, value: str) -> bool:
+    """Whether a file of the kernel has this value: the chosen word, a number, CPUs or a mask."""
+    from rtgauge.system.file_batch import chosen, cpu_list
+    from rtgauge.units import parse_cpu_mask
+
+    now = (chosen(text.strip()) or "").strip()
+    if now == value or (cpu_list(now) is not None and cpu_list(now) == cpu_list(value)):
+        return True
+    try:
+        return parse_cpu_mask(now) == parse_cpu_mask(value)
+    except ValueError:
+        return False

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""What is known about one setting: the advice for and against it, and what was measured here."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rtgauge.errors import InputError, RecordError
+from rtgauge.record.reader import Record
+from rtgauge.report.table import Column, Table
+from rtgauge.suggest import nearest
+from rtgauge.system.rules import Rule, read_rules
+from rtgauge.tune.result import TestFigures, TuneResult
+from rtgauge.tune.wish import KEY
+from rtgauge.units import format_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def rule_of(name: str) -> Rule:
+    """The rule with this id. Raises InputError."""
+    rules = {rule.id: rule for rule in read_rules()}
+    if name not in rules:
+        raise InputError(f"no setting '{name}'{nearest(name, rules)}; rtgauge tune --dry-run lists them")
+    return rules[name]
+
+
+def advice(rule: Rule) -> list[str]:
+    """A line for each thing that is known beforehand."""
+    trial = rule.trial
+    lines = [
+        f"{rule.id}: {rule.title}",
+        f"For it: {rule.why} ({rule.source})",
+        f"How much: {rule.how_much}",
+        f"How: {rule.mend}",
+    ]
+    if trial is None:
+        how = f"it takes a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"
+        return [*lines, f"tune does not try it: {how}"]
+    lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known here")
+    lines.append(f"Costs: {trial.cost}")
+    if trial.conflicts:
+        lines.append(f"Not together with: {', '.join(trial.conflicts)}")
+    if trial.fought_by:
+        lines.append(f"Set back by: {', '.join(trial.fought_by)}")
+    if trial.lasting:
+        lines.append("Its effect outlasts it: measurements soon afterwards may still show it")
+    return lines
+
+
+def measured(rule: Rule, folder: Path) -> Table | None:
+    """Every test of this setting in the records of a folder, alone or with others; None: there is none."""
+    rows = [
+        [
+            record.path.name,
+            ", ".join(test.changed),
+            format_change(test.gain),
+            ""
+            if test.low is None or test.high is None
+            else f"{format_change(test.low)} … {format_change(test.high)}",
+            str(test.pairs),
+            test.found.value,
+        ]
+        for record in _tunings(folder)
+        for test in _tests(record)
+        if rule.id in test.changed
+    ]
+    columns = [
+        Column("record", "prose"),
+        Column("settings", "prose", spare=1),
+        *(Column(name, "number") for name in ("gain", "95 % interval", "pairs")),
+        Column("shows"),
+    ]
+    return Table(f"Measured here, in {folder}", columns, rows) if rows else None
+
+
+def _tunings(folder: Path) -> Iterator[Record]:
+    for path in sorted(folder.glob(f"*-{KEY}-*")):
+        with suppress(RecordError, OSError):
+            yield Record.open(path)
+
+
+def _tests(record: Record) -> list[TestFigures]:
+    try:
+        return TuneResult.of(record).tests
+    except (InputError, RecordError):
+        return []
