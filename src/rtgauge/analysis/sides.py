@@ -251,7 +251,7 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The paths of the parameters that differ between steps; the context only between steps that have one."""
+    """The paths of the parameters that differ between steps; a missing context alone does not differ."""
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = (

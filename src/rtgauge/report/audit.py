@@ -32,7 +32,7 @@ def _differing(document: AuditDocument) -> list[Finding]:
 
 
 def _conclusion(document: AuditDocument) -> Text:
-    """ "2 serious, 5 moderate, 9 minor differences from what preempt-rt needs; 3 unknown, 60 as wanted"."""
+    """A line like "2 serious, 9 minor differences from what preempt-rt needs; 3 unknown, 60 as wanted"."""
     differing = _differing(document)
     counts = {severity: sum(finding.severity == severity for finding in differing) for severity in ORDER}
     parts = [f"{count} {severity}" for severity, count in counts.items() if count]

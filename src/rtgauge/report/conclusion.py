@@ -43,7 +43,7 @@ def _has_largest(step: Step) -> bool:
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """ "largest latency 38.0 ms under network on CPU 0, of 100,000 (5 loads)"; None without a measurement."""
+    """A clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None without any."""
     names = view.labels
     measured = [
         (step, step.total)

@@ -199,7 +199,7 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
 
 
 def instrument_line(step: Step) -> str | None:
-    """ "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed; loopback 0 ns"; None without one."""
+    """A line like "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed"; None without one."""
     report = step.instrument
     if report is None:
         return None

@@ -210,7 +210,7 @@ def _counts(result: Result) -> str:
 
 
 def signal_lines(step: Step) -> list[str]:
-    """ "master: 200 stimuli, 199 answers, 1 lost"; empty for a step of another probe."""
+    """The counts of each role, like "master: 200 stimuli, 199 answers, 1 lost"; empty for other probes."""
     lines: list[str] = []
     if step.peer is not None:
         own = other_role(step.peer.role)

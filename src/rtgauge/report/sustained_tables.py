@@ -37,7 +37,7 @@ def _fails(curve: Curve) -> str:
 
 
 def sustained_sentence(curve: Curve) -> str:
-    """ "response, idle: 11.9 kHz sustained (every 84.1 us) in all 3 repeats; lost cycles at 77.1 us"."""
+    """A sentence like "response, idle: 11.9 kHz sustained (every 84.1 us); lost cycles at 77.1 us"."""
     repeats = len(curve.found)
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)

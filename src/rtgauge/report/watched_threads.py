@@ -58,7 +58,7 @@ def _shares(counted: list[_Counted]) -> str:
 
 
 def _sleeps(counted: list[_Counted]) -> str:
-    """ "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced."""
+    """Text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced."""
     total = sum(entry.count for entry in counted)
     return ", ".join(
         f"{entry.who} {format_share(entry.count / total)}"
@@ -68,7 +68,7 @@ def _sleeps(counted: list[_Counted]) -> str:
 
 
 def _inversions(results: list[Result], task: str) -> list[str]:
-    """ "task control, priority inversion: 12 times blocked on a lock of logger, ...; ..."."""
+    """Lines like "task control, priority inversion: 12 times blocked on a lock of logger, ..."."""
     return [
         f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of "
         f"{entry.who}, which has a lower priority, "
@@ -100,7 +100,7 @@ class WatchedThreads(Presenter):
     """Presents a line per thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
-        """ "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; preempted 3 times; ..."."""
+        """Lines like "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; ..."."""
         lines: list[str] = []
         threads = [result for result in step.results if result.name == "thread"]
         idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []

@@ -46,7 +46,7 @@ def _name(table: Table, kind: str) -> str:
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
-    """((left edge in us, percent) of each bin up to `end`, number of samples beyond)."""
+    """(outline, samples beyond `end`); the outline has (left edge in us, percent) for each bin."""
     merged = side.merged
     bins, counts = add_bins(
         np.concatenate([np.abs(merged.bins), merged.missed_bins]),

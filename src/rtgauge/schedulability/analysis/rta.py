@@ -210,11 +210,10 @@ def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> 
 
 
 def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
-    """Find the largest factor by bisection over whole millionths, each decided exactly in integers: exact to
-    1e-6, from below.
+    """Find the largest factor by bisection over whole millionths; the exact integer analysis decides each.
 
     `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay
-    the same.
+    the same. The result is exact to 1e-6, from below.
     """
     budget = budget or Budget(10_000_000)
     low = 0  # meets every deadline, or is the answer

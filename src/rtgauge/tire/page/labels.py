@@ -35,7 +35,7 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """ "2 threads (one a core)", with the first known meaning of the number on this machine."""
+    """A name like "2 threads (one a core)", with the first known meaning of the number on this machine."""
     meant = next(
         (
             meaning

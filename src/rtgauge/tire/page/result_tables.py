@@ -47,7 +47,7 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """ "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
+    """A value like "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:

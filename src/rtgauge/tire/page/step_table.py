@@ -145,7 +145,7 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
-    """ "57 of 1,000 deadlines missed", or without deadlines the fastest step's speed; None without steps."""
+    """A clause like "57 of 1,000 deadlines missed", or the fastest step's speed; None without steps."""
     values = [values for step in steps if (values := tire_values(step)) is not None]
     deadlines = [
         (value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"
