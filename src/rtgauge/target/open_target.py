@@ -135,7 +135,7 @@ def reader(name: str) -> Generator[Reader]:
 
 @contextmanager
 def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]]:
-    """Yield a connection and the engine on the target, and remove it at the end. Raises as `located` does."""
+    """Yield a connection and the engine, which is on the target until the end. Raises as `located` does."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install
 

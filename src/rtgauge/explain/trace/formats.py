@@ -117,7 +117,7 @@ class EventFormat:
 
 
 def event_format(path: str, text: str) -> EventFormat:
-    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError if it is none."""
+    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError if it cannot."""
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
