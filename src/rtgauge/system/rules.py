@@ -137,7 +137,7 @@ class TrialSetting(Strict):
     file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
     """The file to write, or a pattern; `{pid}` is the watched program."""
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
-    """`other-real-time`, `program` (the real-time threads of the watched program), or a pattern of names."""
+    """Threads: `other-real-time`, `program` (the watched one's real-time threads), or a pattern of names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
     """The value (`{other-cpus}`: all but the real-time CPUs). For threads: CPUs, `fifo 50`, or `stopped`."""
     to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
@@ -243,7 +243,7 @@ class Rule(Strict):
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
     """The remedy as boot parameters, if no command can apply it."""
     trial: Trial | None = None
-    """How `rtgauge tune` tries the rule; None: it does not."""
+    """How `rtgauge tune` tries the rule, if it does."""
 
     @model_validator(mode="after")
     def _checked_or_tried(self) -> Rule:

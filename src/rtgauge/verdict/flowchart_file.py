@@ -30,11 +30,11 @@ class Thresholds(Strict):
     """The highest lateness/bound that is in the black, marginal, in trouble; beyond is off the map."""
 
     black: float = Field(gt=0, le=1)
-    """The highest ratio that is clearly in the black."""
+    """The highest ratio of lateness to bound that is clearly in the black."""
     marginal: float = Field(ge=1, le=LARGEST)
-    """The highest ratio that is marginal."""
+    """The highest ratio of lateness to bound that is marginal."""
     trouble: float = Field(ge=1, le=LARGEST)
-    """The highest ratio that is in trouble; beyond it is off the map."""
+    """The highest ratio of lateness to bound that is in trouble; beyond it is off the map."""
 
     @model_validator(mode="after")
     def _rising(self) -> Thresholds:
