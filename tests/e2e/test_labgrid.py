@@ -9,59 +9,35 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import COMMAND, Done, end, environment, error_line, good, rtgauge, wait_until
+from tests.e2e.cli import COMMAND, PATIENCE_S, Done, end, environment, error_line, good, rtgauge, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
+from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import Machine, free_port
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
-BIN = Path(sys.executable).parent
-BOARD = """
-{name}:
-  NetworkService: {{address: 127.0.0.1, username: root, port: {port}}}
-  NetworkPowerPort: {{model: simplerest, host: "http://127.0.0.1:{power}/{{index}}/{{value}}", index: 1}}
-"""
 QUICK = ("--load", "idle", "--set", "warm-up=100ms", "--duration", "500ms")
 
 
-@dataclass
 class Farm:
-    """A coordinator with the place `bench` (tag `soc=x86`), which is off at first."""
+    """A coordinator with the places `bench` (tag `soc=x86`) and `cart`: one board, which is off at first."""
 
-    folder: Path
-    machine: Machine
-    port: int = field(default_factory=free_port)
-    switched: list[str] = field(default_factory=list[str])
+    def __init__(self, folder: Path, machine: Machine, labgrid: Labgrid) -> None:
+        self.folder, self.machine, self.labgrid = folder, machine, labgrid
+        self.switched: list[str] = []
 
     @property
     def environment(self) -> dict[str, str | None]:
         return {
-            "LG_COORDINATOR": f"127.0.0.1:{self.port}",
+            "LG_COORDINATOR": self.labgrid.address,
             "XDG_STATE_HOME": str(self.folder / "state"),
             "PATH": f"{self.machine.client()}:{BIN}:{os.environ['PATH']}",
         }
-
-    def labgrid(self, *words: str, user: str = "somebody") -> str:
-        own = {"LG_COORDINATOR": f"127.0.0.1:{self.port}", "LG_USERNAME": user, "LG_HOSTNAME": "desk"}
-        done = subprocess.run(
-            [BIN / "labgrid-client", *words],
-            env=os.environ | own,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def holders(self) -> list[str]:
-        return [line.split()[0] for line in self.labgrid("who").splitlines()[1:]]
 
     def journals(self) -> list[Path]:
         return list((self.folder / "state").glob("rtgauge/labgrid/*"))
@@ -75,11 +51,11 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
     folder = tmp_path_factory.mktemp("farm")
     with Machine(folder) as machine:
         machine.stop_sshd()
-        made = Farm(folder, machine)
+        switched: list[str] = []
 
         class Power(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                made.switched.append(self.path)
+                switched.append(self.path)
                 if self.path.endswith("1"):
                     machine.start_sshd()
                 self.send_response(200)
@@ -90,57 +66,27 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
 
         power = ThreadingHTTPServer(("127.0.0.1", 0), Power)
         threading.Thread(target=power.serve_forever, daemon=True).start()
-        exported = folder / "boards.yaml"
-        exported.write_text(
-            "".join(
-                BOARD.format(name=name, port=machine.port, power=power.server_port)
-                for name in ("bench", "cart")
-            )
-        )
-        address = f"127.0.0.1:{made.port}"
-        log = (folder / "labgrid.log").open("wb")
-        services = [
-            subprocess.Popen([BIN / name, *words], cwd=folder, stdout=log, stderr=log)
-            for name, words in (
-                ("labgrid-coordinator", ("-l", address)),
-                ("labgrid-exporter", ("-c", address, "-n", "desk", str(exported))),
-            )
-        ]
+        boards = {"bench": machine.port, "cart": machine.port}
         try:
-            wait_until(lambda: _exported(made), "the exporter")
-            for name in ("bench", "cart"):
-                made.labgrid("-p", name, "create")
-                made.labgrid("-p", name, "add-match", f"*/{name}/*")
-            made.labgrid("-p", "bench", "set-tags", "soc=x86")
-            yield made
+            with Labgrid(folder, boards, power.server_port) as labgrid:
+                labgrid.client("-p", "bench", "set-tags", "soc=x86")
+                made = Farm(folder, machine, labgrid)
+                made.switched = switched
+                yield made
         finally:
-            for service in services:
-                service.kill()
-                service.wait()
             power.shutdown()
-
-
-def _exported(farm: Farm) -> bool:
-    done = subprocess.run(
-        [BIN / "labgrid-client", "resources"],
-        env=os.environ | {"LG_COORDINATOR": f"127.0.0.1:{farm.port}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.count("NetworkService") == 2
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(farm: Farm) -> Iterator[None]:
     yield
-    wait_until(lambda: farm.holders() == [] and farm.journals() == [], "every place to be free")
+    wait_until(lambda: farm.labgrid.holders() == [] and farm.journals() == [], "every place to be free")
 
 
 def test_a_board_is_switched_on_measured_and_released(farm: Farm, tmp_path: Path) -> None:
     good(farm.rtgauge("run", *QUICK, "--target", "labgrid:bench", "--out", tmp_path))
-    assert farm.switched == ["/1/0", "/1/1"]
-    assert farm.holders() == []
+    assert farm.switched == ["/bench/0", "/bench/1"]
+    assert farm.labgrid.holders() == []
     (record,) = tmp_path.iterdir()
     shown = document(good(farm.rtgauge("show", record, "--json")).stdout)
     assert [facts["host"] for facts in shown["systems"].values()] == ["board"]
@@ -149,20 +95,20 @@ def test_a_board_is_switched_on_measured_and_released(farm: Farm, tmp_path: Path
 
 def test_a_board_is_chosen_by_its_tags(farm: Farm) -> None:
     assert "board" in good(farm.rtgauge("system", "--target", "labgrid:soc=x86")).stdout
-    assert "Reservation" not in farm.labgrid("reservations")
+    assert "Reservation" not in farm.labgrid.client("reservations")
     refused = farm.rtgauge("system", "--target", "labgrid:soc=arm64")
     assert "no labgrid place with the tags soc=arm64 is free" in error_line(refused, 3)
 
 
 def test_a_place_of_others_stays_theirs(farm: Farm) -> None:
-    farm.labgrid("-p", "bench", "acquire")
+    farm.labgrid.client("-p", "bench", "acquire")
     try:
         for name, says in (("bench", "is held"), ("soc=x86", "is free")):
             refused = farm.rtgauge("system", "--target", f"labgrid:{name}")
             assert says in error_line(refused, 3)
-            assert farm.holders() == ["somebody"]
+            assert farm.labgrid.holders() == ["somebody"]
     finally:
-        farm.labgrid("-p", "bench", "release")
+        farm.labgrid.client("-p", "bench", "release")
 
 
 @pytest.mark.parametrize("guard_too", [False, True], ids=["", "with its guard"])
@@ -176,14 +122,14 @@ def test_a_killed_command_leaves_no_place_taken(farm: Farm, *, guard_too: bool) 
         text=True,
     )
     try:
-        wait_until(lambda: len(farm.holders()) == 1, "a place")
+        wait_until(lambda: len(farm.labgrid.holders()) == 1, "a place")
         (guard,) = find(running.pid, "rtgauge.target.labgrid")
         if guard_too:
             os.kill(guard, signal.SIGKILL)
         running.kill()
         running.wait()
         if guard_too:
-            assert len(farm.holders()) == 1
+            assert len(farm.labgrid.holders()) == 1
             good(farm.rtgauge("system", "--target", "labgrid:bench"))
     finally:
         end(running)
@@ -219,3 +165,30 @@ def test_a_coordinator_that_is_away_is_named(farm: Farm, tmp_path: Path) -> None
     changed = {"LG_COORDINATOR": f"127.0.0.1:{free_port()}", "XDG_STATE_HOME": str(tmp_path)}
     refused = rtgauge("system", "--target", "labgrid:bench", env=farm.environment | changed)
     assert "LG_COORDINATOR" in error_line(refused, 3)
+
+
+def test_a_reservation_is_made_again_when_the_coordinator_restarts(farm: Farm, tmp_path: Path) -> None:
+    """It waits in the queue behind another holder; the coordinator forgets that, and that the place was held."""
+    farm.labgrid.client("-p", "bench", "acquire")
+    words = ("run", *QUICK, "--target", "labgrid:soc=x86", "--out", str(tmp_path), "--wait", "10min")
+    waiting = subprocess.Popen(
+        [*COMMAND, *words],
+        env=environment(**farm.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(
+            lambda: waiting.poll() is not None or "waiting" in farm.labgrid.client("reservations"),
+            "the reservation",
+        )
+        assert waiting.poll() is None
+        farm.labgrid.stop()
+        farm.labgrid.start()
+        said = waiting.communicate(timeout=PATIENCE_S)
+        assert waiting.returncode == 0, said
+    finally:
+        end(waiting)
+    if "somebody" in farm.labgrid.holders():
+        farm.labgrid.client("-p", "bench", "release")

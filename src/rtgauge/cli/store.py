@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from json import dumps
 from pathlib import Path
@@ -277,19 +277,27 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
     """The interval of each series, and the parameters in which series of one name differ."""
-    texts: list[str] = []
+    alike: dict[str, dict[str, Mapping[str, object]]] = {}
     for row in rows:
-        alike = [other.parameters for other in rows if other.series == row.series]
-        texts.append(
-            " ".join(
-                f"{name.removesuffix('_ns')}={format_duration(value)}"
-                if name.endswith("_ns") and isinstance(value, int)
-                else f"{name}={value}"
-                for name, value in row.parameters.items()
-                if name == "interval_ns" or len({dumps(other.get(name)) for other in alike}) > 1
-            )
+        alike.setdefault(row.series, {})[dumps(row.parameters)] = row.parameters
+    differing = {
+        series: {
+            name
+            for name in {name for each in kinds.values() for name in each}
+            if len({dumps(each.get(name)) for each in kinds.values()}) > 1
+        }
+        for series, kinds in alike.items()
+    }
+    return [
+        " ".join(
+            f"{name.removesuffix('_ns')}={format_duration(value)}"
+            if name.endswith("_ns") and isinstance(value, int)
+            else f"{name}={value}"
+            for name, value in row.parameters.items()
+            if name == "interval_ns" or name in differing[row.series]
         )
-    return texts
+        for row in rows
+    ]
 
 
 @app.command("show")

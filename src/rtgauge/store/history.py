@@ -110,8 +110,10 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
     found: list[History] = []
     for course in queries.courses(store, asked, pattern):
         known = _Known(store, course.points)
-        for machine in dict.fromkeys(point.machine for point in course.points):
-            points = [point for point in course.points if point.machine == machine]
+        of_machine: dict[str, list[Point]] = {}
+        for point in course.points:
+            of_machine.setdefault(point.machine, []).append(point)
+        for machine, points in of_machine.items():
             found.append(
                 _history(points, quantile, known, by, course.series, shared=shared.get(machine, False))
             )

@@ -189,13 +189,14 @@ class Places:
         return self._held[name]
 
     def _acquire(self, place: str, wait_s: float) -> str:
-        end = time.monotonic() + wait_s
+        end, was_held = time.monotonic() + wait_s, False
         while True:
             try:
                 self._holder.client("-p", place, "acquire")
             except MeasureError as error:
-                if "already acquired" not in str(error):
+                if "already acquired" not in str(error) and not was_held:  # else the coordinator is away
                     raise
+                was_held = True
                 if time.monotonic() >= end:
                     raise LockedError(f"labgrid place {place} is held: {error}") from None
                 time.sleep(PAUSE_S)
@@ -206,11 +207,12 @@ class Places:
         """Wait in the coordinator's queue; a coordinator that restarts forgets it, and it is asked anew."""
         end = time.monotonic() + wait_s
         while True:
-            made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
-            if made is None:
-                raise MeasureError(f"labgrid: {CLIENT} reserve gives no token")
-            token, reason = made[1], "others hold them, or there is none (labgrid-client places)"
+            token, reason = None, "others hold them, or there is none (labgrid-client places)"
             try:
+                made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
+                if made is None:
+                    raise MeasureError(f"labgrid: {CLIENT} reserve gives no token")
+                token = made[1]
                 if self._holder.reservations().get(token) == "waiting" and time.monotonic() < end:
                     self._holder.client("wait", token, timeout_s=end - time.monotonic())
                 if self._holder.reservations().get(token) == "allocated":
@@ -218,8 +220,9 @@ class Places:
                     return f"+{token}"
             except MeasureError as error:
                 reason = str(error)
-            with contextlib.suppress(MeasureError):
-                self._holder.client("cancel-reservation", token)
+            if token is not None:
+                with contextlib.suppress(MeasureError):
+                    self._holder.client("cancel-reservation", token)
             if time.monotonic() >= end:
                 raise LockedError(f"no labgrid place with the tags {tags} is free: {reason}")
             time.sleep(PAUSE_S)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""A coordinator and an exporter of labgrid on the loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tests.e2e.cli import wait_until
+from tests.support.machine import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BIN = Path(sys.executable).parent
+BOARD = """
+{name}:
+  NetworkService: {{address: 127.0.0.1, username: root, port: {port}}}
+  NetworkPowerPort: {{model: simplerest, host: "http://127.0.0.1:{power}/{name}/{{value}}", index: 1}}
+"""
+
+
+class Labgrid:
+    """Use as a context. `boards`: name of each place -> port of its SSH server; `power`: of the power switch."""
+
+    def __init__(self, folder: Path, boards: Mapping[str, int], power: int) -> None:
+        self.folder = folder
+        self.address = f"127.0.0.1:{free_port()}"
+        self._boards = boards
+        self._services: list[subprocess.Popen[bytes]] = []
+        text = "".join(BOARD.format(name=name, port=port, power=power) for name, port in boards.items())
+        (folder / "boards.yaml").write_text(text)
+
+    def __enter__(self) -> Self:
+        self.start()
+        for name in self._boards:
+            self.client("-p", name, "create")
+            self.client("-p", name, "add-match", f"*/{name}/*")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start both; a coordinator that was there before knows its places from their file."""
+        with (self.folder / "labgrid.log").open("ab") as log:
+            self._services = [
+                subprocess.Popen([BIN / name, *words], cwd=self.folder, stdout=log, stderr=log)
+                for name, words in (
+                    ("labgrid-coordinator", ("-l", self.address)),
+                    ("labgrid-exporter", ("-c", self.address, "-n", "desk", "boards.yaml")),
+                )
+            ]
+        wait_until(self._exported, "the exporter")
+
+    def stop(self) -> None:
+        """kill -9 of both."""
+        for service in self._services:
+            service.kill()
+            service.wait()
+
+    def _exported(self) -> bool:
+        if self._services[1].poll() is not None:  # it was faster than the coordinator
+            with (self.folder / "labgrid.log").open("ab") as log:
+                words = ("-c", self.address, "-n", "desk", "boards.yaml")
+                self._services[1] = subprocess.Popen(
+                    [BIN / "labgrid-exporter", *words], cwd=self.folder, stdout=log, stderr=log
+                )
+        done = self._client("resources")
+        return done.stdout.count("NetworkService") == len(self._boards)
+
+    def _client(self, *words: str, user: str = "somebody") -> subprocess.CompletedProcess[str]:
+        own = {"LG_COORDINATOR": self.address, "LG_USERNAME": user, "LG_HOSTNAME": "desk"}
+        return subprocess.run(
+            [BIN / "labgrid-client", *words],
+            env=os.environ | own,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def client(self, *words: str, user: str = "somebody") -> str:
+        """What `labgrid-client` of another user prints."""
+        done = self._client(*words, user=user)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def holders(self) -> list[str]:
+        """Who holds places, one for each."""
+        return [line.split()[0] for line in self.client("who").splitlines()[1:]]
