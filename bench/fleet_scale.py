@@ -98,12 +98,10 @@ def measure(record: Path, boards: int, folder: Path, server: str | None) -> None
     pages = sum(path.stat().st_size for path in (folder / "site").iterdir())
     kind = "PostgreSQL" if server else "SQLite"
     size = size_of(server, folder) - empty
-    print(
-        f"| {boards:,} | {kind} | {(spent - sum(adding)) / records * 1e3:.1f} | {sum(adding) / records * 1e3:.1f} | "
-        f"{tail * 1e3:.1f} | {size / records / 1e3:.1f} | {resumed / records * 1e3:.1f} | {site / records * 1e3:.1f} | "
-        f"{pages / 1e6:.1f} | {wall:.0f} |",
-        flush=True,
-    )
+    columns = (spent - sum(adding), sum(adding), tail * records, resumed, site)
+    cells = [f"{boards:,}", kind, *(f"{each / records * 1e3:.1f}" for each in columns)]
+    cells += [f"{size / records / 1e3:.1f}", f"{pages / 1e6:.1f}", f"{wall:.0f}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def size_of(server: str | None, folder: Path) -> int:
@@ -124,13 +122,11 @@ def main() -> None:
 
     record = Path(sys.argv[1]).resolve()
     size = sum(path.stat().st_size for path in record.rglob("*") if path.is_file())
-    print(
-        f"record of {size / 1e3:.0f} kB; load of the machine {os.getloadavg()[0]:.1f}; CPU time in ms for each record"
-    )
-    print(
-        "| boards | store | scheduler | store add | the last tenth | kB in the store | start again | site | site MB | wall s |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    load = os.getloadavg()[0]
+    print(f"record of {size / 1e3:.0f} kB; load of the machine {load:.1f}; CPU time in ms a record")
+    heads = ["boards", "store", "scheduler", "store add", "its last tenth", "start again", "site"]
+    heads += ["kB in the store", "site MB", "wall s"]
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     server = PostgreSQL()
     try:
         for boards in map(int, sys.argv[2:] or map(str, BOARDS)):
