@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rtgauge.analysis.gate import ALARM
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ERROR = 0.02
 """The chance that the whole search ends at a wrong commit, if one commit made the change."""

@@ -12,16 +12,12 @@ with one false mark in 500 series: `bench/change_points.py`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Doubles = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 
 LEAST = 5
 """The fewest values on each side of a change."""

@@ -14,22 +14,18 @@ from __future__ import annotations
 import bisect
 import enum
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.newton import root
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import BLOCK
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Doubles = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 
 ALARM = 0.0015
 """The chance of a false alarm over all looks of one decision (one-sided) for independent runs, low enough to

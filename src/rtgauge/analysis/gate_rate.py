@@ -16,17 +16,13 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.confidence import lower_bound, upper_bound
 from rtgauge.analysis.gate import ALARM, OVERLOOK, Decision, Outcome, levels, looks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 LEAST_EVENTS = 5
 """Of a run, on average: fewer do not show how much the rates of runs differ."""

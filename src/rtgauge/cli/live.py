@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
     from rtgauge.cli.progress import Display
     from rtgauge.live.live_state import LiveState, Moving
     from rtgauge.record.model import LeftOut, Step, StepKey

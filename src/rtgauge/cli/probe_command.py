@@ -9,7 +9,8 @@ import inspect
 import sys
 import tempfile
 import textwrap
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
@@ -22,19 +23,15 @@ from rtgauge.cli.options import Details, WaitForLock
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
-from rtgauge.record.reader import RECORDS
+from rtgauge.record.reader import RECORDS, Record
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
-
     from pydantic.fields import FieldInfo
 
     from rtgauge.probe.descriptor import Search
     from rtgauge.probe.registry import AnyProbe
-    from rtgauge.record.reader import Record
 
 SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import EXIT_OK
 from rtgauge.escape import one_line
 from rtgauge.report.gate_report import SUITE, notes
-from rtgauge.verdict.gate_result import GateOutcome
-
-if TYPE_CHECKING:
-    from rtgauge.verdict.gate_result import GateResult
+from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
 
 def gate_junit(result: GateResult) -> bytes:

@@ -11,22 +11,18 @@ given is seen in the widths of a line `T:` only: %8ld of Act and Avg, with us %5
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind, Severity
-from rtgauge.record.model import OVERFLOW_CYCLES, Result
+from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
 from rtgauge.units import format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
 
 DEFAULT_INTERVAL_US = 1000
 DEFAULT_DISTANCE_US = 500

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import open_regular, parse_json, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
 
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 16

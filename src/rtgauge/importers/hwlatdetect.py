@@ -10,20 +10,16 @@ each window): what happens beside that, it does not see."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 _SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")
 _FIELD = re.compile(r"([a-z]{1,20}):\s*+([0-9]{1,12})")

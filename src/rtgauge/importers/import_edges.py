@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
+from rtgauge.instrument.edges import Times
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
@@ -21,12 +24,6 @@ from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from rtgauge.instrument.edges import Times
 
 LONGEST_NS = 366 * 86_400 * 10**9
 """From the first edge of a file to its last. More is a wrong unit of time."""

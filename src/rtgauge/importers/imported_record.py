@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.importers.imported_step import imported_step
-from rtgauge.importers.measurement import Hints
+from rtgauge.importers.measurement import Hints, Measurement
 from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
@@ -18,11 +18,6 @@ from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.importers.measurement import Measurement
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")

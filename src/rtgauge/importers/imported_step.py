@@ -10,14 +10,15 @@ activations, they are derived from its latencies and its interval, if that is kn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
-from rtgauge.importers.measurement import SHORT_NS, scheduling_marks
+from rtgauge.importers.measurement import SHORT_NS, ImportedSeries, Measurement, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
@@ -25,11 +26,6 @@ from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import format_duration, format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.importers.measurement import ImportedSeries, Measurement
 
 RELEASED = {"wakeup", "periodic", "response"}
 """Probes whose missed activations are shown."""

@@ -9,22 +9,19 @@ from the values."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import json_document, lines, open_file
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    import numpy.typing as npt
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
 

@@ -10,19 +10,16 @@ begins with lines `==`, which have the period and the task too."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
 from rtgauge.record.marks import MarkKind, Severity
+from rtgauge.record.model import Mark
 from rtgauge.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rtgauge.record.model import Mark
 
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"
 _INT = r"\s*([0-9]{1,15})\s*"

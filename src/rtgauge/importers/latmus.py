@@ -8,21 +8,18 @@ can draw it on a logarithmic scale."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.latency_table import EVL_CONTEXTS, parse_screen, space_of
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z /().-]{0,40}")
 _CELL = re.compile(r"([0-9]{1,9})(\+?)[ \t]+([0-9]{1,15})")

@@ -10,20 +10,16 @@ whose last one tells the samples: then each thread is a series.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import Hints, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 _CASE = r"t([0-9]{1,5})-(min|avg|max)-latency"
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import CYCLICTEST
@@ -12,17 +12,13 @@ from rtgauge.importers.hwlatdetect import HWLATDETECT
 from rtgauge.importers.jitterdebugger import JITTERDEBUGGER, JITTERDEBUGGER_CSV, JITTERDEBUGGER_RAW
 from rtgauge.importers.latmus import LATMUS, LATMUS_GNUPLOT
 from rtgauge.importers.lava import LAVA
+from rtgauge.importers.measurement import Hints, Importer, Measurement
 from rtgauge.importers.rt_tests import RT_TESTS
 from rtgauge.importers.rteval import RTEVAL
 from rtgauge.importers.rtla import RTLA
 from rtgauge.importers.stress_ng import STRESS_NG
 from rtgauge.importers.xenomai import XENOMAI, XENOMAI_GNUPLOT
 from rtgauge.suggest import nearest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.importers.measurement import Hints, Importer, Measurement
 
 # Those with a name of their own in the file before those that are known by the form of a line.
 IMPORTERS: tuple[Importer, ...] = (

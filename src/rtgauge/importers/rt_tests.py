@@ -7,9 +7,11 @@ cycles that are in no bin and are not listed. Each program has its own fields be
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -25,13 +27,7 @@ from rtgauge.importers.cyclictest import (
 from rtgauge.importers.foreign_file import json_document, utc
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
 Value = Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]

@@ -10,19 +10,14 @@ period, goes before it: that is what RTAI does.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
+from rtgauge.record.model import Mark, Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.record.model import Mark
 
 NS_PER_MS = NS_PER_UNIT["ms"]
 DEFAULT_PERIOD_NS = 100_000

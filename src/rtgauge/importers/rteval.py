@@ -12,19 +12,15 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import interval_us
 from rtgauge.importers.foreign_file import document
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 TOOLS = ("cyclictest", "timerlat")
 MAX_DEPTH = 64

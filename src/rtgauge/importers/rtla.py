@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, cast
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 _NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
 _COLUMN = re.compile(r"(?:(IRQ|Thr|Usr)|CPU)-([0-9]{1,5})")

@@ -9,20 +9,15 @@ printed, so that they are the samples less the sum of the cells."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 
 _SCHED = re.compile(
     r"sched (?:SCHED_)?([A-Z]{1,20})(?: \([^()]{0,60}\))?: ([0-9]{1,15}) ns delay, ([0-9]{1,12}) samples"

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,11 +15,6 @@ from numpy.typing import NDArray
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_layout import CsvLayout
 from rtgauge.instrument.edges import open_edges
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
 
 BLOCK_BYTES = 32 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,6 @@ from rtgauge.instrument.edges import Responses, Slicer, Thresholds, TimedDistanc
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,6 @@ from numpy.typing import NDArray
 from rtgauge.errors import InputError
 from rtgauge.input_file import open_regular
 from rtgauge.instrument.messages import Edges, Events
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 
 @contextmanager

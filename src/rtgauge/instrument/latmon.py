@@ -15,14 +15,12 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import latmon_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_PERIOD_US = 1_000_000
 MAX_CELLS = 1_000

@@ -9,16 +9,14 @@ imported, and never returns from a comment that has no end.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.edges import open_edges
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 UNITS_NS = {
     "s": Fraction(10**9),

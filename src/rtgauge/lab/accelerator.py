@@ -13,21 +13,19 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.lab import paths
 from rtgauge.lab.disk import make_empty_disk
-from rtgauge.lab.qemu import BootOptions, command, same_architecture
+from rtgauge.lab.guest import Guest
+from rtgauge.lab.qemu import Accelerator, BootOptions, command, same_architecture
 from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
-    from rtgauge.lab.qemu import Accelerator
 
 TRIAL_S = 20.0
 KILL_S = 5.0

@@ -12,16 +12,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
-from rtgauge.lab.guest import find_guest
-from rtgauge.lab.image import image_of, write_initrd_with
+from rtgauge.lab.guest import Guest, find_guest
+from rtgauge.lab.image import Image, image_of, write_initrd_with
 from rtgauge.lab.paths import INITRD, folder_of, open_lock
-from rtgauge.lab.qemu import BootOptions, command, cpus, with_engines
+from rtgauge.lab.qemu import Accelerator, BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
     BootError,
     Running,
@@ -37,13 +38,6 @@ from rtgauge.lab.running_guests import (
 )
 from rtgauge.lab.ssh import key_on, trust
 from rtgauge.user_cache import private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rtgauge.lab.guest import Guest
-    from rtgauge.lab.image import Image
-    from rtgauge.lab.qemu import Accelerator
 
 DISK_MIB = 2048
 PANIC = b"Kernel panic - not syncing"

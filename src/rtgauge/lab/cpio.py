@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 import stat
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 LONGEST_NAME = 4096
 

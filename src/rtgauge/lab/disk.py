@@ -6,13 +6,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from rtgauge.errors import MeasureError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def _program(name: str) -> str:

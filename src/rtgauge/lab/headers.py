@@ -11,23 +11,20 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.guest import SUITE, built_in
 from rtgauge.lab.image import build
+from rtgauge.lab.kernel_image import Architecture
 from rtgauge.lab.modules import STRIP
 from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
 from rtgauge.lab.qemu import same_architecture
 from rtgauge.user_cache import check_private, private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rtgauge.lab.kernel_image import Architecture
 
 FLAVOURS = ("", "-rt")
 TOOLS = (

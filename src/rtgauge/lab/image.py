@@ -11,31 +11,25 @@ import json
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
 from rtgauge.errors import InputError
 from rtgauge.lab import paths
 from rtgauge.lab.cpio import CpioWriter
 from rtgauge.lab.disk import make_disk_of, unpack_disk
-from rtgauge.lab.guest import SUITE
-from rtgauge.lab.kernel_image import bootable
+from rtgauge.lab.guest import SUITE, Guest
+from rtgauge.lab.kernel_image import Architecture, bootable
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import fetch
 from rtgauge.lab.paths import INITRD
 from rtgauge.lab.ssh import public_key
 from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 from rtgauge.user_cache import check_private, private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
-    from typing import BinaryIO
-
-    from rtgauge.lab.guest import Guest
-    from rtgauge.lab.kernel_image import Architecture
 
 KERNEL_TOOLS = "tiny-initramfs"
 """Debian's kernel packages depend on an initramfs generator; this is the smallest one, and it is not used."""

@@ -10,11 +10,8 @@ import shutil
 import struct
 import subprocess
 import zlib
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from pathlib import Path
+from typing import Literal
 
 Architecture = Literal["x86_64", "aarch64"]
 ELF = b"\x7fELF"

@@ -7,13 +7,11 @@ import gzip
 import io
 import lzma
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import MeasureError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 WANTED = (
     "virtio_pci",

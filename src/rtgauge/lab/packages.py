@@ -11,16 +11,12 @@ import pwd
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab.guest import SUITE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rtgauge.lab.kernel_image import Architecture
+from rtgauge.lab.kernel_image import Architecture
 
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"

@@ -7,18 +7,16 @@ import platform
 import re
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.lab.guest import MEMORY_MIB
+from rtgauge.lab.guest import MEMORY_MIB, Guest
+from rtgauge.lab.kernel_image import Architecture
 from rtgauge.lab.paths import INITRD
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.lab.guest import Guest
     from rtgauge.lab.image import Image
-    from rtgauge.lab.kernel_image import Architecture
 
 Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}

@@ -10,18 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
+from rtgauge.lab.guest import Running
 from rtgauge.lab.running_guests import find_running
 from rtgauge.lab.ssh import ssh_command
 from rtgauge.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from rtgauge.lab.guest import Running
 
 EVERY_S = 1.0
 LOOKS = 10

@@ -6,13 +6,11 @@ from __future__ import annotations
 import io
 import posixpath
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab.kernel_image import ELF
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGES = (
     "base-files",

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -31,8 +32,6 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.live.live_state import LiveState
 
 DEFAULT_PORT = 8377

@@ -10,20 +10,18 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.errors import RecordError
 from rtgauge.record.histogram import EDGES_NS
 from rtgauge.record.windows import Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy.typing as npt
-
     from rtgauge.record.model import LeftOut, Step, StepKey
     from rtgauge.record.stream import Frame, SeriesLine, Window
 

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
 from rtgauge.record.model import LeftOut
-from rtgauge.target.target import Completed
+from rtgauge.target.target import Completed, ProgramPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from rtgauge.load.processes import ProcessStat
-    from rtgauge.target.target import Completed, ProgramPlace
 
 
 class Handle(Protocol):

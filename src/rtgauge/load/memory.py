@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.load import Load, LoadContext, PartSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WORKERS = 5
 SHARE = 0.70

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rtgauge.errors import InputError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rtgauge.load.processes import ProcessStat
 
 CLIENTS = 100

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Any
 
 STAT_GLOB = "/proc/[0-9]*/stat"
 USER_HZ = 100

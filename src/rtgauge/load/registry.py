@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.errors import InputError
 from rtgauge.load.brown2010 import Brown2010
 from rtgauge.load.copy import Copy
 from rtgauge.load.cpu import Cpu
 from rtgauge.load.idle import Idle
+from rtgauge.load.load import Load
 from rtgauge.load.memory import Memory
 from rtgauge.load.network import Network
 from rtgauge.load.papers import Papers
@@ -18,9 +17,6 @@ from rtgauge.load.scheduler import Scheduler
 from rtgauge.load.stall import Stall
 from rtgauge.load.swarm import Swarm
 from rtgauge.suggest import nearest
-
-if TYPE_CHECKING:
-    from rtgauge.load.load import Load
 
 LOADS: dict[str, type[Load]] = {
     load.name: load

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from rtgauge.load.load import LoadContext, LoadTarget
 from rtgauge.units import parse_cpu_list
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ONLINE = "/sys/devices/system/cpu/online"
 MEMINFO = "/proc/meminfo"

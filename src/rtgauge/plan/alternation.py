@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setting
 from rtgauge.record.alternation import BLOCK, KEY, Alternation
+from rtgauge.record.model import Run, StepKey
 from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
 from rtgauge.target.address import LAB, LOCAL, SCHEME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rtgauge.record.model import Run, StepKey
 
 
 def first_sides(seed: int, block: int) -> list[int]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import ValidationError
@@ -20,12 +21,10 @@ from pydantic import ValidationError
 from rtgauge.errors import RecordError
 from rtgauge.record.model import StepKey
 from rtgauge.record.parameters import Parameters
+from rtgauge.record.record_folder import Source
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.record.record_folder import Source
     from rtgauge.record.stream import Frame
 
 TRACE_INSTANCE = "rtgauge"

@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import rtgauge.probe
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import Probe, runtime_of
+from rtgauge.record.model import Step
 from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Step
-
 
 GROUP = "rtgauge.probes"
 """The group of entry points in which a package registers its probes."""

@@ -7,6 +7,7 @@ import ipaddress
 import re
 import socket
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
@@ -27,15 +28,13 @@ from rtgauge.probe.common_parameters import (
 from rtgauge.probe.descriptor import Metric, Probe, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
+from rtgauge.record.model import StepKey
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rtgauge.instrument.messages import Configuration
-    from rtgauge.record.model import StepKey
 
 ON_COKERNELS = "loop:mqueue"
 """A path on which a co-kernel keeps the tasks of user space; Linux has it too."""

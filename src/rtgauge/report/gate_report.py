@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rtgauge.record.reader import Record
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
@@ -14,7 +15,6 @@ from rtgauge.report.text import NONE
 from rtgauge.units import format_change, format_count, format_time, plural
 
 if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
     from rtgauge.verdict.gate_result import GateResult, SeriesChange
 
 SUITE = "rtgauge gate"

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
-from rtgauge.store.history import MOST_NAMED
+from rtgauge.store.history import MOST_NAMED, History, SuspectedChange
 from rtgauge.units import format_change, plural
-
-if TYPE_CHECKING:
-    from rtgauge.store.history import History, SuspectedChange
 
 
 def place_of(history: History, parameters: str) -> str:

@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rtgauge.record.files import clean_name, clear_errors, open_folder, write_whole
 from rtgauge.report import history_report
 from rtgauge.report.figures.files import as_svg
+from rtgauge.report.figures.vega import Figure, Theme
 from rtgauge.report.page_frame import template_text, templates
-from rtgauge.report.table import Cell, Table, numbers, texts
+from rtgauge.report.table import Cell, Table, Tone, numbers, texts
+from rtgauge.store.document import MachineRow, RecordRow
+from rtgauge.store.history import History
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.report.figures.vega import Figure, Theme
-    from rtgauge.report.table import Tone
-    from rtgauge.store.document import MachineRow, RecordRow
-    from rtgauge.store.history import History
 
 MOST_RECORDS = 1_000
 """Further records are only counted."""

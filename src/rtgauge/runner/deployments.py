@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
-from rtgauge.record.facts import UNKNOWN
+from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, abandon
 from rtgauge.runner.interrupt import Interrupt
@@ -43,7 +43,6 @@ from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.record.facts import Facts
     from rtgauge.target.ssh import SshTarget
 
 PLAIN = "no deployment"

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
+from rtgauge.probe.registry import AnyProbe
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
     InstrumentReport,
@@ -27,10 +29,6 @@ from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
-
-if TYPE_CHECKING:
-    from rtgauge.probe.registry import AnyProbe
-    from rtgauge.record.facts import Facts
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
 """Bytes of files that a target may send for each second and series of a step, and besides: a million samples

@@ -6,31 +6,34 @@ record's step.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LoadReport, Step, StepKey
-from rtgauge.runner.context import Abandoned, LoadFailed, StepInProgress, TargetContext, abandon, now_utc
+from rtgauge.runner.context import (
+    Abandoned,
+    LoadFailed,
+    StepInProgress,
+    StepState,
+    TargetContext,
+    abandon,
+    now_utc,
+)
 from rtgauge.runner.measurer import measurer_of
-from rtgauge.runner.put_together import EndedStep
+from rtgauge.runner.put_together import EndedStep, Outcome, Windows
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.target import Guarded
 from rtgauge.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from types import TracebackType
-
-    from rtgauge.runner.context import StepState
-    from rtgauge.runner.put_together import Outcome, Windows
-    from rtgauge.target.target import Guarded
 
 
 class State(IntEnum):

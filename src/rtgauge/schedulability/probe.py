@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -18,9 +19,6 @@ from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.schedulability.task_set import Task, TaskSet, check_task_set, read_written, utilisation
 from rtgauge.units import MAX_CPU, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_TASKS = 64
 MOST_SHARE = Fraction(95, 100)

@@ -6,20 +6,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.errors import InputError
+from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names
+from rtgauge.record.model import StepKey
+from rtgauge.record.reader import Record
 from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.plan.plan import Overrides, Plan
-    from rtgauge.record.model import StepKey
-    from rtgauge.record.reader import Record
 
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""

@@ -3,26 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_wish import KEY, GateWish
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import alternating_plan, further_pairs
-from rtgauge.record.alternation import pair_of
+from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.record.alternation import Alternation, pair_of
+from rtgauge.record.model import StepKey
+from rtgauge.record.reader import Record
 from rtgauge.suggest import nearest
 from rtgauge.verdict.gate_pairs import series_names
 from rtgauge.verdict.gate_result import GateResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.plan.plan import Overrides, Plan
-    from rtgauge.record.alternation import Alternation
-    from rtgauge.record.model import StepKey
-    from rtgauge.record.reader import Record
 
 
 def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish: GateWish) -> Plan:

@@ -7,22 +7,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.analysis.sustained import RESOLUTION, next_period, period_series, point_of, repeat_result
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe import registry as probes
+from rtgauge.probe.descriptor import Pace
+from rtgauge.record.model import Step, StepKey
+from rtgauge.record.reader import Record
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.probe.descriptor import Pace
-    from rtgauge.record.model import Step, StepKey
-    from rtgauge.record.reader import Record
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
 """Adam's 10 ms, and shorter."""

@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
-from rtgauge.record.facts import UNKNOWN, AuditSummary, Purpose
+from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
 from rtgauge.record.strict_model import Model
 from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
-from rtgauge.system.rules import Architecture, AuditSeverity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rtgauge.record.facts import Facts
-    from rtgauge.system.rules import Check, Rule
+from rtgauge.system.rules import Architecture, AuditSeverity, Check, Rule
 
 ARCHITECTURES: dict[str, Architecture] = {
     "x86_64": "x86-64",

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Severity
 from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rtgauge.record.facts import UNKNOWN
+from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.system import kernel
 from rtgauge.system.cpus import CPU
 from rtgauge.system.file_batch import Files, chosen, cpu_list, glob_pattern, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from rtgauge.record.facts import Facts
     from rtgauge.system.rules import Check
 
 Result = Literal["ok", "differs", "unknown", "not-applicable"]

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rtgauge.system import rt_core
 from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
 from rtgauge.system.rtai import FOLDERS, NEEDED, PIPELINE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOCKS = "/proc/locks"
 XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")

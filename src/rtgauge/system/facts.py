@@ -7,8 +7,8 @@ A fact that cannot be read is "unknown"; nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
 from rtgauge.system import cpus, hardware, interrupts, kernel, rt_core, scheduling, threads
@@ -17,9 +17,6 @@ from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.file_batch import Files, chosen, cpu_list
 from rtgauge.target.open_target import reader
 from rtgauge.target.target import BOOT_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0"
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")

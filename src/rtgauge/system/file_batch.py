@@ -6,12 +6,10 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 from rtgauge.units import format_cpu_list, parse_cpu_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LARGEST_UNPACKED = 4 << 20
 

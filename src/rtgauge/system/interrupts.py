@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.record.facts import InterruptLine, Interrupts
-from rtgauge.system.file_batch import shortest_cpu_list
+from rtgauge.system.file_batch import Files, shortest_cpu_list
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_cpu_mask
-
-if TYPE_CHECKING:
-    from rtgauge.system.file_batch import Files
 
 DEFAULT = "/proc/irq/default_smp_affinity"
 WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"

@@ -12,6 +12,7 @@ import os
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from rtgauge.target.address import LAB
 from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from rtgauge.target.target import Target
 
 PACKAGE = Path(__file__).resolve().parent.parent

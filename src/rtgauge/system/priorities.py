@@ -8,16 +8,14 @@ threads are capped below the measured one, and the IRQ threads that the measurem
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rtgauge.system.deployment.stages import Action, Setting, Write
 from rtgauge.system.file_batch import Files
 from rtgauge.system.threads import PATHS as THREAD_PATHS
 from rtgauge.system.threads import Thread, threads
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 OWN_PRIORITY = 10
 CAP = 80

@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from rtgauge.record.facts import Facts
 from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
 
 if TYPE_CHECKING:
-    from rtgauge.record.facts import Facts
     from rtgauge.target.target import Target
 
 

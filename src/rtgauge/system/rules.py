@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -13,9 +14,6 @@ from rtgauge.errors import InputError
 from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.record.facts import Purpose
 from rtgauge.validation import DASHED, dashed, explain
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Architecture = Literal["x86-64", "arm64", "armhf"]
 AuditSeverity = Literal["serious", "moderate", "minor"]

@@ -4,17 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.record.facts import RealTimeThread, Tasks
-from rtgauge.system.file_batch import integer
+from rtgauge.system.file_batch import Files, integer
 from rtgauge.units import format_cpu_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rtgauge.system.file_batch import Files
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
 STATES = ("running", "stopped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
@@ -12,8 +13,6 @@ from rtgauge.record.files import clear_errors, whole_file
 from rtgauge.record.record_folder import Source, open_source
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     import numpy.typing as npt
 

@@ -26,12 +26,11 @@ from rtgauge.explain.analysis.thread_path import (
 from rtgauge.explain.analysis.waits import FAIR, CpuQuota, KernelLockWait, cpu_quota, kernel_lock_waits
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
 from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
-from rtgauge.explain.trace.moment import NEED_RESCHED
+from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.formats import Symbols
-    from rtgauge.explain.trace.moment import Lost, Moment
 
 LONGEST_FAULT_NS = 20_000
 """The kernel records when a page fault begins, but not when it ends.

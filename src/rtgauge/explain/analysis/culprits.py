@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind
@@ -16,16 +15,13 @@ from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
+from rtgauge.record.facts import Facts
+from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
+from rtgauge.record.reader import Record
 from rtgauge.system.rules import Rule, read_rules
 from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.next_step import Blame
-
-if TYPE_CHECKING:
-    from rtgauge.record.facts import Facts
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
-
 
 WATCH = "watch"
 """A probe whose threads belong to a program of the user's. Their own work has the name of the thread."""

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from rtgauge.record.alternation import side_of
 from rtgauge.record.moments import MOMENTS
+from rtgauge.record.reader import Record
 from rtgauge.verdict.gate_result import NewCulprit
-
-if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
 
 CHANCE = 0.05
 """The probability of naming any culprit, over all together, if the sides are alike."""

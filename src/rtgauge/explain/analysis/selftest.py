@@ -7,10 +7,10 @@ Compares stalls that were injected (load/stall.py) with the explanations of thei
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,14 +18,10 @@ from rtgauge.explain.analysis.culprits import explained_steps, general
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import damaged
 from rtgauge.record.windows import largest, least
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
 
 LOAD = "stall:"
 LOG = "load.log"

@@ -6,20 +6,16 @@ Times are in ns of the target's CLOCK_MONOTONIC.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
-from rtgauge.explain.analysis.explanation import culprit_name, sentence
+from rtgauge.explain.analysis.culprits import ExplainedStep
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, culprit_name, sentence
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest
 from rtgauge.record.model import Model, SystemText
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.explain.analysis.culprits import ExplainedStep
-    from rtgauge.explain.analysis.explanation import Culprit, Explanation
 
 VERSION = 1
 

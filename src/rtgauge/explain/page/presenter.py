@@ -28,6 +28,8 @@ from rtgauge.explain.analysis.explanation import (
 )
 from rtgauge.explain.analysis.selftest import NAMED_GOAL, KindResult, SelfTest, self_test
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
+from rtgauge.record.model import Step
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
@@ -38,8 +40,6 @@ from rtgauge.units import format_share, plural
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.record.model import Step
-    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.explain.trace.moment import Event
+from rtgauge.explain.trace.moment import Event, EventTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from rtgauge.explain.trace.formats import Symbols
-    from rtgauge.explain.trace.moment import EventTable
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """Names by vector, from include/linux/interrupt.h."""

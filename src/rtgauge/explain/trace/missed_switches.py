@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rtgauge.explain.trace.moment import Event, EventTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 FAIR_PRIORITY = 120
 """The priority of a task if no event has it: nice 0."""

@@ -16,7 +16,7 @@ from rtgauge.probe import wakeup
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, Step, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
-from rtgauge.runner.put_together import EndedStep, load_marks
+from rtgauge.runner.put_together import EndedStep, Windows, load_marks
 from rtgauge.runner.scope import with_measuring_module
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
@@ -27,7 +27,6 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duratio
 
 if TYPE_CHECKING:
     from rtgauge.importers.measurement import Measurement
-    from rtgauge.runner.put_together import Windows
 
 LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
 XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import SeriesSummary, Severity, Step, TaskCounts
+from rtgauge.record.reader import Record
 from rtgauge.schedulability.analysis.analyse import (
     ActivationResult,
     Segment,
@@ -19,11 +19,8 @@ from rtgauge.schedulability.analysis.analyse import (
 )
 from rtgauge.schedulability.analysis.timeline import preemptions, timeline
 from rtgauge.schedulability.probe import PROBE, timeline_ns
+from rtgauge.schedulability.task_set import Task, TaskSet
 from rtgauge.units import format_cpu_list, format_time
-
-if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
-    from rtgauge.schedulability.task_set import Task, TaskSet
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from rtgauge.errors import InputError
 from rtgauge.units import MAX_NS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.schedulability.task_set import Task
 
 MAX_ACTIVATIONS = 10_000

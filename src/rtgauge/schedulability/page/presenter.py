@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.tables import thread_table
 from rtgauge.report.terminal_table import print_tables
@@ -27,10 +30,6 @@ from rtgauge.units import format_count, format_time, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from rtgauge.record.model import SeriesSummary, Step
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.record_view import RecordView
 
 
 FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}

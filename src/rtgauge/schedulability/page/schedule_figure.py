@@ -5,24 +5,23 @@ measured over calculated; the schedulability ratio of random sets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
+from rtgauge.record.model import Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
+from rtgauge.schedulability.analysis.analyse import (
+    ActivationResult,
+    CpuResult,
+    Segment,
+    SetResult,
+    TimelineResult,
+)
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.schedulability.analysis.analyse import (
-        ActivationResult,
-        CpuResult,
-        Segment,
-        SetResult,
-        TimelineResult,
-    )
     from rtgauge.schedulability.analysis.random_sets import RatioResult
 
 MAX_SEGMENTS = 2_000

@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import HungError, MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
-from rtgauge.system.deployment.definition import ISOLATED, isolated_cpus
+from rtgauge.system.deployment.definition import ISOLATED, Deployment, isolated_cpus
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
-from rtgauge.system.deployment.stages import STAGES, Gather, Note, Write, rules_kept
+from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Write, rules_kept
 from rtgauge.system.deployment.trial_settings import trial_paths
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from rtgauge.system.deployment.definition import Deployment
-    from rtgauge.system.deployment.stages import Action
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000

@@ -6,14 +6,16 @@ Source: Linux, Documentation/admin-guide/kernel-parameters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.record.facts import UNKNOWN
+from rtgauge.record.facts import UNKNOWN, Processors
 from rtgauge.system.deployment.definition import (
     ALL,
     Cannot,
+    Deployment,
     c_states_cannot,
     isolated_cpus,
     kept_cpus,
@@ -22,10 +24,6 @@ from rtgauge.system.deployment.definition import (
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.facts import Processors
-    from rtgauge.system.deployment.definition import Deployment
     from rtgauge.system.deployment.machine_state import Machine
 
 X86 = ("x86_64", "i686", "i586", "i386")

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rtgauge.record.facts import PresentDeployment, Processors
 from rtgauge.system.deployment.definition import ISOLATED, NAMED
 from rtgauge.system.file_batch import Files
 from rtgauge.target.target import BOOT_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
 """The journal of root, because applying a deployment needs root."""

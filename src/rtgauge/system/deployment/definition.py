@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from rtgauge.suggest import nearest
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rtgauge.system.deployment.machine_state import Machine
 
 

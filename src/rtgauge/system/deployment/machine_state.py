@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import Thread, threads
 from rtgauge.units import format_cpu_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 CPU = "/sys/devices/system/cpu"
 SMT_CONTROL = f"{CPU}/smt/control"

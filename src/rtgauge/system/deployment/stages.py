@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, isolated_cpus, kept_cpus
+from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, Deployment, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.machine_state import (
     CPU,
     RT_RUNTIME,
@@ -18,11 +18,6 @@ from rtgauge.system.deployment.machine_state import (
 from rtgauge.system.deployment.trial_settings import Setting, paused, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from rtgauge.system.deployment.definition import Deployment
 
 
 @dataclass(frozen=True)

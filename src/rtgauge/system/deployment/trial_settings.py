@@ -4,24 +4,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from rtgauge.system.deployment.machine_state import THREAD_PATHS
+from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine
 from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
 from rtgauge.system.deployment.protected import is_protected
 from rtgauge.system.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.system.threads import PATHS as STAT_PATHS
-from rtgauge.system.threads import STATES, threads
+from rtgauge.system.threads import STATES, Thread, threads
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rtgauge.system.deployment.machine_state import Machine
     from rtgauge.system.rules import Trial, TrialSetting
-    from rtgauge.system.threads import Thread
 
 IRQ_THREADS = "irq/"
 """The prefix of the names of IRQ threads, which follow their interrupt."""

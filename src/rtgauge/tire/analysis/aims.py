@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from rtgauge.tire.probe import MOST_NODES, THREAD_WORDS, TIRE_SEARCH
 from rtgauge.units import format_duration, parse_duration_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtgauge.plan.plan import Overrides
 
 FAST_SHARE = 5

@@ -9,8 +9,8 @@ with and without integration, with and without a semaphore per node.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -24,12 +24,8 @@ from rtgauge.tire.analysis.runs import (
     SPRINGS,
     SPRINGS_PER_NODE,
     WHOLE,
+    FastRun,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rtgauge.tire.analysis.runs import FastRun
 
 LOCKS_PER_NODE = 4
 """In the paper's algorithm, a thread reads three neighbours and writes the node itself."""

@@ -6,16 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from rtgauge.record.model import Model
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 CONFIDENCE = 0.95
 

@@ -9,8 +9,8 @@ give a range, and the smallest of their results must then keep every deadline in
 from __future__ import annotations
 
 import math
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -18,9 +18,6 @@ from rtgauge.analysis.confidence import range_coverage, upper_bound
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
 from rtgauge.tire.probe import MOST_NODES
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
 
 FIRST_FACTOR = 1.25
 """The factor of the first step away from the start; each further factor is the square of the last."""

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from rtgauge.analysis.confidence import upper_bound
 from rtgauge.analysis.record_names import system_name
 from rtgauge.record.model import Model, Severity, Step, worst_severity
+from rtgauge.record.reader import Record
 from rtgauge.tire.analysis.cost_model import CostModel, cost_model
 from rtgauge.tire.analysis.estimate import Estimate, mean_of
 from rtgauge.tire.analysis.frontier_search import Frontier
@@ -33,9 +33,6 @@ from rtgauge.tire.analysis.runs import (
     paced_runs,
     too_short,
 )
-
-if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
 
 
 class Cell(Model):

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import RecordError
+from rtgauge.record.model import Result, Severity, Step
 from rtgauge.tire.probe import PROBE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Result, Severity, Step
 
 STOPPED_EARLY = ("stopped", "died")
 """Ends of steps that ran for less time than planned; they are repeated when the record is continued."""

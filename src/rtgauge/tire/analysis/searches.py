@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rtgauge.plan.study_state import study_of
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
 from rtgauge.tire.analysis.prediction import predicted_frontiers
 from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
 from rtgauge.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
 from rtgauge.tire.probe import MOST_NODES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
 
 START = 0.9
 """A search begins a little below the n whose mean step takes a whole period."""

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rtgauge.tire.analysis.runs import SOLVERS
 from rtgauge.units import format_duration, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rtgauge.tire.analysis.results import TireResults
 
 SIMULATED_STEPS = 6000

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.tire.analysis.runs import is_tire
@@ -19,7 +20,6 @@ from rtgauge.tire.probe import STEP_S
 from rtgauge.tire.state_file import STATE_FILE, TireState, read_state
 
 if TYPE_CHECKING:
-    from rtgauge.record.reader import Record
     from rtgauge.tire.analysis.results import Cell, RealTimeMap, TireResults
 
 

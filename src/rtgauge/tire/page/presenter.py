@@ -7,7 +7,11 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.tire.analysis.results import TireResults, tire_results
 from rtgauge.tire.analysis.runs import is_tire
@@ -20,11 +24,7 @@ from rtgauge.tire.page.time_figures import frontier_figure, model_figure, thread
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
-    from rtgauge.report.figures.vega import Figure
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Table
 
 
 FEW = 12

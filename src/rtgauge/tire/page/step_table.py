@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.record.marks import is_doubt
+from rtgauge.record.model import Step
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
@@ -17,7 +18,6 @@ from rtgauge.tire.probe import PROBE as TIRE
 from rtgauge.units import format_duration, format_time, plural
 
 if TYPE_CHECKING:
-    from rtgauge.record.model import Step
     from rtgauge.tire.analysis.results import FrontierRow, TireResults
 
 
