@@ -51,7 +51,7 @@ class Way(Strict):
     name: Line
     """Its name for the reader."""
     kernel: Literal["stock", "preempt-rt", "linux", "xenomai", "none"]
-    """The kernel that it takes; `linux` is stock or PREEMPT_RT, and `none` ends the chart."""
+    """The kernel that it needs; `linux` is stock or PREEMPT_RT, and `none` ends the chart."""
     space: Literal["user", "kernel", "none"]
     """Together with `kernel` it says which steps are evidence."""
     costs: list[Line]
@@ -67,7 +67,7 @@ class Way(Strict):
     instead: Line | None = None
     """The command that measures it if rtgauge cannot."""
     about_instead: Line | None = None
-    """A sentence on that command."""
+    """A sentence about that command."""
 
 
 class Branch(Strict):
