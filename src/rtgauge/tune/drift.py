@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.record.reader import Record, find_record
 from rtgauge.system.file_batch import Files
-from rtgauge.target.factory import reader
+from rtgauge.target.open_target import reader
 from rtgauge.tune.installing import read_files, same, values_of
 from rtgauge.tune.keep_files import Value, keep_files
 from rtgauge.tune.result import TuneResult

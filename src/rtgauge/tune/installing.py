@@ -16,7 +16,7 @@ from pathlib import Path
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.system.deployment.current import read_held
-from rtgauge.target.factory import open_target
+from rtgauge.target.open_target import open_target
 from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value, files_with
 
 RUN = f"deploy-{NAME}"
@@ -86,9 +86,11 @@ def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
             link(root).parent.mkdir(parents=True, exist_ok=True)
             link(root).symlink_to(Path("..") / UNIT_FILE)
         refused = _write(values)
-    except (OSError, MeasureError) as error:
+    except BaseException as error:
         _delete(root)
-        raise MeasureError(f"nothing was installed: {error}") from None
+        if isinstance(error, OSError):
+            raise MeasureError(f"nothing was installed: {error}") from None
+        raise
     _reload(root)
     return refused
 
