@@ -231,7 +231,7 @@ class Rule(Strict):
     why: Annotated[str, Field(min_length=3)]
     """The reason, for the reader."""
     source: Annotated[str, Field(min_length=3)]
-    """Where it comes from: a paper, or the kernel's documentation."""
+    """Its source: a paper, or the kernel's documentation."""
     how_much: Annotated[str, Field(min_length=3)]
     """Its effect."""
     mend: Annotated[str, Field(min_length=3)]

@@ -56,7 +56,7 @@ class Piece:
 
     @property
     def is_held(self) -> bool:
-        """Whether the thread was stopped, or slept where no signal wakes it, as for a disk."""
+        """Whether the thread was stopped, or in a sleep that no signal ends, as for a disk."""
         return self.prev_state & HELD_STATES != 0
 
 
