@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -35,3 +37,19 @@ def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
     assert first.startswith(" ".join(["Usage: rtgauge", *words]))
     assert "rtgauge" in rest, "no example"
     assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """The help of every command, in a process of its own: what commands do is imported when they do it."""
+    code = (
+        "import sys\n"
+        "from click.testing import CliRunner\n"
+        "from tests.unit.test_help import ROOT, commands\n"
+        "for words in commands(ROOT):\n"
+        "    CliRunner().invoke(ROOT, [*words, '--help'])\n"
+        "    print(*words, *sorted({'numpy', 'polars', 'scipy', 'sqlalchemy', 'jinja2'} & {*sys.modules}))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = ran.stdout.splitlines()
+    assert "gate" in lines and "compare" in lines and "store add" in lines
+    assert lines == [" ".join(words) for words in commands(ROOT)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.instrument import flash, link
-from rtgauge.instrument.session import Loopback, Session, self_test
+
+if TYPE_CHECKING:
+    from rtgauge.instrument.session import Loopback
 
 HELP = """The instrument that measures from outside: a Raspberry Pi Pico.
 
@@ -51,6 +52,9 @@ def list_instruments(json: Json = False) -> None:
       rtgauge instrument list
       rtgauge instrument list --json
     """
+    from rtgauge.instrument import flash, link
+    from rtgauge.instrument.session import Session
+
     listed: list[dict[str, Any]] = []
     for port in link.list_instruments():
         known: dict[str, Any] = {
@@ -99,6 +103,8 @@ def selftest(
       rtgauge instrument selftest
       rtgauge instrument selftest serial:E6605838831F2B27 --wire
     """
+    from rtgauge.instrument.session import Session, self_test
+
     with Session.open(address) as session:
         loopback = self_test(session, inside=not wire)
         identity = session.identity
@@ -182,6 +188,9 @@ def flash_firmware(
       rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
       rtgauge instrument flash new.uf2 --instrument serial:/dev/ttyACM0
     """
+    from rtgauge.instrument import flash
+    from rtgauge.instrument.session import Session
+
     flash.check_uf2(file)
     if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
         raise InputError(f"{drive} is not a board's drive: it has no INFO_UF2.TXT")
