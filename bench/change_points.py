@@ -2,10 +2,15 @@
 """The critical values of analysis/change_points.py, how often it marks a series without a change, and how
 often it finds one: by simulated boots.
 
-`change_points.py [--series N] [--seed N]` prints tables in Markdown.
+`change_points.py [--series N] [--seed N]` prints tables in Markdown; with `--marks` without the critical
+values. `change_points.py --otava FILE` prints the places of the changes in a series that Apache Otava tests
+with: its tests/tigerbeetle_test.py.
 """
 
 import argparse
+import ast
+import math
+from pathlib import Path
 
 import numpy as np
 from scipy.signal import lfilter
@@ -30,6 +35,32 @@ def drawn(kind: str, series: int, length: int, generator: np.random.Generator) -
     return values
 
 
+def series_in(file: Path) -> list[float]:
+    """The longest list of numbers that a function of a Python file returns."""
+    found = [
+        ast.literal_eval(node.value)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.List)
+    ]
+    return max(found, key=len)
+
+
+def critical_values(series: int, generator: np.random.Generator) -> None:
+    """Print the table of the critical values."""
+    print("| length | critical value | of ranks | of all parts |")
+    print("|---|---|---|---|")
+    for length in LENGTHS:
+        found: list[list[np.ndarray]] = [[], [], []]
+        for _ in range(series // PART):
+            same = drawn("drift", PART, length, generator)
+            found[0].append(statistics(same).max(axis=1))
+            found[1].append(statistics(ranks(same)).max(axis=1))
+            found[2].append(largest(same)[0])
+        cells = [f"{np.quantile(np.concatenate(each), 1 - LEVEL):.2f}" for each in found]
+        print(f"| {length} | {' | '.join(cells)} |", flush=True)
+    print()
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(
@@ -37,33 +68,31 @@ def main() -> None:
     )
     parser.add_argument("--series", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--marks", action="store_true")
+    parser.add_argument("--otava", type=Path)
     arguments = parser.parse_args()
+    if arguments.otava is not None:
+        values = series_in(arguments.otava)
+        print(f"{len(values)} values, changes before", change_points([math.log(value) for value in values]))
+        return
     generator = np.random.default_rng(arguments.seed)
-    print("| length | critical value | of ranks | of all parts |")
-    print("|---|---|---|---|")
-    for length in LENGTHS:
-        found: list[list[np.ndarray]] = [[], [], []]
-        for _ in range(arguments.series // PART):
-            same = drawn("drift", PART, length, generator)
-            found[0].append(statistics(same).max(axis=1))
-            found[1].append(statistics(ranks(same)).max(axis=1))
-            found[2].append(largest(same)[0])
-        cells = [f"{np.quantile(np.concatenate(each), 1 - LEVEL):.2f}" for each in found]
-        print(f"| {length} | {' | '.join(cells)} |", flush=True)
-    print(
-        "\n| boots, 100 of them | marked of 500 without a change | a change of 2.5 spreads found | within 3 |"
-    )
-    print("|---|---|---|---|")
+    if not arguments.marks:
+        critical_values(arguments.series, generator)
+    print("| boots, 100 of them | marked of 500 without a change | a change of 2.5 spreads found |", end="")
+    print(" within 3 | at its place |")
+    print("|---|---|---|---|---|")
     for kind in ("independent", "drift", "slow boots", "heavy tails"):
         same = drawn(kind, arguments.series // 4, 100, generator)
         marked = sum(bool(change_points(row)) for row in same)
         changed = drawn(kind, 1_000, 100, generator)
         changed[:, 60:] += 2.5
         found = [change_points(row) for row in changed]
-        near = sum(any(abs(place - 60) <= 3 for place in places) for places in found)
+        near, there = (
+            sum(any(abs(place - 60) <= off for place in places) for places in found) for off in (3, 0)
+        )
         print(
             f"| {kind} | {marked / len(same) * 500:.2f} | {sum(map(bool, found)) / 10:.1f} % "
-            f"| {near / 10:.1f} % |",
+            f"| {near / 10:.1f} % | {there / 10:.1f} % |",
             flush=True,
         )
 

@@ -26,6 +26,10 @@ CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
 """The critical value at each of LENGTHS; values in between are interpolated over the logarithm of the length.
 """
 CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
+NEAR, AROUND = 10, 30
+"""The place of a change is sought among so many values on each side of the largest statistic, by the ranks of
+so many.
+"""
 OF_PARTS = 1.7
 """The largest ratio of statistic to critical value among all parts must exceed this."""
 
@@ -95,12 +99,25 @@ def change_points(values: Sequence[float]) -> list[int]:
     (ratio,), (place,) = largest(series)
     if ratio <= OF_PARTS:
         return []
-    place_in_series = int(place)
+    place_in_series = _placed(series[0], int(place))
     return [
         *change_points(values[:place_in_series]),
         place_in_series,
         *(place_in_series + later for later in change_points(values[place_in_series:])),
     ]
+
+
+def _placed(values: Doubles, near: int) -> int:
+    """The place near this one at which the ranks on both sides differ most: the test's own largest statistic
+    is often one or two places off.
+    """
+    first, end = max(0, near - AROUND), min(len(values), near + AROUND)
+    order = ranks(values[None, first:end])[0]
+    before = np.arange(1, len(order))
+    score = np.cumsum(order - order.mean())[:-1] ** 2 / (before * (len(order) - before))
+    places = before + first
+    allowed = (np.abs(places - near) <= NEAR) & (places >= LEAST) & (places <= len(values) - LEAST)
+    return int(places[np.where(allowed, score, -1.0).argmax()])
 
 
 def _parts(length: int) -> list[tuple[int, int]]:

@@ -116,6 +116,8 @@ def test_a_change_is_found_near_its_place(kind: str, least: int) -> None:
     changed[:, 60:] += 2.5
     found = [change_points(row) for row in changed]
     assert sum(any(abs(place - 60) <= 3 for place in places) for places in found) >= least
+    at_its_place = sum(60 in places for places in found)
+    assert at_its_place >= 0.45 * sum(map(bool, found))
 
 
 @pytest.mark.parametrize("second", [1, -1, -2])
