@@ -25,9 +25,9 @@ from rtgauge.analysis.confidence import lower_bound, upper_bound
 from rtgauge.analysis.gate import ALARM, OVERLOOK, Decision, Outcome, levels, looks
 
 LEAST_EVENTS = 5
-"""Of a run, on average: fewer do not show how much the rates of runs differ."""
+"""Fewer events per run, on average, do not show how much the rates of runs differ."""
 OF_RATIOS = ALARM / 2
-"""The error of a false alarm that the ratios within pairs have, and the counts as much."""
+"""Half of the chance of a false alarm is for the ratios within pairs, the other half for the counts."""
 
 
 def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
@@ -61,8 +61,8 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
         return Decision(outcome, seen, 0.0, None, None, None)
     low, high = _interval(counts, 0.025 / len(planned))
     change = candidate / baseline - 1 if baseline else math.inf
-    told = seen > 1 and min(baseline, candidate) >= LEAST_EVENTS * seen
-    spread = _deviation(counts) / math.sqrt(2) if told else None
+    enough = seen > 1 and min(baseline, candidate) >= LEAST_EVENTS * seen
+    spread = _deviation(counts) / math.sqrt(2) if enough else None
     return Decision(outcome, seen, change, low, high, spread)
 
 
@@ -99,8 +99,8 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
-    """The lower bound of the change of the rate at this one-sided level; half of it is for the ratios within
-    the pairs.
+    """The lower bound of the change of the rate at this one-sided level, half of which is for the ratios
+    within pairs.
     """
     effect = dispersion(counts, level / 2)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
@@ -122,8 +122,8 @@ def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _deviation(counts: npt.NDArray[np.float64]) -> float:
-    """The standard deviation of the logarithms of the ratios within pairs; at least what chance alone makes
-    it, as few counts are often alike.
+    """The standard deviation of the logarithms of the ratios within pairs, at least the one from chance
+    alone, as few counts are often alike.
     """
     logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
     return math.sqrt(max(float(logs.var(ddof=1)), float((1 / (counts + 0.5)).sum(axis=1).mean())))

@@ -81,7 +81,7 @@ class FastRun:
 
 @dataclass(frozen=True)
 class PacedRun:
-    """A real-time run: `missed` of `deadlines` steps, one per period, missed their deadline.
+    """A real-time run of `deadlines` steps, one per period; `missed` steps were late.
 
     `latency_max_ns`: the latest release.
     """
