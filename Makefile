@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   all tests; of those in the lab, only the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
+	@echo 'make test-farm  three guests as boards of labgrid, a fleet, PostgreSQL (half an hour)'
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai and rtai'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
@@ -173,6 +174,9 @@ test-lab-main: headers $(VENV)/.tools
 
 test-lab: headers $(VENV)/.tools
 	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)
+
+test-farm: headers $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'a farm of three guests' $(BIN)/pytest tests/farm
 
 # On guests that are not part of the project; what has no guest is skipped by name.
 test-cokernel: $(VENV)/.tools $(VENV)/.installed

@@ -72,6 +72,9 @@ class Fleet:
     unstored: dict[str, str] = field(default_factory=dict[str, str])
     """Folder of a job -> why its record is not in the store; the next start tries again."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _storing: threading.Lock = field(default_factory=threading.Lock)
+    """A database has one writer at a time: more connections would only wait."""
+    _opened: Store | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _measured_s: list[float] = field(default_factory=list[float])
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
@@ -222,9 +225,11 @@ class Fleet:
         if self.plan.store is None:
             return
         labels = {} if task.image is None else {"image": task.image.name}
-        store = Store.open(self.plan.store, make=True)
-        for record in _complete(folder):
-            add(store, record, Said(labels=labels, machines={"": task.board.name}))
+        with self._storing:
+            if self._opened is None:
+                self._opened = Store.open(self.plan.store, make=True)
+            for record in _complete(folder):
+                add(self._opened, record, Said(labels=labels, machines={"": task.board.name}))
 
     def _archive(self, _task: Task, folder: Path) -> None:
         if self.plan.archive is None:

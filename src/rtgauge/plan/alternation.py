@@ -12,7 +12,7 @@ from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setti
 from rtgauge.record.alternation import BLOCK, KEY, Alternation
 from rtgauge.record.model import Run, StepKey
 from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
-from rtgauge.target.address import LAB, LOCAL, SCHEME
+from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
 
 
 def first_sides(seed: int, block: int) -> list[int]:
@@ -69,7 +69,7 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
     if not words:
         raise InputError("a side is empty; give a target, a deployment or KEY=VALUE")
     for word in words:
-        if word == LOCAL or word.startswith((LAB, SCHEME)):
+        if word == LOCAL or word.startswith((LAB, LABGRID, SCHEME)):
             overrides = replace(overrides, targets=[word])
         elif "=" in word and word.partition("=")[0] not in CHECKS:
             key, value = parse_setting(word, "side")
@@ -81,8 +81,8 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
                 if "=" in word:
                     raise
                 raise InputError(
-                    f"'{word}' is not a side: give a target (local, ssh://HOST, lab:NAME), KEY=VALUE, or a "
-                    f"deployment ({', '.join(NAMED)}, or settings)"
+                    f"'{word}' is not a side: give a target (local, ssh://HOST, lab:NAME, labgrid:PLACE), "
+                    f"KEY=VALUE, or a deployment ({', '.join(NAMED)}, or settings)"
                 ) from error
             overrides = replace(overrides, deployments=[deployment])
     return overrides

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
 
@@ -69,7 +70,7 @@ def engine_of(server: Server, *, write: bool, busy_s: float) -> Engine:
     connect: Callable[[], Any] = lambda: psycopg.connect(  # noqa: E731
         server.url, options=settings, application_name="rtgauge", connect_timeout=30
     )
-    engine = create_engine("postgresql+psycopg://", creator=connect)
+    engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -264,11 +264,12 @@ def _service(name: str, text: str) -> Service:
 
 
 def _answers(service: Service) -> bool:
+    """Whether an SSH server says what it is; what forwards a port accepts before the board has booted."""
     try:
-        socket.create_connection((service.host, service.port or 22), CONNECT_S).close()
+        with socket.create_connection((service.host, service.port or 22), CONNECT_S) as connection:
+            return connection.recv(4, socket.MSG_WAITALL) == b"SSH-"
     except OSError:
         return False
-    return True
 
 
 def release_abandoned(folder: Path) -> None:

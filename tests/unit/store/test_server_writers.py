@@ -13,6 +13,8 @@ import psycopg
 import pytest
 from sqlalchemy import func, select
 
+from rtgauge.store.queries import count
+from rtgauge.store.store import Store
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, RESULT, SERIES, STEP
 from tests.support.postgresql import PostgreSQL
 
@@ -100,3 +102,14 @@ def test_nothing_is_lost_and_nothing_is_there_twice(server: PostgreSQL) -> None:
     assert counts == {
         "step": 2 * RECORDS, "result": 2 * RECORDS, "label": RECORDS, "machine": 7, "configuration": 5, "series": 2,
     }  # fmt: skip
+
+
+def test_no_connection_stays_open(server: PostgreSQL) -> None:
+    """A fleet opens a store many times, and the server has a limit."""
+    store = server.database()
+    opened = [Store.open(store, make=True) for _ in range(3)]
+    assert [count(each) for each in opened] == [0, 0, 0]
+    with psycopg.connect(store, autocommit=True) as looking:
+        query = b"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'rtgauge'"
+        while looking.execute(query).fetchone() != (0,):  # the server ends them a moment later
+            pass
