@@ -15,9 +15,12 @@ from pathlib import Path
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
+from rtgauge.record.files import write_whole
 from rtgauge.system.deployment.current import read_held
+from rtgauge.system.file_batch import Files, chosen, cpu_list
 from rtgauge.target.open_target import open_target
 from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge.units import parse_cpu_mask
 
 RUN = f"deploy-{NAME}"
 """What the journal calls it."""
@@ -81,7 +84,7 @@ def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
         for name, text in files.items():
             place = places(root)[name]
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
+            write_whole(place, text.encode())
         if UNIT_FILE in files:
             link(root).parent.mkdir(parents=True, exist_ok=True)
             link(root).symlink_to(Path("..") / UNIT_FILE)
@@ -116,25 +119,24 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
     if not files:
         raise InputError("nothing is installed: rtgauge tune apply installs files")
     values = values_of(files)
-    with open_target("local", "restore", "rtgauge tune remove") as target:
+    paths = [each.path for each in values]
+    with open_target("local", RUN, "rtgauge tune remove") as target:
         held = read_held(target.read)
         if held is not None and held.name == NAME:
             target.agent("restore", "--stale", "--held")
-    back, left = 0, list[str]()
-    for each in values:
         # After a boot the journal knows nothing of what the files set.
-        with suppress(OSError):
-            if same(Path(each.path).read_text(), each.wanted) and each.old:
-                Path(each.path).write_text(each.old)
-        try:
-            now = Path(each.path).read_text()
-        except OSError as error:
-            left.append(f"{each.path}: {error.strerror}")
-            continue
-        if same(now, each.old):
-            back += 1
-        else:
-            left.append(f"{each.path} is {now.strip()}, and was {each.old}")
+        now = Files(target.read(paths))
+        stale = [each for each in values if same(now.text(each.path) or "", each.wanted)]
+        if stale:
+            target.agent("set", "--", *(word for each in stale for word in (each.path, each.old)))
+            target.agent("set", "--keep", "--", *(each.path for each in stale))
+        now = Files(target.read(paths))
+    left = [
+        f"{each.path} is {text or now.error(each.path)}, and was {each.old}"
+        for each in values
+        if not same(text := now.text(each.path) or "", each.old)
+    ]
+    back = len(values) - len(left)
     _delete(root)
     _reload(root)
     return back, left
@@ -152,9 +154,6 @@ def _reload(root: Path) -> None:
 
 def same(text: str, value: str) -> bool:
     """Whether a file of the kernel has this value: the chosen word, a number, CPUs or a mask."""
-    from rtgauge.system.file_batch import chosen, cpu_list
-    from rtgauge.units import parse_cpu_mask
-
     now = (chosen(text.strip()) or "").strip()
     if now == value or (cpu_list(now) is not None and cpu_list(now) == cpu_list(value)):
         return True
