@@ -86,4 +86,5 @@ def frequency(
             page=out,
             figures=figures,
             say=lambda line: typer.echo(line, err=json),
+            title="How often can a task run?",
         )

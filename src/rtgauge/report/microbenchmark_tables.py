@@ -16,7 +16,7 @@ from rtgauge.analysis.microbenchmarks import (
 )
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.simple_probe import cost_of
-from rtgauge.record.marks import is_doubt
+from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
@@ -68,12 +68,12 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
         if costs
         else "What reading the clock costs is not known."
     )
-    marked = [
-        f"* {name}: {cost.operation} is marked {cost.worst_mark}"
-        for name, system in zip(names, results.systems, strict=True)
-        for cost in system.costs
-        if is_doubt(cost.worst_mark)
-    ]
+    marked: dict[tuple[str, Severity], list[str]] = {}
+    for name, system in zip(names, results.systems, strict=True):
+        for cost in system.costs:
+            if cost.worst_mark is not None and is_doubt(cost.worst_mark):
+                marked.setdefault((name, cost.worst_mark), []).append(cost.operation)
+    marks = [f"* {name}: {', '.join(found)}: {mark}" for (name, mark), found in marked.items()]
     return [
         Table(
             title,
@@ -82,7 +82,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
                 [name, *(_cell(system, operation, figure) for operation in results.operations)]
                 for name, system in zip(names, results.systems, strict=True)
             ],
-            [clock, *marked] if title.startswith("Worst") else [],
+            [clock, *marks] if title.startswith("Worst") else [],
         )
         for figure, title in COSTS.items()
     ]

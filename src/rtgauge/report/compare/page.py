@@ -164,9 +164,10 @@ def render(
     records: Sequence[Record],
     out: Path,
     verdicts: Mapping[str, Verdict] | None = None,
+    title: str = "Comparison",
 ) -> None:
     """Write the page to `out`, whole or not at all. Raises InputError if it cannot be written."""
-    write_page(html(chapters, records, verdicts), out)
+    write_page(html(chapters, records, verdicts, title), out)
 
 
 def write(
@@ -177,6 +178,7 @@ def write(
     page: Path | None,
     figures: Path | None,
     say: Callable[[str], object],
+    title: str = "Comparison",
 ) -> None:
     """Write the page (with any verdicts) and the figures if their paths are given; `say` is called with a
     line per file.
@@ -184,7 +186,7 @@ def write(
     Raises InputError if a file cannot be written.
     """
     if page is not None:
-        render(chapters, records, page, verdicts)
+        render(chapters, records, page, verdicts, title)
         say(f"page     {page}")
     if figures is not None:
         drawn = [figure for chapter in chapters for figure in chapter.figures]
