@@ -16,6 +16,8 @@ from rtgauge.units import format_cpu_list
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 ONLINE = f"{CPU}/online"
+ENERGY = "energy_uj"
+"""Of each package, by RAPL (Linux, Documentation/power/powercap)."""
 CHANGE_PATHS: list[str] = [
     "/proc/interrupts",
     "/proc/softirqs",
@@ -25,6 +27,7 @@ CHANGE_PATHS: list[str] = [
     "/sys/class/thermal/thermal_zone[0-9]*/type",
     f"{CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq",
     f"{CPU}/cpu[0-9]*/thermal_throttle/*_count",
+    f"/sys/class/powercap/intel-rapl:[0-9]*/{ENERGY}",
     CLOCKSOURCE,
     ONLINE,
 ]
@@ -163,6 +166,7 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
     temperatures = _both(_numbers(before, f"{zone}temp"), _numbers(after, f"{zone}temp"))
     throttling = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+_count)"
     frequencies = rf"{CPU}/cpu([0-9]{{1,5}})/cpufreq/scaling_cur_freq"
+    energy = rf"/sys/class/powercap/intel-rapl:([0-9]{{1,3}})/{ENERGY}"
     counters = {"context_switches": "ctxt", "interrupts": "intr", "processes_created": "processes"}
     return {
         "interrupts": table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
@@ -178,6 +182,7 @@ def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> 
             f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()
         },
         "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
+        ENERGY: _increases(_numbers(before, energy), _numbers(after, energy)),
         "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
         **{
             name: {when: files.text(path) or UNKNOWN for when, files in both.items()}

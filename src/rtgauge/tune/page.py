@@ -75,6 +75,7 @@ def notes(result: TuneResult) -> list[str]:
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:
             lines.append(f"{name}: {verdict.word}. {verdict.reason}")
+    lines += [f"Costs: {words}." for words in result.costs]
     lines += [f"Left out: {text}." for text in result.left_out]
     if result.next is not None:
         lines.append(f"Next: {result.next}")

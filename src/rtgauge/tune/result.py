@@ -20,6 +20,7 @@ from rtgauge.errors import (
 from rtgauge.record.model import Verdict, VerdictWord
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
+from rtgauge.tune.costs import costs
 from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Settings, Test
 from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
@@ -84,6 +85,7 @@ class TuneResult(Model):
     tests: list[TestFigures]
     confirmed: Found | None = Field(description="under loads that the search did not use")
     confirm_loads: list[str]
+    costs: list[str] = Field(description="of the kept settings: CPUs, throughput of the loads, energy")
     runs: int
     out_of_budget: bool
     false_keep: float = FALSE_KEEP
@@ -111,6 +113,7 @@ class TuneResult(Model):
             tests=[figures(test) for test in tuned.tests],
             confirmed=None if confirmed is None else confirmed.found,
             confirm_loads=wish.confirm_loads,
+            costs=costs(record.steps, deployment(tuned.final, wish)) if tuned.final else [],
             runs=len(played.runs),
             out_of_budget=tuned.out_of_budget,
             left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""What the kept settings cost beside what they gain: CPUs, throughput of the loads by their own counts, and
+energy (RAPL), from the runs of both sides under the same load.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from rtgauge.record.model import Step
+from rtgauge.system.changes import ENERGY
+from rtgauge.system.deployment.definition import AS_IS
+from rtgauge.units import format_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+COUNTS = {
+    "bits_per_second": "network throughput",
+    "bytes": "bytes copied",
+    "rounds": "rounds",
+    "cpu_s": "CPU time",
+}
+"""What a part of a load says that it did (LoadPart.reached), the best measure first, and its name."""
+
+
+def costs(steps: Sequence[Step], deployment: str) -> list[str]:
+    """A line each; empty if nothing is known. `deployment`: the kept settings."""
+    before, after = _of(steps, AS_IS), _of(steps, deployment)
+    lines: list[str] = []
+    isolated = next((step.deployment.isolated for step in after if step.deployment is not None), "")
+    if isolated:
+        lines.append(f"CPU {isolated} is taken from everything else")
+    for load in sorted({step.key.load for step in after}):
+        both = [[step for step in side if step.key.load == load] for side in (before, after)]
+        lines += [f"{load}: {words}" for words in _compared(both[0], both[1])]
+    return lines
+
+
+def _of(steps: Sequence[Step], deployment: str) -> list[Step]:
+    return [step for step in steps if step.key.deployment == deployment]
+
+
+def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
+    """Every count that both sides have, with its change."""
+    counts = [dict(_counts(side)) for side in (before, after)]
+    for name, was in counts[0].items():
+        now = counts[1].get(name)
+        if was and now is not None:
+            yield f"{name} {format_change(now / was - 1)}"
+
+
+def _counts(steps: Sequence[Step]) -> Iterator[tuple[str, float]]:
+    """The mean of each count over the steps."""
+    parts = [part for step in steps for part in step.load.parts]
+    for program in dict.fromkeys(part.program for part in parts):
+        reached = [part.reached for part in parts if part.program == program]
+        for key, name in COUNTS.items():
+            values = [each[key] for each in reached if isinstance(each.get(key), int | float)]
+            if values:
+                yield f"{name} of {program}", fmean(values)
+                break
+    energy = [sum(value for value in step.changes.get(ENERGY, {}).values() if value) for step in steps]
+    if any(energy):
+        yield "energy", fmean(energy)
