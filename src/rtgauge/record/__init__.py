@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The folder that a run leaves: its formats, reader and writer, and the engine's stream."""
+"""A record is the folder that a run leaves: its formats, reader and writer, and the engine's stream."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The two sides of a record that measured them by turns.
+"""The two sides of a record that measured them alternately.
 
-What drifts on a machine, and what one run leaves to the next, then falls on both sides alike. A run of a side
-is every step of the plan once. It has one number, the steps' `repeat`: 1 and 2 are the first pair, the odd
-ones are of the first side.
+Drift of the machine, and what one run leaves to the next, then affect both sides alike. A run of a side
+measures every step of the plan once. All its steps have the same `repeat`: 1 and 2 are the first pair, and
+odd numbers belong to the first side.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rtgauge.record.model import Run
 from rtgauge.record.strict_model import Model
 
 KEY = "alternate"
-"""Where in the plan of run.json."""
+"""The key in the plan of run.json that holds the two sides."""
 BLOCK = 6
-"""Within so many pairs each side comes first equally often."""
+"""In this many consecutive pairs each side comes first equally often."""
 
 
 class Alternation(Model):
@@ -25,11 +25,11 @@ class Alternation(Model):
 
     sides: tuple[str, str]
     boot_between: bool = False
-    """Whether the guest of a run is booted before it."""
+    """Whether the guest is booted before each run."""
 
     @property
     def names(self) -> tuple[str, str]:
-        """A name for each side, also if both are the same."""
+        """Give each side a name of its own, even if both are the same."""
         first, second = self.sides
         return (f"{first} (A)", f"{second} (B)") if first == second else self.sides
 
@@ -45,7 +45,7 @@ def pair_of(repeat: int) -> int:
 
 
 def alternation_of(run: Run) -> Alternation | None:
-    """The sides of a record; None for the record of another run. Raises RecordError if it is damaged."""
+    """The sides of a record, or None if it did not alternate. Raises RecordError if they are damaged."""
     written = run.plan.get(KEY)
     if written is None:
         return None

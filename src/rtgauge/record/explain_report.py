@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What explaining took and cost, from the stream of a step."""
+"""Reads from a step's stream what was recorded for `explain` and what recording it cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000
-"""A cost of less than this at the median is none: what a latency is measured to."""
+"""A cost below this at the median counts as none."""
 CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
@@ -28,7 +28,7 @@ NOT_CAPTURED = {
 
 
 def _median_ns(stretch: StretchLine) -> float:
-    """The median, evenly spread within its bin. Raises RecordError."""
+    """The median, interpolated within its bin. Raises RecordError if the bins are damaged."""
     numbers, _ = decode([stretch.bins])
     bins, counts = np.cumsum(numbers[::2], dtype=np.int64), numbers[1::2]
     below = np.cumsum(counts, dtype=np.int64)
@@ -38,13 +38,13 @@ def _median_ns(stretch: StretchLine) -> float:
 
 
 def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | None:
-    """The cost from (with events, value in ns) of stretches in their order: without events, with, with,
-    without, ...
+    """Estimate the cost of events from stretches (with events, value in ns) in their order: without, with,
+    with, without, ...
 
-    None: too few that have a value.
+    Return None if too few stretches have a value.
 
-    Each two beside each other are a pair, so that what drifts is in both; two one-sided t-tests of the pairs'
-    differences (Schuirmann, 1987).
+    Two neighbouring stretches are a pair, so that drift affects both. Two one-sided t-tests compare the
+    pairs' differences with the bound (Schuirmann, 1987).
     """
     from scipy.special import stdtrit
 
@@ -76,7 +76,7 @@ def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | No
 
 
 def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
-    """The cost at the median; None: there are too few stretches, or with too few samples."""
+    """The cost at the median; None if there are too few stretches, or too few samples in them."""
     return paired_cost(
         [
             (stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None)
@@ -86,7 +86,10 @@ def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:
-    """What a complete stream says; its `explain` results are taken out. None: nothing. Raises RecordError."""
+    """Report what a complete stream recorded to explain latencies, and take its `explain` results out.
+
+    Return None if the stream recorded nothing. Raises RecordError if its results are damaged.
+    """
     told = [entry.values for entry in result.results if entry.name == "explain"]
     result.results = [entry for entry in result.results if entry.name != "explain"]
     if result.trace_formats is None:
@@ -105,7 +108,7 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Doubts: recording that cost more than the bound or an unknown time, and latencies not captured."""
+    """Marks if recording cost more than the bound or an unknown time, or if latencies were not captured."""
     if report is None:
         return []
     marks: list[Mark] = []

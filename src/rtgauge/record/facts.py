@@ -32,14 +32,14 @@ Purpose = Literal["xenomai", "preempt-rt", "stock"]
 
 
 class Part(Model):
-    """Base: it writes what it was given, and keeps keys that another version of rtgauge wrote."""
+    """Base of all facts: it writes the fields that were set, and keeps keys of other versions of rtgauge."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, data: object) -> object:
-        """An unknown part counts as left out."""
+        """Treat a part that is "unknown" as left out."""
         if not isinstance(data, dict):
             return data
         given = {
@@ -74,7 +74,7 @@ class Part(Model):
 
 
 class Identity(Part):
-    """What identifies the machine over boots, kernels and host names."""
+    """Values that identify the machine across boots, kernels and host names."""
 
     source: str | None = Field(default=None, description="which number: dmi, device-tree, soc, machine-id")
     hash: str | None = Field(default=None, description="32 hexadecimal digits of its SHA-256")
@@ -95,7 +95,7 @@ class Preemption(Part):
 
 
 class Gravity(Part):
-    """By how much Cobalt's timer fires before a release (ns)."""
+    """How long before a release Cobalt's timer fires (ns)."""
 
     irq_ns: int | None = None
     kernel_ns: int | None = None
@@ -103,7 +103,7 @@ class Gravity(Part):
 
 
 class RtaiCalibration(Part):
-    """What RTAI calibrated: its time base, by how much timers fire early, and what setting one takes."""
+    """RTAI's calibration: its time base, how early timers fire, and how long setting one takes."""
 
     time_base_hz: int | None = None
     user_latency_ns: int | None = None
@@ -112,14 +112,14 @@ class RtaiCalibration(Part):
 
 
 class ForcedSoft(Part):
-    """How often any task of RTAI was handed to Linux since the module was loaded."""
+    """How often RTAI has handed a task over to Linux since the module was loaded."""
 
     traps: int | None = None
     system_calls: int | None = None
 
 
 class RealTimeCore(Part):
-    """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI. Only Cobalt and RTAI have more than `cpus`."""
+    """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI. EVL has no field but `cpus`."""
 
     name: str | None = None
     version: str | None = None
@@ -160,7 +160,7 @@ class Kernel(Part):
 
 
 class Frequency(Part):
-    """Frequency scaling: governor or driver -> its CPUs."""
+    """Frequency scaling: each governor or driver with its CPUs."""
 
     governors: dict[str, str] | Nothing | None = None
     drivers: dict[str, str] | Nothing | None = None
@@ -189,7 +189,7 @@ class Idle(Part):
 
 
 class Cache(Part):
-    """A cache, its size as the kernel writes it, and the CPUs that share it."""
+    """A cache: its size as the kernel prints it, and the CPUs that share it."""
 
     level: int | None = None
     type: str | None = None
@@ -198,7 +198,7 @@ class Cache(Part):
 
 
 class Topology(Part):
-    """Counts of the online processors, and what they share."""
+    """How many processors are online, and what they share."""
 
     packages: int | None = None
     cores: int | None = None
@@ -230,7 +230,7 @@ class Processors(Part):
 
 
 class PresentDeployment(Part):
-    """The deployment that was recognised."""
+    """The deployment that is in force on the machine."""
 
     name: str | None = Field(default=None, description="one of the six, or letters like theirs: CM")
     of_the_six: bool | None = None
@@ -242,7 +242,7 @@ class PresentDeployment(Part):
 
 
 class Memory(Part):
-    """Memory, and settings of huge pages, merging and migration."""
+    """Memory, and the settings of huge pages, page merging and migration."""
 
     total_bytes: int | None = None
     available_bytes: int | None = None
@@ -283,12 +283,12 @@ class Virtualization(Part):
 
     @property
     def kind(self) -> bool | str | None:
-        """The hypervisor's name, True if only that is unknown, False on real hardware."""
+        """The hypervisor's name, True if the name is unknown, False on real hardware."""
         return (self.hypervisor or True) if self.virtual else self.virtual
 
 
 class Firmware(Part):
-    """Firmware, microcode, and vulnerability -> mitigation."""
+    """Firmware, microcode, and the mitigation of each vulnerability."""
 
     vendor: str | None = None
     version: str | None = None
@@ -301,14 +301,16 @@ class Firmware(Part):
 
 
 class FairServer(Part):
-    """The fair server of a CPU."""
+    """The deadline server that gives fair tasks time on a CPU."""
 
     runtime_ns: int | None = None
     period_ns: int | None = None
 
 
 class ControlGroup(Part):
-    """The control group of the process that read the facts; its limit is that of the tightest parent (v1)."""
+    """The control group of the process that read the facts. In version 1 its limit is the tightest among its
+    parents.
+    """
 
     version: str | None = None
     path: str | None = None
@@ -327,7 +329,7 @@ class Limits(Part):
 
 
 class Scheduling(Part):
-    """What the kernel takes from real-time tasks."""
+    """How much time the kernel withholds from real-time tasks."""
 
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
@@ -337,7 +339,7 @@ class Scheduling(Part):
 
 
 class InterruptLine(Part):
-    """An interrupt: its devices, the CPUs that may handle it, and the CPUs that do."""
+    """An interrupt: its devices, the CPUs that may handle it, and the CPUs that handle it."""
 
     devices: str | None = None
     allowed: str | None = None
@@ -346,7 +348,7 @@ class InterruptLine(Part):
 
     @property
     def cpus(self) -> str | None:
-        """The CPUs that handle it, as far as that is known; "" or None if not."""
+        """The CPUs that handle it, "" if none does; None if they are unknown."""
         return self.effective or self.allowed
 
 
@@ -361,7 +363,7 @@ class Interrupts(Part):
 
 
 class RealTimeThread(Part):
-    """Threads of one name, policy and priority."""
+    """The threads that share a name, a policy and a priority."""
 
     name: str
     policy: str
@@ -379,7 +381,7 @@ class Tasks(Part):
 
 
 class AuditSummary(Part):
-    """What an audit found: the titles of the differences, and how many rules were right or unknown."""
+    """The result of an audit: titles of the differences, and how many rules were met or unknown."""
 
     purpose: Purpose
     serious: list[str]
@@ -390,7 +392,7 @@ class AuditSummary(Part):
 
 
 def _as_tuple(written: object) -> object:
-    """The validator before a model hands it Python's lists, which are not tuples if read strictly."""
+    """Turn lists into tuples, which strict validation would otherwise refuse."""
     return tuple(cast("list[object]", written)) if isinstance(written, list) else written
 
 
@@ -398,7 +400,7 @@ Pair = Annotated[tuple[int, int], BeforeValidator(_as_tuple)]
 
 
 class Calibration(Model):
-    """Resolution of one clock and the cost of reading it (ns)."""
+    """The resolution of a clock and the cost of reading it (ns)."""
 
     clock: str
     resolution_ns: int | None
@@ -414,7 +416,7 @@ class Calibration(Model):
 
 
 class Facts(Part):
-    """The facts of a target."""
+    """All facts of a target."""
 
     host: str | None = None
     os: str | None = None
@@ -436,5 +438,5 @@ class Facts(Part):
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 
     def as_json(self) -> dict[str, Any]:
-        """The facts as in system.json: only what was recorded, "unknown" for what could not be read."""
+        """The content of system.json: only recorded facts, "unknown" for a fact that could not be read."""
         return self.model_dump(mode="json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of a record: their names, and writing that leaves a file whole or absent, even after a power cut."""
+"""Names a record's files, and writes each so that it is whole or absent, even after a power cut."""
 
 from __future__ import annotations
 
@@ -57,10 +57,9 @@ def sync_tree(path: Path) -> None:
 
 @contextmanager
 def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
-    """The descriptor of a folder: what is written relative to it goes there, also if the folder's name is
-    given to another meanwhile.
+    """Open a folder; paths relative to its descriptor stay in it even if the folder is renamed or replaced.
 
-    `follow`: whether it may be a link. Raises OSError; ELOOP for a link.
+    `follow`: whether the path may be a link. Raises OSError, with ELOOP for a link that may not be followed.
     """
     if not follow and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a link", str(path))
@@ -72,12 +71,12 @@ def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
 
 
 def below_descriptor(folder: int) -> Path:
-    """A path for an open folder that other processes of this user can use too, while it is open here."""
+    """A path to an open folder that this user's other processes can use as long as it stays open here."""
     return Path(f"/proc/{os.getpid()}/fd/{folder}")
 
 
 def shown(path: Path) -> Path:
-    """A path below `below_descriptor` as the user knows it; any other as it is."""
+    """Turn a path below `below_descriptor` into one that the user knows; return any other path unchanged."""
     if len(path.parts) < 5 or path.parts[1] != "proc" or path.parts[3] != "fd":
         return path
     try:
@@ -87,10 +86,10 @@ def shown(path: Path) -> Path:
 
 
 def check_own(folder: int) -> None:
-    """Refuse a folder of another user, who could replace what is in it. Raises PermissionError.
+    """Refuse a folder of another user, who could replace its content. Raises PermissionError.
 
-    On a file system without owners (vfat, a squashed NFS) a folder is ours if its owner is that of the files
-    that we make in it.
+    On a file system without owners (vfat, a squashed NFS) the folder is ours if files that we create there
+    get the same owner.
     """
     owner = os.fstat(folder).st_uid
     if owner == os.geteuid():
@@ -109,14 +108,14 @@ def check_own(folder: int) -> None:
 
 
 def _check_replaceable(folder: int, name: str) -> None:
-    """Refuse to put a file instead of a folder, a device or a pipe. Raises OSError."""
+    """Refuse to replace a folder, a device or a pipe by a file. Raises OSError."""
     try:
         kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    # /dev/stdout is a link into /proc
+    # /dev/stdout is a link into /proc.
     descriptor = stat.S_ISLNK(kind) and os.readlink(name, dir_fd=folder).startswith("/proc/")
     if descriptor or not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
         raise OSError(errno.EINVAL, "it is not a regular file", name)
@@ -124,12 +123,12 @@ def _check_replaceable(folder: int, name: str) -> None:
 
 @contextmanager
 def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> Generator[BinaryIO]:
-    """A new file for writing that becomes `path` when the block ends: a reader sees the old content or all of
-    the new one, also after a power cut.
+    """Open a new file for writing that replaces `path` when the block ends. Readers see either the old
+    content or all of the new, even after a power cut.
 
-    It is written beside `path` under a name that cannot be foreseen, never through a link, in a folder that
-    is opened once (or is open already: `folder`, of which only the last part of `path` is used). A link at
-    `path` is replaced, not followed. Raises OSError; then nothing is left behind.
+    It is written next to `path` under an unpredictable name, never through a link. Its folder is opened once;
+    if it is open already, give it as `folder`, and only the last part of `path` is used. A link at `path` is
+    replaced, not followed. Raises OSError and leaves nothing behind.
     """
     if folder is None:
         with open_folder(path.parent) as opened, whole_file(path, folder=opened, mode=mode) as file:
@@ -154,13 +153,13 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
 
 
 def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int = 0o666) -> None:
-    """Replace a file by `data`, as `whole_file` does. Raises OSError."""
+    """Replace a file with `data`, as `whole_file` does. Raises OSError."""
     with whole_file(path, folder=folder, mode=mode) as file:
         file.write(data)
 
 
 def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
-    """A file for writing in our own (open) `folder`, never through a link. Raises OSError."""
+    """Open a new file for writing in our own (open) `folder`, never through a link. Raises OSError."""
     handle = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
     )
@@ -190,7 +189,7 @@ class _Writer(io.BufferedIOBase):
 
 @contextmanager
 def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
-    """An open file for polars, whose errors hide the OSError of a write: it is raised as it is."""
+    """Give polars an open file, and raise the OSError of a failed write, which polars would hide."""
     writer = _Writer(file)
     try:
         yield cast("BinaryIO", writer)
@@ -206,7 +205,7 @@ def clear_errors(
 ) -> Generator[None]:
     """Turn an OSError for `path` into a one-line error.
 
-    `record`: the folder with the results so far; `option`: selects another folder or file.
+    `record`: the folder with the results so far. `option`: the option that selects another folder or file.
 
     Raises MeasureError for a full disk and InputError for a path that cannot be written.
     """
@@ -230,5 +229,5 @@ def clear_errors(
 
 
 def clean_name(text: str) -> str:
-    """A host's or plan's name as part of a file name: letters, digits, `.`, `_` and `-`, at most 40."""
+    """Make a host's or plan's name fit for a file name: letters, digits, `.`, `_` and `-`, at most 40."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40].strip("-.") or "unnamed"

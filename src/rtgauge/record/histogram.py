@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The histogram's bins (docs/formats/histogram.md): 1 us exact up to 10 ms, and 1 % or better from 10 ns to
-10 s; and the numbers in Base64 VLQ (as in source maps), in which the engine's stream has the bins of a window
+"""The histogram's bins (docs/formats/histogram.md) and the Base64 VLQ numbers of the engine's stream
 (docs/formats/stream.md).
+
+Bins are 1 us wide up to 10 ms, and resolve 1 % or better from 10 ns to 10 s.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from rtgauge.errors import RecordError
 
-# (first value, width), ns; a segment ends where the next begins.
+# (first value, width), ns; each segment ends at the next one's first value.
 SEGMENTS = (
     (0, 1), (200, 2), (500, 5),
     (1_000, 10), (2_000, 20), (5_000, 50),
@@ -48,7 +49,7 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def signed_bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Bin of each value (ns): -b for the negative of a value in bin b."""
+    """Bin of each value (ns); a negative value gets -b if its magnitude is in bin b."""
     values = np.asarray(values_ns, dtype=np.int64)
     return np.sign(values) * _bin(np.abs(values))
 
@@ -58,13 +59,15 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) of each bin, of the overflow bin its edge; bin -b has the negatives of b."""
+    """The largest value (ns) of each bin, for the overflow bin its lower edge. Bin -b holds the negatives of
+    bin b.
+    """
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_lowest(-index), _highest(index))
 
 
 def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The smallest value (ns) that each bin holds; for the negative overflow bin its edge, an upper bound."""
+    """The smallest value (ns) of each bin, for the negative overflow bin its edge, an upper bound."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_highest(-index), _lowest(index))
 
@@ -79,7 +82,7 @@ def _highest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 MOST_DIGITS = 12
-"""Of a number: 60 bits, of which one is the sign."""
+"""Digits of a number: 60 bits, one of them the sign."""
 DIGITS_OF_32_BITS = 6
 NO_DIGIT = 255
 
@@ -88,11 +91,10 @@ _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 
 
 def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
-    """The numbers of all texts, one after the other, and how many each text has (shape: of texts).
+    """Decode all texts into (their numbers in a row, how many numbers each text has).
 
-    Raises RecordError.
-
-    The numbers have 32 bits where all fit: half the memory to touch is half the time.
+    The numbers are of 32 bits if all fit, because half the memory takes half the time. Raises RecordError for
+    a text that is not Base64 VLQ.
     """
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     digits = _DIGITS[np.frombuffer("".join(texts).encode("ascii", "replace"), dtype=np.uint8)]
@@ -121,7 +123,7 @@ def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.
 
 
 def encode(numbers: Sequence[int]) -> str:
-    """The inverse, of one text."""
+    """Encode numbers as one text; the inverse of `decode`."""
     text = bytearray()
     for number in numbers:
         rest = -number << 1 | 1 if number < 0 else number << 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""labels.json: what the user says about a record, so that the record alone still has it."""
+"""labels.json holds what the user says about a record, so that it travels with the record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LABELS, LONGEST = 64, 200
 
 
 def check_word(text: str) -> str:
-    """A text of one line that can be a name, a key or a value. Raises ValueError."""
+    """Accept a one-line text as a name, key or value. Raises ValueError for any other."""
     if not text.strip() or len(text) > LONGEST or not text.isprintable():
         raise ValueError(f"give 1 to {LONGEST} characters of one line")
     return text
@@ -26,7 +26,7 @@ Word = Annotated[str, AfterValidator(check_word)]
 
 
 class Labels(Model):
-    """labels.json. `machines`: target, as in the run, -> what the user calls the machine."""
+    """labels.json. `machines` maps each target of the run to the user's name for the machine."""
 
     schema_version: int = SCHEMA_VERSION
     commit: Word | None = Field(default=None, description="of what was tested")
@@ -35,10 +35,10 @@ class Labels(Model):
 
 
 def read_labels(folder: RecordFolder) -> Labels:
-    """What the user said about the record; nothing if it has no such file. Raises RecordError."""
+    """Read the record's labels; empty if it has none. Raises RecordError if the file is damaged."""
     return read_model(folder.file(LABELS), Labels) if folder.has(LABELS) else Labels()
 
 
 def write_labels(folder: RecordFolder, labels: Labels) -> None:
-    """Keep it in the record: the file is whole or as it was. Raises OSError."""
+    """Write the labels into the record, whole or not at all. Raises OSError."""
     folder.write(LABELS, labels.model_dump_json(indent=1).encode())

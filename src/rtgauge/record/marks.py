@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The registry of marks: what each mark of rtgauge and its engine means, and what to do. `rtgauge marks`
-prints it, and tools/reference.py makes a page of it.
+"""The registry of marks: what each mark of rtgauge and its engine means, and what to do about it.
+
+`rtgauge marks` prints it, and tools/reference.py makes a page of it.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ NOTE, DOUBTFUL, INVALID = Severity
 
 
 def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
-    """The severest of them; None if there is none."""
+    """The highest of the severities; None if there are none."""
     return max(
         (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
     )
 
 
 def is_doubt(severity: Severity | None) -> bool:
-    """Whether it is more than a note."""
+    """Whether the severity is more than a note."""
     return severity is not None and severity is not Severity.NOTE
 
 
@@ -45,17 +46,17 @@ class Mark(Model):
 
     @property
     def kind(self) -> MarkKind | None:
-        """Its entry in the registry; None for a mark of another version."""
+        """The mark's kind in the registry; None for a mark of another version."""
         return KIND_OF_NAME.get(self.name)
 
     @property
     def remedy(self) -> str:
-        """What to do about it; empty if there is nothing to do, or nothing known."""
+        """Advice on what to do about it; empty if there is none."""
         return "" if self.kind is None else self.kind.value.remedy
 
 
 class Entry(NamedTuple):
-    """Of one mark: its severities (the usual one first), what it means, and what to do (may be empty)."""
+    """The entry of one mark: its severities (the usual one first), meaning, and advice (may be empty)."""
 
     severities: tuple[Severity, ...]
     meaning: str
@@ -64,7 +65,7 @@ class Entry(NamedTuple):
 
 @unique
 class MarkKind(Enum):
-    """A mark that may be made."""
+    """A kind of mark that rtgauge or its engine can make."""
 
     _value_: Entry
 
@@ -565,7 +566,7 @@ class MarkKind(Enum):
         return self.name.lower().replace("_", "-")
 
     def mark(self, detail: str, *, severity: Severity | None = None, series: int | None = None) -> Mark:
-        """A mark of this kind; `severity`: None for the usual one."""
+        """Make a mark of this kind. `severity` None means the usual one."""
         return Mark(
             name=self.label, severity=severity or self.value.severities[0], detail=detail, series=series
         )

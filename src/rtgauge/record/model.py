@@ -26,7 +26,7 @@ SCHEMA_VERSION = 1
 
 
 def _utf8(value: object) -> object:
-    """Paths and arguments may contain invalid UTF-8, JSON may not."""
+    """Escape invalid UTF-8, which paths and arguments may contain but JSON may not."""
     return (
         value.encode(errors="surrogateescape").decode(errors="replace") if isinstance(value, str) else value
     )
@@ -37,17 +37,18 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 
 
 SEGMENT = "segment"
-"""The label of a segment of a response, which is no response by itself."""
+"""The label that marks a segment of a response, which is not a response by itself."""
 OVERFLOW_CYCLES = "overflow cycles"
-"""Name of the results with the cycles at which a thread of cyclictest was above its histogram: `cycles`,
-spaces between; `others`; `interval_ns`.
+"""Name of the results that list the cycles in which a cyclictest thread exceeded its histogram.
+
+Their values are `cycles` (separated by spaces), `others` and `interval_ns`.
 """
 COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
-"""Parameter `rt` -> the co-kernel's name."""
+"""Value of the parameter `rt` -> the co-kernel's name."""
 
 
 class ThreadCounts(Model):
-    """The kernel's counters of the measuring thread; None: could not be read."""
+    """The kernel's counters of the measuring thread; None if they could not be read."""
 
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
@@ -92,7 +93,7 @@ class WarmUp(Model):
 
 
 class SeriesSummary(Distribution):
-    """One measured quantity of a step, or all CPUs together (`series` None)."""
+    """The summary of one measured quantity, or of all CPUs together if `series` is None."""
 
     series: int | None
     metric: str
@@ -121,7 +122,7 @@ class Outlier(Model):
 
 
 class RunSegment(Model):
-    """An interval in which a task ran without interruption; times from time 0 of its task set."""
+    """An interval in which a task ran without interruption; times count from the release of its task set."""
 
     task: str
     activation: int = Field(description="from 1")
@@ -130,7 +131,7 @@ class RunSegment(Model):
 
 
 class TaskCounts(Model):
-    """Counters of one task in the measured phase; its times are in its series."""
+    """Counters of one task in the measured phase. Its times are in its series."""
 
     task: str
     cpu: int | None
@@ -140,7 +141,7 @@ class TaskCounts(Model):
 
 
 class LoadPart(Model):
-    """One program of a load: requested and reached rates."""
+    """One program of a load, with its requested and reached rates."""
 
     program: str
     version: str | None = None
@@ -174,7 +175,7 @@ class LeftOut(Model):
 class SettingMade(Model):
     """One setting that was changed for a step.
 
-    `error` is None if the machine accepted it; `put_back`: the result of restoring it.
+    `error` is None if the machine accepted it. `put_back` is the result of restoring it.
     """
 
     path: SystemText = Field(
@@ -190,7 +191,7 @@ class SettingMade(Model):
 
 
 class DeploymentReport(Model):
-    """A deployment as it was applied for a step, and restored."""
+    """A deployment as it was applied for a step and restored afterwards."""
 
     name: str
     words: str
@@ -228,7 +229,7 @@ class DeploymentReport(Model):
 
     @property
     def refused(self) -> list[SettingMade]:
-        """Settings that the machine refused."""
+        """The settings that the machine refused."""
         return [setting for setting in self.settings if setting.error is not None]
 
 
@@ -241,19 +242,19 @@ class Result(Model):
 
 
 OpenValues = Annotated[dict[str, Any], AfterValidator(check_parameters)]
-"""Parameters as an engine or another tool says them."""
+"""Parameters as an engine or another tool reports them."""
 Clock = Annotated[dict[str, Any], AfterValidator(check_clock)]
 
 
 class Peer(NamedTuple):
-    """The target that plays the other role of a step with two ends."""
+    """The target that plays the other role in a step with two ends."""
 
     role: str
     target: str
 
 
 def _parameters(value: object, info: ValidationInfo) -> object:
-    """A probe's own model as it is; what a file holds is checked by the names that every reader knows."""
+    """Keep a probe's own model as it is; check the values of a file by the names that every reader knows."""
     if not isinstance(value, dict):
         return value
     return OpenParameters(**check_parameters(cast("dict[str, Any]", value), info))
@@ -289,11 +290,11 @@ class StepKey(Model):
 
     @property
     def id(self) -> str:
-        """All that the key says, as text: JSON with sorted names."""
+        """The content of the key as text: JSON with sorted names."""
         return self.id_without()
 
     def id_without(self, *names: str) -> str:
-        """The id without these fields and parameters: the same for steps that differ in nothing else."""
+        """The id without these fields and parameters: steps that differ only in them share it."""
         fields = self.model_dump(mode="json", exclude=set(names))
         parameters = fields.get("parameters", {})
         fields["parameters"] = {name: parameters[name] for name in parameters if name not in names}
@@ -301,15 +302,15 @@ class StepKey(Model):
 
     @property
     def without_load(self) -> str:
-        """The same for steps that are armed alike, whatever their load and deployment."""
+        """The id without load and deployment: steps that are armed alike share it."""
         return self.id_without("load", "deployment", "targets", "repeat")
 
     def with_parameters(self, **values: Any) -> StepKey:
-        """The same step with these values of its parameters."""
+        """Copy the key with these parameter values."""
         return self.model_copy(update={"parameters": self.parameters.but(**values)})
 
     def __eq__(self, other: object) -> bool:
-        """Whether both name the same step, wherever each was read."""
+        """Whether both name the same step, even if they were read from different places."""
         return isinstance(other, StepKey) and self.id == other.id
 
     def __hash__(self) -> int:
@@ -318,22 +319,22 @@ class StepKey(Model):
 
     @property
     def space(self) -> str:
-        """Where the measured task ran: user, or kernel."""
+        """The space in which the measured task ran: user or kernel."""
         return str(self.parameters.get("space") or "user")
 
     @property
     def rt(self) -> str:
-        """What the measured threads ran on: linux, or a co-kernel such as cobalt."""
+        """The system that ran the measured threads: linux, or a co-kernel such as cobalt."""
         return str(self.parameters.get("rt") or "linux")
 
     @property
     def peer(self) -> Peer | None:
-        """The other machine; None if there is only one."""
+        """The other machine; None if the step has only one."""
         return next((Peer(role, target) for role, target in self.targets.items() if role != "self"), None)
 
 
 class PeerReport(Model):
-    """The other machine of a step with two ends. Its measurements are by its own clock."""
+    """The other machine of a step with two ends. Its own clock timed its measurements."""
 
     target: str
     role: str = Field(description="that it played: master or slave")
@@ -351,7 +352,7 @@ class PeerReport(Model):
 
 
 class ClockDriftReport(Model):
-    """How much faster this machine's clock went than the instrument's. No time is corrected by it."""
+    """How much faster this machine's clock ran than the instrument's. No time is corrected by it."""
 
     ppm: float
     low_ppm: float = Field(description="95 % interval")
@@ -360,9 +361,9 @@ class ClockDriftReport(Model):
 
 
 class ExactFigures(Model):
-    """What the instrument itself added up of every value, also of those that its stream did not bring.
+    """Totals that the instrument keeps over all values, including any that its stream did not deliver.
 
-    None: it does not know.
+    A total that it does not know is None.
     """
 
     count: int
@@ -373,7 +374,7 @@ class ExactFigures(Model):
 
 
 class InstrumentReport(Model):
-    """The instrument that measured a step from outside, by its own clock."""
+    """The instrument that measured a step from outside, with its own clock."""
 
     address: str = Field(description="as given: serial:/dev/ttyACM0, latmon:board")
     id: str = Field(description="unique id of its flash chip; for a latmon, host and port")
@@ -403,7 +404,9 @@ class InstrumentReport(Model):
 
 
 class ExplainCost(Model):
-    """What recording the kernel's events cost: stretches of the warm-up without and with them, by turns."""
+    """The cost of recording kernel events, from warm-up stretches that alternate between without and with
+    them.
+    """
 
     pairs: int = Field(
         description="stretches without events, each compared with a neighbouring one with events"
@@ -417,7 +420,7 @@ class ExplainCost(Model):
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether two one-sided tests at 5 % say that the cost is within the bound."""
+        """Whether two one-sided tests at 5 % show that the cost is within the bound."""
         return -self.bound_ns < self.low_ns and self.high_ns < self.bound_ns
 
     @property
@@ -430,7 +433,7 @@ class ExplainCost(Model):
 
 
 class ExplainReport(Model):
-    """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
+    """The record of events that explain the largest latencies (moments.ndjson.gz)."""
 
     events: list[str] = Field(description="group/event: what the kernel recorded")
     moments: int = Field(description="latencies around which that was kept")
@@ -505,7 +508,7 @@ class Step(Model):
 
     @property
     def main_series(self) -> list[SeriesSummary]:
-        """The series that `total` puts together: no parts (label `segment`), nor what another role saw."""
+        """The series that `total` combines: neither segments (label `segment`) nor another role's series."""
         whole = [
             series
             for series in self.series
@@ -517,7 +520,7 @@ class Step(Model):
 
     @property
     def emulated(self) -> bool:
-        """Whether the processor of the target, or of the machine at the other end, was emulated."""
+        """Whether the processor of the target, or of the other machine, was emulated."""
         return MarkKind.EMULATED.is_in(self.marks)
 
     @property
@@ -526,7 +529,7 @@ class Step(Model):
         return worst_severity(mark.severity for mark in self.marks)
 
     def doubts_on(self, metric: str) -> list[Mark]:
-        """The doubtful marks that concern this metric: all but those on a series of another one."""
+        """The doubtful marks that concern this metric: all except marks on another metric's series."""
         others = {summary.series for summary in self.series if summary.metric != metric}
         return [
             mark
@@ -536,7 +539,7 @@ class Step(Model):
 
 
 class VerdictWord(StrEnum):
-    """The four answers."""
+    """The four possible verdicts."""
 
     HOLDS = "holds"
     MARGINAL = "marginal"
@@ -545,7 +548,7 @@ class VerdictWord(StrEnum):
 
 
 class Exposure(Model):
-    """How much was measured against a bound, all steps together, and what that excludes."""
+    """How much all steps together measured against a bound, and which exceedance rate that excludes."""
 
     activations: int
     violations: int = Field(description="possible ones")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The frozen trace of a step's largest latencies: moments.ndjson.gz (docs/formats/record.md).
+"""The recorded trace of a step's largest latencies: moments.ndjson.gz (docs/formats/record.md).
 
-It is written while the step is measured. Nothing is interpreted here.
+It is written while the step is measured, without interpretation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOMENTS = "moments.ndjson.gz"
 MOST_BYTES = 1024 * MIB
 MOST_LINE = 128 * MIB
-"""Bytes of one moment: 16 MiB of ring on each of some CPUs, in base64."""
+"""Maximum bytes of one moment: 16 MiB of ring buffer on each of several CPUs, in base64."""
 MOST_MOMENTS = 10_000
 
 
@@ -35,7 +35,7 @@ MOST_MOMENTS = 10_000
 class MomentFile:
     """The moments of one step.
 
-    `formats`: its line `trace_formats` of the stream; `identity`: of the file that it was read from.
+    `formats`: the stream's line `trace_formats`. `identity`: identifies the file that was read.
     """
 
     source: Source
@@ -44,7 +44,7 @@ class MomentFile:
 
     @classmethod
     def open(cls, source: Source) -> MomentFile:
-        """Raises RecordError."""
+        """Open a step's moments. Raises RecordError if the file is damaged."""
         with _opened(source) as file:
             document = next(_lines(file), dict[str, Any]())
             if document.get("type") != "trace_formats":
@@ -54,7 +54,9 @@ class MomentFile:
             return cls(source, identity_of(file), document)
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """The lines `moment` of the stream, one by one: all need not fit in memory. Raises RecordError."""
+        """Yield the stream's lines `moment` one by one, as they need not all fit in memory. Raises
+        RecordError.
+        """
         with _opened(self.source) as file:
             for number, document in enumerate(_lines(file)):
                 if number > MOST_MOMENTS:
@@ -67,7 +69,7 @@ class MomentFile:
 
 @contextmanager
 def _opened(source: Source) -> Generator[BinaryIO]:
-    """The compressed file. Raises RecordError."""
+    """Open the compressed file. Raises RecordError if it cannot be read."""
     try:
         with open_source(source, MOST_BYTES) as file:
             yield file
@@ -88,18 +90,17 @@ def _lines(compressed: BinaryIO) -> Iterator[dict[str, Any]]:
 
 UNFINISHED = "moments.part"
 MOST_WRITTEN = 256 << 20
-"""Of the lines of a step, which are kept compressed; an engine sends 85 MiB at most."""
+"""Maximum bytes of a step's lines, before compression; an engine sends 85 MiB at most."""
 
 
 class MomentWriter:
-    """The moments of a step.
+    """Writes a step's moments to disk as they arrive.
 
-    They are on disk as they come; the file that a record has begins with their formats and the symbols, which
-    come last.
+    The file of a record begins with their formats and symbols, which arrive last.
     """
 
     def __init__(self, folder: Path, formats: TraceFormatsLine) -> None:
-        """Begin it in the step's folder. Raises OSError."""
+        """Start a file in the step's folder. Raises OSError."""
         self._folder, self._formats = folder, formats
         self._symbols: dict[str, str] = {}
         self._bytes = 0
@@ -107,7 +108,7 @@ class MomentWriter:
         self._file = gzip.GzipFile(fileobj=self._part, mode="wb", compresslevel=6)
 
     def add(self, text: bytes) -> None:
-        """Add a line `moment`. Raises OSError, RecordError if they are too many."""
+        """Add a line `moment`. Raises OSError, or RecordError if there are too many."""
         self._bytes += len(text)
         if self._bytes > MOST_WRITTEN:
             raise RecordError(
@@ -117,11 +118,11 @@ class MomentWriter:
         self._file.write(text)
 
     def add_symbols(self, line: SymbolsLine) -> None:
-        """Names of addresses."""
+        """Add the names of kernel addresses."""
         self._symbols |= line.symbols
 
     def finish(self) -> None:
-        """No more come. Raises OSError."""
+        """Finish the file. Raises OSError."""
         self._file.close()
         self._part.close()
         head = self._formats.model_dump() | {"symbols": self._symbols}

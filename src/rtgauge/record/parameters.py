@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Parameters of a step: a probe's own model, or an open one of whatever a record holds.
+"""The parameters of a step: a probe's own model, or an open one for anything that a record may hold.
 
-The values that a record's models leave open have kinds that every reader knows by their names. They are
-checked when a file is read (`FROM_A_FILE`), and nowhere else: what reads them trusts their types.
+A record's models leave some values open; every reader knows their types by their names. They are checked only
+when a file is read (`FROM_A_FILE`). Code that uses them trusts their types.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union, cast, get_arg
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
 FROM_A_FILE = {"from": "file"}
-"""The context of pydantic's validation in which values come from anybody."""
+"""Validation context for values from a file, which anyone may have written."""
 MOST_NS = 1 << 62
 TEXTS = frozenset(
     ("context", "event", "execution", "explain_events", "lock", "method", "name", "path",
@@ -37,7 +37,7 @@ def _is_time(value: object) -> bool:
 
 
 def _is_limits(value: object) -> bool:
-    """Series -> the limit of its histogram (ns), or None."""
+    """Whether it maps series to the limit of their histogram (ns) or None."""
     if not isinstance(value, dict):
         return False
     limits = cast("dict[str, object]", value)
@@ -66,7 +66,7 @@ def _are_times(value: object) -> bool:
 
 
 def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
-    """What the parameter of this name has to be, where every reader knows it; None: anything."""
+    """The type that every reader expects of this parameter, and its check; None if anything goes."""
     if name == LIMITS:
         return "times (ns) of series", _is_limits
     if name == INTERVALS:
@@ -92,9 +92,9 @@ def _check(
 
 
 def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """The parameters of a step, as they are.
+    """Return a step's parameters unchanged.
 
-    Raises ValueError for one of a file that is of another kind than its name says.
+    Raises ValueError if one of a file has another type than its name requires.
     """
     if info.context is FROM_A_FILE:
         _check(parameters, _parameter)
@@ -102,7 +102,7 @@ def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[s
 
 
 def check_clock(clock: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """What a step says of its clock, as it is. Raises ValueError for a time of a file that is none."""
+    """Return a step's clock unchanged. Raises ValueError if a file has an invalid time."""
     if info.context is FROM_A_FILE:
         _check(clock, lambda name: ("a time (ns)", _is_figure) if name.endswith("_ns") else None)
     return clock
@@ -111,38 +111,38 @@ def check_clock(clock: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
 class Parameters(BaseModel):
     """Parameters of a probe.
 
-    Written in the field's notation under the alias, held as numbers under the name.
+    The alias takes the field's usual notation; the name holds the number.
     """
 
     model_config = ConfigDict(
         extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
     )
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Groups of keys of which one is given: a later one replaces the others."""
+    """Groups of keys that exclude each other: a later one replaces the others."""
 
     @property
     def values(self) -> dict[str, Any]:
-        """Every parameter by its name, as step.json has it."""
+        """All parameters by name, as in step.json."""
         return self.model_dump()
 
     def get(self, name: str) -> Any:
         """The parameter of this name; None if there is none.
 
-        For what reads steps of any probe: a probe knows its own fields.
+        It is for code that reads steps of any probe; a probe uses its own fields.
         """
         known = name in type(self).model_fields or name in (self.model_extra or ())
         return getattr(self, name) if known else None
 
     def but(self, **values: Any) -> Self:
-        """The same parameters except for these, which are not checked."""
+        """Copy the parameters with these changes, which are not checked."""
         return self.model_copy(update=values)
 
     @classmethod
     def held(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters that a record holds. They were checked when they were written, so here only their
-        types are.
+        """Make the model from a record's parameters. Only their types are checked, since the values were
+        checked before they were written.
 
-        Raises ValueError for a parameter that the probe does not have, or of another type.
+        Raises ValueError for a parameter that the probe does not have, or that has another type.
         """
         for name, value in values.items():
             field = cls.model_fields.get(name)
@@ -154,7 +154,7 @@ class Parameters(BaseModel):
 
 
 class OpenParameters(Parameters):
-    """Parameters as a record has them: of an imported step, or before the probe makes its own of them."""
+    """Parameters of an imported step, or of a record whose probe has not read them yet."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -164,12 +164,12 @@ class OpenParameters(Parameters):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Every parameter by its name."""
+        """All parameters by name."""
         return dict(self.model_extra or {})
 
 
 def _fits(value: object, annotation: Any) -> bool:
-    """Whether a value is of a field's type, whatever validators it has."""
+    """Whether a value has a field's type; its validators do not matter."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _fits(value, arguments[0])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a Parquet file says of itself, checked before it is decoded: a page of a few bytes can expand to a
+"""Checks what a Parquet file says about itself before it is decoded: a page of a few bytes can expand to a
 billion values.
 
-Read are the footer and the headers of the pages (the format's `parquet.thrift`, in Thrift's compact
-protocol), no values.
+It reads the footer and the page headers (the format's `parquet.thrift`, in Thrift's compact protocol), but no
+values.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, BinaryIO, cast
 MAGIC = b"PAR1"
 MOST_FOOTER = 64 << 20
 MOST_FIELDS = 1_000_000
-"""Numbers, texts and lists in the footer."""
+"""Maximum number of numbers, texts and lists in the footer."""
 MOST_NESTED = 16
 PAGE_HEADER_BYTES = 1 << 16
 SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
-"""A window has numbers that do not compress: real files have less than ten values a byte."""
+"""Limits on values: real files have fewer than ten a byte, because a window's numbers hardly compress."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""However large a file is. Long steps have blocks, of which the most take a third of it."""
+"""Limits for files of any size. The blocks of long steps need a third of them at most."""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 
 
 class _Thrift:
-    """Decodes one struct of the compact protocol into a dict: number of a field -> value."""
+    """Decodes one struct of the compact protocol into a dict: field number -> value."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -80,7 +80,7 @@ class _Thrift:
                 length = head >> 4 if head >> 4 < 15 else self._varint()
                 if length > len(self._data) - self.at:
                     raise ValueError("its description is cut short")
-                # In a list a boolean is a byte.
+                # A boolean in a list takes a byte.
                 return [
                     self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1)
                     for _ in range(length)
@@ -121,7 +121,7 @@ def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
-    """(values, bytes of all pages when decompressed) of a column chunk. Raises ValueError."""
+    """(values, decompressed bytes of all pages) of a column chunk. Raises ValueError if it is damaged."""
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
         raise ValueError("a column lies outside of it")
@@ -148,10 +148,10 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
 
 
 def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
-    """Check a Parquet file of these columns; gives the number of its rows.
+    """Check that a Parquet file has these columns, and return its number of rows.
 
-    Raises ValueError if its parts do not fit together, or if it would decode to far more than its size;
-    OSError.
+    Raises ValueError if its parts do not fit together or it would decode to far more than its size, and
+    OSError if it cannot be read.
     """
     size = file.seek(0, 2)
     file.seek(max(size - 8, 0))
@@ -192,7 +192,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
         raise ValueError("its columns overlap")
     packed = sum(
         after - before for before, after in chunks
-    )  # not the file's size: padding and holes have no values
+    )  # not the file's size, since padding and holes have no values
     most_values, most_bytes = (
         min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed),
         min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed),

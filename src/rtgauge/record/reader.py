@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 RUN, PAGE = "run.json", "report.html"
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
-"""The windows of a step; of a long one its blocks (windows merged in time)."""
+"""The file with a step's windows; a long step has blocks (windows merged in time)."""
 PART = re.compile(r"windows-[^/]*\.parquet")
-"""A part file with windows of a long step."""
+"""The name of a part file, which holds some windows of a long step."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 ModelT = TypeVar("ModelT", bound=Model)
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:
-    """The bytes of a file of a record, and the JSON that they are. Raises RecordError that names the file."""
+    """The bytes of a record's file and their parsed JSON. Raises RecordError, which names the file."""
     try:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
@@ -48,14 +48,14 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
 
 
 def read_json(file: RecordFile) -> Any:
-    """The JSON in a file of a record. Raises RecordError that names it."""
+    """Parse the JSON in a file of a record. Raises RecordError, which names the file."""
     return _read(file)[1]
 
 
 def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
-    """The model stored in a file of a record, every value of just its type: no number in a text.
+    """Read the model stored in a file of a record, with strict types: a number in a text is an error.
 
-    Raises RecordError with the file and the first error.
+    Raises RecordError, which names the file and the first error.
     """
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
@@ -67,7 +67,7 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
             f"{SCHEMA_VERSION}): update rtgauge"
         )
     try:
-        # From the JSON itself: of Python's values strict models would want enumerations and tuples.
+        # Validate the JSON itself: strict models accept no plain Python values for enumerations and tuples.
         return model.model_validate_json(written, strict=True, context=FROM_A_FILE)
     except ValidationError as error:
         details = error.errors()[0]
@@ -81,7 +81,7 @@ def read_run(path: Path) -> Run:
 
 
 def opened_folder(path: Path) -> RecordFolder:
-    """The folder of the record at `path`, opened once. Raises RecordError."""
+    """Open the folder of the record at `path`. Raises RecordError if it cannot be opened."""
     try:
         check_name(path.absolute())
         return RecordFolder.open(path)
@@ -98,9 +98,9 @@ def opened_folder(path: Path) -> RecordFolder:
 
 @contextmanager
 def reading(step: Step) -> Generator[None]:
-    """Around what reads a step's parameters, labels and results by the names that its probe gives them.
+    """Guard code that uses a step's parameters, labels and results by the names of its probe.
 
-    Raises RecordError for one that is missing or wrong.
+    Raises RecordError if one is missing or invalid.
     """
     try:
         yield
@@ -120,18 +120,18 @@ class Record:
     steps: list[Step]
     systems: dict[str, Facts]
     label: str | None = None
-    """What the user calls it; None: nothing."""
+    """The user's name for the record, if any."""
     _opened: RecordFolder | None = field(default=None, compare=False, repr=False)
-    """None before anything is read of a record that was made in memory."""
+    """None until something is read of a record that was made in memory."""
 
     @classmethod
     def open(cls, path: Path) -> Record:
-        """Read the folder `path`. Raises RecordError."""
+        """Read the record in the folder `path`. Raises RecordError if it is damaged."""
         return cls.of(opened_folder(path))
 
     @classmethod
     def of(cls, folder: RecordFolder) -> Record:
-        """Read a folder that is open already. Raises RecordError."""
+        """Read the record in an open folder. Raises RecordError if it is damaged."""
         run = read_model(folder.file(RUN), Run)
         if len(set(run.steps)) < len(run.steps) or not all(
             STEP_ID.fullmatch(step_id) for step_id in run.steps
@@ -158,13 +158,13 @@ class Record:
 
     @property
     def folder(self) -> RecordFolder:
-        """The record's folder, which is opened once. Raises RecordError."""
+        """The record's folder, opened once. Raises RecordError if it cannot be opened."""
         if self._opened is None:
             object.__setattr__(self, "_opened", opened_folder(self.path))
         return cast("RecordFolder", self._opened)
 
     def system(self, target: str) -> Facts:
-        """The facts of a target, by its name in a step's key; empty if the record has none."""
+        """The facts of a target, by its name in a step's key; empty if none were recorded."""
         return self.systems.get(target) or self.systems.get(clean_name(target)) or Facts()
 
     def has(self, step: Step, name: str) -> bool:
@@ -172,13 +172,13 @@ class Record:
         return self.folder.has(f"steps/{step.id}/{name}")
 
     def file(self, step: Step, name: str) -> RecordFile:
-        """A file of a step; what is read of it is checked against its checksum, if it has one."""
+        """A file of a step. Reading it checks its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
     def check_files(self) -> None:
-        """Compare each file of the steps with its checksum; streams and logs may have been removed.
+        """Check each step's files against their checksums; streams and logs may be missing.
 
-        Raises RecordError.
+        Raises RecordError for a file that differs.
         """
         for step in self.steps:
             for name in step.checksums:
@@ -189,9 +189,9 @@ class Record:
                         raise damaged(self.file(step, name), error) from None
 
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
-        """The windows of a step; of a long one its blocks: windows of more than a second, merged.
+        """Read the windows of a step; for a long step its blocks, which each merge several seconds.
 
-        `bins`: whether their bins are needed. Raises RecordError.
+        `bins`: whether their bins are needed. Raises RecordError if the file is damaged.
         """
         from rtgauge.record.windows_file import check_windows, read_windows
 
@@ -213,20 +213,20 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Every window of a step as it came, a second each, not all in memory. Raises RecordError."""
+        """Every one-second window of a step, read in parts that fit in memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """The trace of the step's largest latencies; None: not explained. Raises RecordError."""
+        """The trace of the step's largest latencies; None if none was recorded. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None
 
     def samples(self, step: Step) -> dict[int, RecordFile]:
-        """Series -> file of raw samples; empty if there are none. Raises RecordError."""
+        """The raw sample files by series; empty if there are none. Raises RecordError."""
         return {
             int(match[1]): self.file(step, name)
             for name in self._names(step)
@@ -238,7 +238,7 @@ class Record:
 
 
 def _names(folder: RecordFolder, name: str) -> list[str]:
-    """What is in a folder of a record. Raises RecordError."""
+    """List a folder of a record. Raises RecordError if it cannot be read."""
     try:
         return folder.names(name)
     except OSError as error:
@@ -246,7 +246,7 @@ def _names(folder: RecordFolder, name: str) -> list[str]:
 
 
 def _check_counts(windows: Windows, step: Step) -> None:
-    """The windows have as many values as the step says. Raises ValueError."""
+    """Check that the windows have as many values as the step says. Raises ValueError if not."""
     counts: dict[int, tuple[int, int]] = {}
     columns = (windows.series, windows.count, windows.missed)
     for number, count, missed in zip(*(column[windows.measured].tolist() for column in columns), strict=True):
@@ -258,13 +258,13 @@ def _check_counts(windows: Windows, step: Step) -> None:
 
 
 RECORDS = Path("rtgauge-runs")
-"""Where records are kept if no other folder is named."""
+"""The default folder for records."""
 LATEST = "latest"
 PARTIAL = ".partial"
 
 
 def record_folders(out: Path) -> list[Path]:
-    """The records in a folder, the oldest first: their names begin with the time."""
+    """List the records in a folder, oldest first: their names begin with the time."""
     return sorted(path.parent for path in out.glob("*/run.json") if not path.parent.name.startswith("."))
 
 
@@ -279,10 +279,10 @@ def _begun_last(out: Path) -> Path:
 
 
 def find_record(named: Path) -> Path:
-    """The folder of a record. What is there under that path is taken as it is.
+    """Find the folder of a record; a path that exists is returned unchanged.
 
-    `latest` is the record in rtgauge-runs that was begun last, finished or not, DIR/latest that in DIR;
-    another name without a folder is looked for in rtgauge-runs, with or without its `.partial`. Raises
+    `latest` is the record in rtgauge-runs that was started last, finished or not, and DIR/latest the one in
+    DIR. Another name without a folder is sought in rtgauge-runs, with or without its `.partial`. Raises
     RecordError for `latest` if there is no record.
     """
     if named.exists():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The one way to the files of a record: its folder is opened once, and all below it is read and written from
-there, through no link.
+"""Access to the files of a record: the folder is opened once, and all reads and writes start from there and
+follow no link.
 
-So what was checked is what is used: whoever exchanges a folder or a file meanwhile shows no file from
-elsewhere and has none overwritten. A check of the tree (tools/check_record_access.py) keeps other ways out of
-the packages that handle records.
+A checked file is therefore the file that is used. Replacing a folder or a file meanwhile can neither reveal a
+file from elsewhere nor overwrite one. tools/check_record_access.py keeps other ways out of the packages that
+handle records.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rtgauge.input_file import READING, open_regular, read_at_most, regular
 from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
 
 Identity = tuple[int, int, int, int, int]
-"""Device, inode, size, and the times of the last changes (ns): the same if a file is still the same."""
+"""Device, inode, size, and the times of the last changes (ns), which stay the same while a file does."""
 
 
 def identity_of(file: BinaryIO) -> Identity:
-    """Of an open file. Raises OSError."""
+    """Identify an open file. Raises OSError."""
     about = os.fstat(file.fileno())
     return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
@@ -48,49 +48,47 @@ def _open_folder(path: Path, flags: int) -> int:
 
 
 class RecordFolder:
-    """A record's folder, or one in it, open until nobody refers to it.
+    """A record's folder, or one in it, open as long as it is referenced.
 
-    Names are paths below it, as `steps/01-wakeup-idle/step.json`.
-
-    `path`: what the user knows it as; only shown. Every method raises OSError, ELOOP for a link.
+    Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it and
+    only shown. Every method raises OSError, with ELOOP for a link.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        """Takes the descriptor over."""
+        """Take ownership of the descriptor."""
         self.path = path
         self.descriptor = descriptor
         self.seen: dict[tuple[str, str], Identity] = {}
-        """(name, what was checked) -> the file that it was checked of."""
+        """(name, kind of check) -> the file that passed it."""
         self._close: weakref.finalize[[int], RecordFolder] = weakref.finalize(self, os.close, descriptor)
 
     @classmethod
     def open(cls, path: Path, *, follow: bool = True) -> RecordFolder:
         """Open a record's folder.
 
-        `follow`: whether `path` itself may be a link, which is the user's own; where it will be written to it
-        may not.
+        `follow`: whether `path` itself may be a link of the user's. It may not be one for writing.
         """
         return cls(path, _open_folder(path, FOLDER if follow else FOLDER | os.O_NOFOLLOW))
 
     def close(self) -> None:
-        """Nothing more is read from it."""
+        """Close the folder; it cannot be used afterwards."""
         self._close()
 
     @property
     def place(self) -> Path:
-        """A path into the folder itself for other processes of this user, while it is open here."""
+        """A path into the folder that this user's other processes can use as long as it is open here."""
         return below_descriptor(self.descriptor)
 
     def below(self, name: str) -> RecordFolder:
-        """A folder in it."""
+        """Open a folder in it."""
         return RecordFolder(self.path / name, open_beneath(self.descriptor, name, FOLDER))
 
     def file(self, name: str, sha256: str | None = None) -> RecordFile:
-        """A file in it; with `sha256`, what it must contain is checked when it is opened."""
+        """Refer to a file in it. If `sha256` is given, the content is checked when the file is opened."""
         return RecordFile(self, name, sha256)
 
     def has(self, name: str) -> bool:
-        """Whether there is anything of this name, be it a link or of a kind that cannot be read."""
+        """Whether anything has this name, even a link or a file that cannot be read."""
         try:
             with parent_of(self.descriptor, name) as (parent, last):
                 os.stat(last, dir_fd=parent, follow_symlinks=False)
@@ -99,7 +97,7 @@ class RecordFolder:
         return True
 
     def names(self, name: str | None = None) -> list[str]:
-        """What is in it, or in a folder in it, sorted; nothing if there is no such folder."""
+        """Sorted names in it, or in a folder in it; empty if that folder does not exist."""
         try:
             descriptor = (
                 os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)
@@ -112,7 +110,7 @@ class RecordFolder:
             os.close(descriptor)
 
     def about(self, name: str) -> os.stat_result:
-        """Of a file or folder in it; of a link itself."""
+        """The status of a file or folder in it; links are not followed."""
         with parent_of(self.descriptor, name) as (parent, last):
             return os.stat(last, dir_fd=parent, follow_symlinks=False)
 
@@ -129,7 +127,7 @@ class RecordFolder:
 
     @contextmanager
     def whole_file(self, name: str) -> Generator[BinaryIO]:
-        """A new file for writing that becomes `name`, as `files.whole_file` makes it."""
+        """Open a new file for writing that replaces `name`, as `files.whole_file` does."""
         with (
             parent_of(self.descriptor, name) as (parent, last),
             whole_file(Path(last), folder=parent) as file,
@@ -137,17 +135,17 @@ class RecordFolder:
             yield file
 
     def new_file(self, name: str) -> BufferedWriter:
-        """A file for writing while it comes, of a step that is being measured."""
+        """Open a new file for data that arrives while a step is measured."""
         with parent_of(self.descriptor, name) as (parent, last):
             return new_file(Path(last), folder=parent)
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file by `data`; it is whole or not there."""
+        """Replace a file with `data`; the file is whole or absent."""
         with self.whole_file(name) as file:
             file.write(data)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or folder in it; `new` is in the same folder."""
+        """Rename a file or folder in it, within the same folder."""
         with (
             parent_of(self.descriptor, old) as (parent, last),
             parent_of(self.descriptor, new) as (same, name),
@@ -155,7 +153,7 @@ class RecordFolder:
             os.rename(last, name, src_dir_fd=parent, dst_dir_fd=same)
 
     def remove(self, name: str, *, missing_ok: bool = False) -> None:
-        """Remove a file or link, or a folder with everything that is in it."""
+        """Remove a file, a link, or a folder with its content."""
         try:
             with parent_of(self.descriptor, name) as (parent, last):
                 if stat.S_ISDIR(os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode):
@@ -184,7 +182,7 @@ class RecordFolder:
 class RecordFile:
     """A file of a record.
 
-    Its checksum is computed of the file that is then read, once as long as the file stays the same.
+    Its checksum is computed from the opened file, and once as long as the file stays the same.
     """
 
     folder: RecordFolder
@@ -192,19 +190,19 @@ class RecordFile:
     sha256: str | None = None
 
     def __str__(self) -> str:
-        """As the user knows it."""
+        """The user's path of the file."""
         return str(self.path)
 
     @property
     def path(self) -> Path:
-        """As the user knows it; only shown."""
+        """The user's path of the file, for messages only."""
         return self.folder.path / self.name
 
     def open(self, most_bytes: int | None = None) -> BufferedReader:
-        """For reading.
+        """Open the file for reading.
 
-        Raises OSError for a link, for what is no regular file and for one above `most_bytes`; RecordError
-        where its checksum is another.
+        Raises OSError for a link, a file that is not regular, or one above `most_bytes`, and RecordError if
+        its checksum differs.
         """
         file = regular(open_beneath(self.folder.descriptor, self.name, READING), self.path, most_bytes)
         key = (self.name, self.sha256 or "")
@@ -223,22 +221,22 @@ class RecordFile:
         return file
 
     def read(self, most_bytes: int) -> bytes:
-        """The whole content. Raises as `open` does."""
+        """Read the whole content. Raises as `open` does."""
         with self.open(most_bytes) as file:
             return read_at_most(file, self.path, most_bytes)
 
 
 Source = Path | RecordFile
-"""A file of a record, or one that is measured into at the moment, or the user's own."""
+"""A file of a record, a file that a measurement is writing, or the user's own."""
 
 
 def open_source(source: Source, most_bytes: int | None = None) -> BufferedReader:
-    """For reading. Raises OSError, RecordError."""
+    """Open a file for reading. Raises OSError or RecordError."""
     return source.open(most_bytes) if isinstance(source, RecordFile) else open_regular(source, most_bytes)
 
 
 def damaged(file: object, error: Exception) -> RecordError:
-    """The error of one line for a file of a record that cannot be read."""
+    """Make a one-line error for a file of a record that cannot be read."""
     reason: Any = getattr(error, "strerror", None) or error
     return RecordError(f"{file} cannot be read ({reason}): the record is damaged")
 
@@ -263,7 +261,7 @@ def _open_part(name: str, flags: int, folder: int) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
-        # A link is ELOOP, but ENOTDIR where a folder was asked for.
+        # A link gives ELOOP, but ENOTDIR if a folder was requested.
         if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link(name, folder)):
             raise OSError(errno.ELOOP, "it is a link", name) from None
         raise
@@ -271,7 +269,9 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """(descriptor of the folder with `name`, its last part). Raises OSError; ELOOP for a link on the way."""
+    """Open the folder that contains `name`: (descriptor, last part of the name). Raises OSError; ELOOP for a
+    link on the way.
+    """
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
         raise ValueError(f"'{name}' is not the name of something below a folder")
@@ -286,6 +286,6 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
 
 
 def open_beneath(folder: int, name: str, flags: int) -> int:
-    """The descriptor of `name`, a path below the open folder. Raises OSError; ELOOP for a link in it."""
+    """Open `name`, a path below the open folder. Raises OSError; ELOOP for a link in it."""
     with parent_of(folder, name) as (parent, last):
         return _open_part(last, flags, parent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of raw samples (docs/formats/stream.md): header, reading in pieces, writing."""
+"""Reads and writes the file of raw samples (docs/formats/stream.md); large files are read in pieces."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SAMPLE = np.dtype("<i8")
 FLAG_TIMED = 1
 MAX_TIME_NS = 1 << 62
 CHUNK = 1 << 18
-"""Samples per piece: 2 MiB, so that a piece stays in the L2 cache."""
+"""Samples per piece: 2 MiB, which fits the L2 cache."""
 
 
 @dataclass(frozen=True)
 class SamplesHeader:
     """The header.
 
-    Times in ns on the target's CLOCK_MONOTONIC; `cpu` may be None; `interval_ns` is 0 if samples have their
-    own times.
+    Times are in ns on the target's CLOCK_MONOTONIC. `cpu` may be None. `interval_ns` is 0 if each sample has
+    its own time.
     """
 
     series: int
@@ -99,7 +99,7 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
 
 
 def _header_of(file: BufferedReader, source: Source) -> SamplesHeader:
-    """The header of an open file. Raises RecordError, OSError."""
+    """Read the header of an open file. Raises RecordError or OSError."""
     header = unpack_header(file.read(HEADER.size), source)
     body = os.fstat(file.fileno()).st_size - HEADER.size
     if body % header.sample_bytes:
@@ -126,11 +126,10 @@ def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
 def pieces(
     source: Source, size: int = CHUNK
 ) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
-    """The samples in pieces of at most `size`: (times or None, values), ns.
+    """Read the samples in pieces of at most `size`: (times or None, values), ns.
 
-    Times are None if they follow from the releases.
-
-    All pieces share one buffer: use each before requesting the next. Raises RecordError.
+    Times are None if they follow from the releases. All pieces share one buffer: use each before requesting
+    the next. Raises RecordError for a foreign or damaged file.
     """
     try:
         with open_source(source) as file:
@@ -175,7 +174,7 @@ def read_times(source: Source) -> npt.NDArray[np.int64]:
 
 
 class SamplesFile:
-    """A file of timed samples that is written while they come. Use as a context. Raises OSError."""
+    """A file of timed samples that grows as they arrive. Use as a context. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self._file = new_file(path)
@@ -188,10 +187,10 @@ class SamplesFile:
         self._file.close()
 
     def append(self, rows: npt.NDArray[np.int64]) -> None:
-        """Rows of (time, value), ns; shape (n, 2)."""
+        """Append rows of (time, value), ns; shape (n, 2)."""
         self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
 
     def finish(self, header: SamplesHeader) -> None:
-        """Write the header: only then is it a file of samples."""
+        """Write the header, without which it is no sample file."""
         self._file.seek(0)
         self._file.write(header.pack())

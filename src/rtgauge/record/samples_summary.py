@@ -48,7 +48,9 @@ class SamplesSummary:
 
 
 class _Fine:
-    """Counts and moments of values: 1 ns per entry below `limit`, the rest kept while it is small."""
+    """Counts and moments of values, with 1 ns per table entry below `limit`; larger values are kept while
+    few.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -116,7 +118,7 @@ def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
 
 
 def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
-    """The values at `ranks` (1: the smallest) of the samples in [low, high] after the first `skip`."""
+    """The values at `ranks` (1: the smallest) among the samples in [low, high] after the first `skip`."""
     shift = max(0, (high - low).bit_length() - REFINE_BITS)
     table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
     left = skip
@@ -271,7 +273,7 @@ class GridCourse:
         return window
 
     def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:  # noqa: ARG002 - the times follow from the releases
-        """Add the next piece of the file; gives the number of warm-up samples in it."""
+        """Add the next piece of the file; return the number of warm-up samples in it."""
         late = np.flatnonzero(values > self.interval)
         extra = (values[late] - 1) // self.interval
         if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
@@ -292,7 +294,7 @@ class GridCourse:
         edges = np.array(
             [self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64
         )
-        # The first sample released at or after each edge; an edge among missed activations counts for the
+        # The first sample released at or after each edge; an edge among missed activations belongs to the
         # next sample.
         before = np.searchsorted(numbers, edges, side="left")
         position = edges - base - np.concatenate([[0], after])[before]
@@ -309,7 +311,7 @@ class GridCourse:
         return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
 
     def missed_in(self, releases: int, window: int) -> int:
-        """Missed activations of one window, with `releases` in total."""
+        """Missed activations of one window that spans `releases` releases."""
         return (
             max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases))
             - self.counts[window]
@@ -342,7 +344,7 @@ class TimedCourse:
         self.maxima: dict[int, int] = {}
 
     def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:
-        """Add the next piece of the file; gives the number of warm-up samples in it.
+        """Add the next piece of the file; return the number of warm-up samples in it.
 
         Raises RecordError if times decrease or span too long.
         """

@@ -13,13 +13,14 @@ from rtgauge.record.facts import Calibration
 from rtgauge.record.model import Mark, Outlier, Result, ThreadCounts, WarmUp
 
 MOST_LINES = 500_000
-"""Lines of a stream that are kept in memory as they are."""
+"""Maximum lines of a stream that are kept in memory unpacked."""
 STREAM_VERSION = 2
 
 Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
-"""Base64 VLQ: how far a bin is from the one before, and its count, and so on (`record.histogram`).
+"""Bins and counts in Base64 VLQ: a bin's distance from the previous one, its count, and so on
+(`record.histogram`).
 
-Windows that the host makes itself have pairs of bin and count.
+Windows that the host makes have pairs of bin and count.
 """
 
 
@@ -30,7 +31,7 @@ class Line(BaseModel):
 
 
 class Hello(Line):
-    """The engine, its parameters and its clock."""
+    """The first line: the engine, its parameters and its clock."""
 
     type: Literal["hello"]
     version: int
@@ -55,7 +56,7 @@ class Hello(Line):
 
 
 class SeriesLine(Line):
-    """One measured quantity."""
+    """Declares one measured quantity."""
 
     type: Literal["series"]
     series: int
@@ -99,9 +100,9 @@ class Window(Line):
 
 
 class Frame(Line):
-    """What a step simulates has moved, for those who watch: it is in no record.
+    """A step in the simulation, for live views; records do not keep it.
 
-    Its fields are the probe's own, which knows what a browser gets of them (`Motion` of its descriptor).
+    The probe defines its fields and what a browser gets of them (`Motion` of its descriptor).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -140,7 +141,7 @@ class MarkLine(Mark):
 
 
 class SegmentLine(Line):
-    """`taskset`: an interval in which a task ran without interruption; `series` is one of that task's."""
+    """An interval in which a task ran without interruption (`taskset`); `series` is one of that task's."""
 
     type: Literal["segment"]
     series: int
@@ -150,7 +151,7 @@ class SegmentLine(Line):
 
 
 class CalibrationLine(Calibration):
-    """One clock."""
+    """The calibration of one clock."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     type: Literal["calibration"]
@@ -164,7 +165,7 @@ class ResultLine(Result):
 
 
 class TraceFormatsLine(Line):
-    """How the kernel lays out the events that `moment` lines have, which are those it was able to record."""
+    """The layout of the kernel events in `moment` lines: all events that could be recorded."""
 
     type: Literal["trace_formats"]
     clock: str
@@ -176,7 +177,7 @@ class TraceFormatsLine(Line):
 
 
 class HeldSleep(BaseModel):
-    """A sleep of a watched thread for a disk, a page, or while it was stopped."""
+    """A sleep of a watched thread for a disk or a page, or while it was stopped."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     since_ns: int
@@ -184,7 +185,7 @@ class HeldSleep(BaseModel):
 
 
 class ThrottledGroup(BaseModel):
-    """A control group that had used up its CPU quota, by the counters in its cpu.stat."""
+    """A control group that used up its CPU quota, by the counters in its cpu.stat."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     group: str
@@ -195,7 +196,7 @@ class ThrottledGroup(BaseModel):
 
 
 class MomentLine(Line):
-    """What the kernel did around a latency."""
+    """The kernel's activity around a latency."""
 
     type: Literal["moment"]
     number: int = Field(ge=1)
@@ -229,14 +230,14 @@ class MomentLine(Line):
 
 
 class SymbolsLine(Line):
-    """Functions of the kernel that are in moments."""
+    """The kernel functions that appear in moments."""
 
     type: Literal["symbols"]
     symbols: dict[str, str] = Field(description="0xADDRESS -> name, or name+0xOFFSET")
 
 
 class StretchLine(Line):
-    """A stretch of the warm-up with or without the kernel's events: what they cost."""
+    """A stretch of the warm-up with or without kernel events, to find their cost."""
 
     type: Literal["stretch"]
     events: bool
@@ -292,7 +293,7 @@ LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
 
 
 def parse_line(text: str | bytes) -> AnyLine:
-    """One line of a stream. Raises RecordError, which quotes its beginning."""
+    """Parse one line of a stream. Raises RecordError, which quotes the line's beginning."""
     try:
         line = LINE.validate_json(text)
     except ValidationError as error:
@@ -329,10 +330,10 @@ class StreamResult:
     def moved(
         self, first: int, labels: Mapping[str, str], *, added_ns: int = 0, mark_prefix: str = ""
     ) -> StreamResult:
-        """A copy for a step with several streams: its series are numbered from `first` on and have these
-        labels too, its outliers are `added_ns` later, and the details of its marks begin with `mark_prefix`.
+        """Copy the result for a step with several streams: number its series from `first`, add these labels,
+        delay its outliers by `added_ns`, and prefix the details of its marks with `mark_prefix`.
 
-        Without segments, stretches and moments, which only a step with one stream has.
+        Segments, stretches and moments are left out: only a step with one stream has them.
         """
         result = StreamResult()
         result.hello, result.end = self.hello, self.end
@@ -360,9 +361,9 @@ class StreamResult:
         return result
 
     def append(self, later: StreamResult) -> None:
-        """Add what another stream of the same step has measured, whose series have other numbers (`moved`).
+        """Add another stream of the same step, with other series numbers (see `moved`).
 
-        The end of the step is that of the stream added last.
+        The end of the step is the end of the stream that was added last.
         """
         self.hello, self.end = self.hello or later.hello, later.end
         self.calibrations += later.calibrations

@@ -7,6 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Base: unknown keys are errors."""
+    """Base model that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)

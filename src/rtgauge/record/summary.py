@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The statistics of a step: a summary for each series and one for all CPUs together, from its windows."""
+"""Computes the statistics of a step from its windows: a summary per series, and one for all CPUs together."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ EMPTY = Distribution(
 
 
 def nearest_rank(share: Fraction, count: int) -> int:
-    """The rank (1: the smallest) of the least value that at least `share` of `count` values do not exceed."""
+    """The rank (from 1) of the smallest value that at least `share` of `count` values do not exceed."""
     return max(1, math.ceil(share * count))
 
 
 def standard_deviation(m2_ns2: float, count: int) -> float:
-    """Of a sample: sqrt(m2 / (n - 1)), and 0 for a single value.
+    """The sample standard deviation sqrt(m2 / (n - 1)); 0 for a single value.
 
-    The papers do not say which standard deviation they print; a measurement is a sample, so this is the
-    sample's. With thousands of samples the two agree in all printed digits.
+    The papers do not say which one they print. With thousands of samples it agrees with the population's in
+    all printed digits.
     """
     return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
 
@@ -82,7 +82,7 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
             continue
         at = int(np.searchsorted(rank_of, rank))
         figures[name] = int(value[at]) if merged.max_ns is None else min(int(value[at]), merged.max_ns)
-        if merged.min_ns is not None:  # an imported bin begins below the least value in it
+        if merged.min_ns is not None:  # an imported bin begins below the smallest value in it
             figures[name] = max(figures[name], merged.min_ns)
         if len(first_open) and value[at] >= value[first_open[0]] and figures[name] != merged.max_ns:
             lower_bounds.append(name)
@@ -92,9 +92,9 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
 def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """The statistics of merged windows (ns).
 
-    Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is by
-    nearest rank, as the largest value of its bin (a multiple of `resolution_ns`), within minimum and maximum;
-    one in the overflow bin or among values in no bin is a lower bound and named in `lower_bounds`.
+    Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is the
+    nearest rank's bin, taken at its largest value (a multiple of `resolution_ns`), within minimum and
+    maximum. In the overflow bin, or among values in no bin, it is a lower bound and named in `lower_bounds`.
     """
     if merged.count == 0:
         return EMPTY
@@ -205,11 +205,11 @@ def summarise(
     limits_ns: Mapping[int, int] | None = None,
     merged: Merged | None = None,
 ) -> SeriesSummary:
-    """One series of the measured phase, or several together.
+    """Summarise one series of the measured phase, or several together.
 
-    `engine` is its `summary` line, for `lost`, `impossible` and `thread`; `resolution_ns`: of the
-    measurement; `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported records);
-    `merged`: its windows, if they are merged already.
+    `engine`: the engine's `summary` line, for `lost`, `impossible` and `thread`. `resolution_ns`: resolution
+    of the measurement. `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported
+    records). `merged`: the merged windows, if they are at hand.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
     engine = engine or {}
@@ -269,7 +269,7 @@ def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | N
 
 
 def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The series of a metric that may be merged: whole ones (no `segment`) of the first one's role."""
+    """The series of a metric that may be merged: whole ones (no `segment`) in the first one's role."""
     whole = [info for info in series_info if "segment" not in info["labels"]] or list(series_info)
     return [info for info in whole if info["labels"].get("role") == whole[0]["labels"].get("role")]
 
@@ -284,13 +284,13 @@ def summarise_step(
     unplaced_allowed: bool = False,
     without_summary: Collection[int] = (),
 ) -> StepSummary:
-    """Every series of a step, and all series of its main metric together: latency, else the metric of the
-    first series.
+    """Summarise every series of a step, and together all series of its main metric: latency, or else the
+    metric of the first series.
 
     `series_info`: the engine's `series` lines (series, metric, unit, labels). `summaries`: its `summary`
     lines, none for an import or a killed engine. If windows, bins and summaries disagree, the windows' values
-    are used and a mark `windows-disagree` (invalid) says what differs. A series without a summary, while
-    others have one, is marked `summary-missing` (doubtful), except series that cannot have one
+    are used, and the mark `windows-disagree` (invalid) says what differs. If only some series have a summary,
+    the others get the mark `summary-missing` (doubtful), except series that cannot have one
     (`without_summary`).
     """
     by_series = {line["series"]: line for line in summaries}

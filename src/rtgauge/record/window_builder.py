@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Windows of a series from its samples, for what the engine does not measure, such as an instrument."""
+"""Builds the windows of a series from samples that the engine did not measure, such as an instrument's."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Integers = npt.NDArray[np.int64]
 
 Phase = Literal["warm-up", "measure"]
 OUTLIERS = 20
-"""As many of the largest as the engine keeps."""
+"""How many of the largest values are kept, as in the engine."""
 LONGEST_GAP = 3_600
-"""Windows. A longer time without any sample is not filled with empty ones."""
+"""Longest gap without samples, in windows, that is filled with empty ones."""
 NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass
 class PhaseTotals:
-    """Values so far: of one phase, or of one window."""
+    """Totals of the values in a phase or a window."""
 
     count: int = 0
     missed: int = 0
@@ -41,7 +41,7 @@ class PhaseTotals:
         if not len(values):
             return
         low, high = int(values.min()), int(values.max())
-        # Python's integers where a sum of 64 bits might not do.
+        # Sum in Python integers if 64 bits might overflow.
         total = int(values.sum()) if max(-low, high) < 2**62 // len(values) else sum(values.tolist())
         m2 = float(np.square(values - values.mean()).sum())
         self.count, self.sum_ns, self.m2_ns2 = merge_moments(
@@ -63,7 +63,7 @@ class _Open(PhaseTotals):
 
 
 def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """The bins and their counts with these values added."""
+    """Bins and counts with these values added."""
     if not len(values):
         return bins, counts
     added = signed_bin_of(values)
@@ -71,7 +71,7 @@ def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers,
 
 
 class WindowBuilder:
-    """The windows of one series, a second each from `start_ns` on, of samples that bring their own time."""
+    """Builds one-second windows of one series, starting at `start_ns`, from samples with their own times."""
 
     def __init__(self, series: int, start_ns: int) -> None:
         self._series = series
@@ -83,7 +83,7 @@ class WindowBuilder:
         self._largest = np.empty((0, 2), dtype=np.int64)
 
     def begin(self, phase: Phase, start_ns: int) -> None:
-        """From here on samples are of this phase, from `start_ns` on; the one before was closed."""
+        """Start this phase at `start_ns`; the previous phase must be closed."""
         self._phase, self._start_ns, self._last_ns, self._open = phase, start_ns, start_ns, _Open()
 
     def add(
@@ -93,10 +93,10 @@ class WindowBuilder:
         missed_times_ns: Integers = NOTHING,
         missed_values_ns: Integers = NOTHING,
     ) -> list[Window]:
-        """Add samples (times and values of one length) and missed activations (their times, and what they
-        would have been at least).
+        """Add samples (times and values of equal length) and missed activations (times, and the least latency
+        that each would have had); return the windows that are complete.
 
-        None is before the second of the last one that was added. Gives the windows that are over.
+        No sample may be from an earlier second than the last one added.
         """
         done: list[Window] = []
         seconds = (times_ns - self._start_ns) // NS_PER_S
@@ -113,7 +113,7 @@ class WindowBuilder:
         return done
 
     def close(self, end_ns: int | None = None) -> list[Window]:
-        """The last windows of the phase, which ended at `end_ns`; without it, with its last sample."""
+        """Close the phase at `end_ns`, by default at its last sample; return its last windows."""
         end = max(self._last_ns + 1, self._start_ns + 1 if end_ns is None else end_ns)
         done = self._advance((end - 1 - self._start_ns) // NS_PER_S)
         done.append(self._window(self._open, end))
@@ -128,16 +128,16 @@ class WindowBuilder:
         ]
 
     def totals(self, phase: Phase = "measure") -> PhaseTotals:
-        """Everything that was added in a phase."""
+        """Totals of everything added in a phase."""
         return self._totals[phase]
 
     def warm_up(self) -> WarmUp:
-        """The warm-up, as a summary has it."""
+        """The warm-up's counts for the summary."""
         totals = self.totals("warm-up")
         return WarmUp(count=totals.count, missed=totals.missed, max_ns=totals.max_ns)
 
     def _advance(self, index: int) -> list[Window]:
-        """The windows before `index`, which is open from here on."""
+        """Open the window `index`; return the windows before it."""
         done: list[Window] = []
         while self._open.index < index:
             if index - self._open.index > LONGEST_GAP and not self._open.count and not self._open.missed:
@@ -178,7 +178,7 @@ class WindowBuilder:
 
 
 def summary_line(series: int, totals: PhaseTotals, warm_up: WarmUp, lost: int = 0) -> Summary:
-    """The `summary` line that an engine would have written of a series."""
+    """Make the `summary` line that an engine would have written for the series."""
     return Summary(
         type="summary",
         series=series,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects the windows of a step in bounded memory: the rest goes to files, and is merged in time."""
+"""Collects a step's windows in bounded memory: parts go to files, and long steps are merged in time."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Window
 
 PACK_EVERY = 2_048
-"""Windows kept as objects before they are packed into columns."""
+"""How many windows are kept as objects before they are packed into columns."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
-"""Windows in a part file; the first is smaller.
+"""Windows in a part file; the first one is smaller.
 
-It has fewer if they are wide: so many bytes in memory, which are about 1 MB on disk.
+A part of wide windows has fewer: it is limited in bytes of memory, which make about 1 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
-"""A step of more windows or bytes is long: its windows stay in part files, and readers get blocks."""
+"""A step with more windows or bytes is long: its windows stay in part files, and readers get blocks."""
 MOST_BLOCKS = 8_192
-"""Of a step. With 1,000 bins each they take 100 MB of memory."""
+"""Maximum blocks of a step. With 1,000 bins each they take 100 MB of memory."""
 SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
-"""Windows in a block: round times."""
+"""Possible numbers of windows in a block, chosen so that blocks last round times."""
 SLICE = 2_048
-"""Windows that are merged at once."""
+"""How many windows are merged at once."""
 GROUPS = 64
-"""Blocks whose bins are counted at once."""
+"""How many blocks have their bins counted at once."""
 
 
 def no_parts() -> None:
-    """For a table that keeps no journal."""
+    """Do nothing, for a table without a journal."""
 
 
 class WindowTable:
     """The windows of a step, or of one of its two ends.
 
-    `folder`: where parts go; None: all stays in memory. `written`: called when a part is on disk.
+    `folder`: where parts go; without it everything stays in memory. `written` is called when a part is on
+    disk.
     """
 
     def __init__(
@@ -57,12 +58,12 @@ class WindowTable:
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on count series from `first_series` and add `added_ns` to times, for the other end."""
+        """From now on number series from `first_series` and add `added_ns` to times, for the other end."""
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
 
     def add(self, window: Window) -> None:
-        """Add a window. Raises RecordError if its bins are none, OSError if a part cannot be written."""
+        """Add a window. Raises RecordError if its bins are invalid, OSError if a part cannot be written."""
         self._unpacked.append(window)
         self.count += 1
         if len(self._unpacked) >= PACK_EVERY:
@@ -75,12 +76,12 @@ class WindowTable:
                 self._write_part(self._folder)
 
     def expect(self, count: float) -> None:
-        """Get ready for about so many windows: what writes parts is imported before they are measured."""
+        """Prepare for about `count` windows, so that the part writer is imported before measuring begins."""
         if count >= PACK_EVERY:
             importlib.import_module("rtgauge.record.windows_file")
 
     def is_long(self, other: WindowTable | None = None) -> bool:
-        """Whether these, with those of the step's other end, are the windows of a long step."""
+        """Whether these windows, with the other end's, make a long step."""
         tables = [self] if other is None else [self, other]
         if self._folder is None or sum(table.count for table in tables) < PACK_EVERY:
             return False
@@ -92,7 +93,7 @@ class WindowTable:
         )
 
     def windows(self, other: WindowTable | None = None) -> Windows:
-        """The windows in order of arrival; of a long step, with its `other` end, merged in time."""
+        """The windows in order of arrival; for a long step, with its `other` end, merged in time."""
         self._pack()
         if self._folder is None or not self.is_long(other):
             windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])
@@ -136,16 +137,15 @@ class WindowTable:
 
 
 def block_span(windows: int) -> int:
-    """How many windows of a series make a block, if a step has so many windows of all series."""
+    """How many windows of a series make a block if the step has `windows` windows in all."""
     return next((span for span in SPANS if windows <= span * MOST_BLOCKS), SPANS[-1])
 
 
 def in_blocks(windows: Iterable[Windows], span: int) -> Windows:
-    """Windows that come in order of time, `span` of a series and phase merged into a block each; `index`
+    """Merge each `span` windows of a series and phase, which arrive in order of time, into a block. `index`
     counts the blocks of a series and phase.
 
-    Nothing but the resolution in time is lost: histograms, counts, extremes and sums of a block are those of
-    its windows together.
+    Only resolution in time is lost: a block has the exact histogram, count, extremes and sums of its windows.
     """
     closed: list[Windows] = [NO_WINDOWS]
     open_blocks = NO_WINDOWS
@@ -161,12 +161,12 @@ def in_blocks(windows: Iterable[Windows], span: int) -> Windows:
 
 
 def _of_series(windows: Windows) -> Integers:
-    """A number for each series and phase."""
+    """Number each combination of series and phase."""
     return 2 * windows.series + windows.measured
 
 
 def _is_newest(windows: Windows) -> np.ndarray:
-    """Whether each window is one of the last index of its series and phase."""
+    """Whether each window has the highest index of its series and phase."""
     _, numbers = np.unique(_of_series(windows), return_inverse=True)
     last = np.zeros(len(windows), dtype=np.int64)
     np.maximum.at(last, numbers, windows.index)
@@ -174,7 +174,7 @@ def _is_newest(windows: Windows) -> np.ndarray:
 
 
 def _merge_alike(windows: Windows) -> Windows:
-    """The windows that agree in series, phase and index as one each, in order of their first."""
+    """Merge windows that agree in series, phase and index, in order of first appearance."""
     keys = np.stack([_of_series(windows), windows.index])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -217,7 +217,7 @@ def _merge_alike(windows: Windows) -> Windows:
 
 
 def _merged_bins(bins: Bins, group: Integers, groups: int) -> Bins:
-    """The histograms of the groups 0 to `groups` - 1; `group`: where each window belongs."""
+    """The histograms of the groups 0 to `groups` - 1. `group`: the group of each window."""
     of_bin = np.repeat(group, bins.lengths)
     low, width = (int(bins.bins.min()), int(np.ptp(bins.bins)) + 1) if len(bins.bins) else (0, 1)
     parts: list[Bins] = [NO_WINDOWS.bins]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The windows of a step (docs/formats/record.md) as columns of numpy, and merging them into one."""
+"""Holds a step's windows (docs/formats/record.md) in numpy columns, and merges them into one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Integers = npt.NDArray[np.int64]
 Chosen = npt.NDArray[np.bool_]
 
 UNKNOWN = int(np.iinfo(np.int64).min)
-"""Stands in a column of integers for a number that is not known."""
+"""Stands for an unknown number in a column of integers."""
 NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 MOST_NUMBER = 1 << 32
-"""Numbers of series and indices are below it."""
+"""Upper limit of series numbers and indices."""
 SLICE = 512
-"""Windows whose bins are counted at once: more need several times the memory of the windows."""
+"""How many windows have their bins counted at once: more need several times the windows' memory."""
 INTEGERS = (
     "series", "index", "start_ns", "end_ns", "count", "missed", "min_ns", "max_ns", "sum_ns",
 )  # fmt: skip
@@ -38,7 +38,7 @@ HISTOGRAMS = {"bins": "counts", "missed_bins": "missed_counts"}
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A histogram for each window: the bins and counts of all, one window after the other."""
+    """A histogram for each window, as the bins and counts of all windows in a row."""
 
     bins: npt.NDArray[np.int32]
     counts: Integers
@@ -47,7 +47,7 @@ class Bins:
 
     @cached_property
     def ends(self) -> Integers:
-        """Where each window's bins begin and, last, where all end."""
+        """Where each window's bins begin, followed by the end of the last."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
     @cached_property
@@ -66,7 +66,7 @@ class Bins:
         return self.bins[part], self.counts[part]
 
     def chosen(self, windows: Chosen | slice) -> Self:
-        """The histograms of these windows; a slice has no step."""
+        """Select the histograms of these windows; a slice must have no step."""
         if isinstance(windows, slice):
             first, end, _ = windows.indices(len(self.lengths))
             part = slice(self.ends[first], self.ends[max(first, end)])
@@ -84,12 +84,12 @@ class Bins:
         )
 
     def are_rising(self) -> bool:
-        """Whether the bins of each window are in rising order."""
+        """Whether each window's bins ascend."""
         falls = np.flatnonzero(self.bins[1:] <= self.bins[:-1]) + 1
         return bool(np.isin(falls, self.ends).all())
 
     def total(self, windows: Chosen) -> tuple[Integers, Integers]:
-        """(bins in ascending order, sum of counts of each) of these windows; without bins of count 0."""
+        """(bins in ascending order, summed counts) of these windows, without empty bins."""
         totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
         for first in range(0, len(windows), SLICE):
             here = slice(first, first + SLICE)
@@ -102,11 +102,11 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """One entry for each window in every column, in order of arrival."""
+    """The windows in columns: one entry per window, in order of arrival."""
 
     series: Integers
     measured: Chosen
-    """Whether the window is of the phase `measure`, not of the warm-up."""
+    """Whether each window is in the measured phase instead of the warm-up."""
     index: Integers
     start_ns: Integers
     end_ns: Integers
@@ -116,7 +116,7 @@ class Windows:
     max_ns: Integers
     sum_ns: Integers
     m2_ns2: npt.NDArray[np.float64]
-    """NaN: not known."""
+    """NaN if unknown."""
     bins: Bins
     missed_bins: Bins
 
@@ -126,7 +126,7 @@ class Windows:
 
     @classmethod
     def of(cls, lines: Sequence[stream.Window]) -> Self:
-        """From lines of the stream. Raises RecordError if these cannot be windows."""
+        """Make windows from lines of the stream. Raises RecordError if a line is no valid window."""
         try:
             histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
         except OverflowError as error:
@@ -135,7 +135,9 @@ class Windows:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
-        """From rows with the columns of windows.parquet. Raises RecordError if these cannot be windows."""
+        """Make windows from rows with the columns of windows.parquet. Raises RecordError if a row is not
+        valid.
+        """
         try:
             histograms = {
                 name: Bins(
@@ -192,7 +194,7 @@ class Windows:
         return sum(getattr(self, column.name).nbytes for column in fields(self))
 
     def chosen(self, windows: Chosen | slice) -> Self:
-        """These windows."""
+        """Select windows."""
         columns: dict[str, Any] = {
             name: getattr(self, name)[windows] for name in ("measured", "m2_ns2", *INTEGERS)
         }
@@ -201,14 +203,14 @@ class Windows:
         )
 
     def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
-        """Whether each window is of one of these series (None: any), and measured or of the warm-up."""
+        """Whether each window is of these series (None: any), in the measured phase or in the warm-up."""
         in_phase = self.measured == measured
         if series is None:
             return in_phase
         return in_phase & np.isin(self.series, series if isinstance(series, int) else list(series))
 
     def moved(self, first_series: int, added_ns: int) -> Self:
-        """With series counted from `first_series`, and `added_ns` added to the times."""
+        """Copy with series numbered from `first_series` and `added_ns` added to the times."""
         return replace(
             self,
             series=self.series + first_series,
@@ -218,17 +220,17 @@ class Windows:
 
 
 def known(numbers: Integers) -> Integers:
-    """Those of the numbers that are known."""
+    """The known numbers."""
     return numbers[numbers != UNKNOWN]
 
 
 def least(numbers: Integers) -> int | None:
-    """The least of the numbers that are known; None: none is."""
+    """The smallest known number; None if none is known."""
     return int(numbers.min()) if len(numbers := known(numbers)) else None
 
 
 def largest(numbers: Integers) -> int | None:
-    """The largest of the numbers that are known; None: none is."""
+    """The largest known number; None if none is known."""
     return int(numbers.max()) if len(numbers := known(numbers)) else None
 
 
@@ -237,7 +239,7 @@ def _no_windows(why: object) -> RecordError:
 
 
 def _stream_bins(texts: Sequence[stream.Bins]) -> Bins:
-    """The bins and the counts of each window. Raises RecordError."""
+    """Decode each window's bins and counts. Raises RecordError if they are damaged."""
     if all(isinstance(text, str) for text in texts):
         values, numbers = decode([text for text in texts if isinstance(text, str)])
         if np.any(numbers & 1):
@@ -256,7 +258,7 @@ def _stream_bins(texts: Sequence[stream.Bins]) -> Bins:
 
 
 def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], lengths: Integers) -> Integers:
-    """The bins of windows with so many bins each, from their distances."""
+    """Bin numbers from their distances. `lengths`: how many bins each window has."""
     if not len(gaps):
         return NO_INTEGERS
     bins = np.cumsum(gaps, dtype=np.int64)
@@ -276,7 +278,7 @@ NO_WINDOWS = Windows.of([])
 
 @dataclass(frozen=True)
 class Group:
-    """Values outside the histogram: none is below `from_ns`; the largest may be known (`max_ns`)."""
+    """Values outside the histogram, at `from_ns` or above. `max_ns` is the largest, if known."""
 
     from_ns: int
     count: int
@@ -287,7 +289,7 @@ class Group:
 class Merged:
     """Windows merged into one.
 
-    `count` values, of which those in `unplaced` are in no bin (imported histograms with a limit of their own;
+    Of `count` values the `unplaced` ones are in no bin (imported histograms with a limit of their own;
     docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the
     source does not have them.
     """
@@ -311,7 +313,7 @@ class Merged:
 
 
 def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Integers]:
-    """(distinct bins in ascending order, sum of counts of each); bins with count 0 are left out."""
+    """(distinct bins in ascending order, summed counts), without empty bins."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
     np.add.at(total, where, np.asarray(counts, dtype=np.int64))
@@ -330,7 +332,7 @@ def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[floa
     m2 = sum(m2s)
     for n, s in zip(counts, sums, strict=True):
         if n:
-            # (mean_i - mean) from integers: nearly equal means do not cancel.
+            # Integers give (mean_i - mean) without cancellation for nearly equal means.
             m2 += n * ((s * count - total * n) / (n * count)) ** 2
     return count, total, m2
 
@@ -355,7 +357,7 @@ def merge(
     measured: bool = True,
     limits_ns: Mapping[int, int] | None = None,
 ) -> Merged:
-    """Merge the windows of one series, or of several together (None: of all), in one phase.
+    """Merge the windows of one phase: of one series, several, or all (None).
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the
     window allows.

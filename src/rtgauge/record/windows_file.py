@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes windows.parquet, and checks it before it is decoded, and then its values."""
+"""Reads and writes windows.parquet; checks the file before it is decoded, and its values afterwards."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ SCHEMA = {
 MOST_COUNT = 1 << 48
 MOST_TIME_NS = 1 << 62
 ROW_GROUP = 2_048
-"""Windows that are decoded at once when a file is read in parts."""
+"""How many windows are decoded at once when a file is read in parts."""
 NULLABLE = {"min_ns", "max_ns", "sum_ns", "m2_ns2"}
 
 
 def table_of(windows: Windows) -> pl.DataFrame:
-    """As a table, one row a window. Raises RecordError if a number is not one of its column."""
+    """Make a table with one row per window. Raises RecordError if a number does not fit its column."""
     columns = {name: pl.Series(name, getattr(windows, name)) for name in INTEGERS}
     for name in NULLABLE & columns.keys():
         columns[name] = columns[name].replace(UNKNOWN, None)
@@ -59,14 +59,14 @@ def table_of(windows: Windows) -> pl.DataFrame:
         bins: Bins = getattr(windows, name)
         columns[name], columns[counts] = _lists(bins.bins, bins), _lists(bins.counts, bins)
     try:
-        # polars takes the classes of types too
+        # polars also takes the types' classes.
         return pl.DataFrame({name: columns[name] for name in SCHEMA}).cast(SCHEMA)  # pyright: ignore[reportArgumentType]
     except pl.exceptions.PolarsError as error:
         raise RecordError(f"not windows of the engine's stream: {error}") from None
 
 
 def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
-    """A column of lists, which are `flat` one after the other."""
+    """A column of lists, which `flat` holds in a row."""
     if not len(bins.lengths):
         return pl.Series(dtype=pl.List(pl.Int64))
     cut = pl.DataFrame({"begin": bins.ends[:-1], "length": bins.lengths})
@@ -74,7 +74,7 @@ def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
 
 
 def windows_of(table: pl.DataFrame) -> Windows:
-    """The windows of a table, with its bins if any. Raises ValueError for a missing or too large value."""
+    """Make windows from a table, with or without bins. Raises ValueError for a missing or too large value."""
     if any(table[name].null_count() for name in table.columns if name not in NULLABLE):
         raise ValueError("a window has an empty value")
     if not table["phase"].is_in(["warm-up", "measure"]).all():
@@ -113,7 +113,7 @@ def _bins_of(table: pl.DataFrame, bins: str, counts: str) -> Bins:
 
 @contextmanager
 def _without_standard_error() -> Generator[None]:
-    """A decoder that panics is caught as an exception; what it prints before is of no use to anybody."""
+    """Suppress what a panicking decoder prints; its exception is caught."""
     sys.stderr.flush()
     kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -126,15 +126,15 @@ def _without_standard_error() -> Generator[None]:
 
 
 def write_windows(windows: Windows, file: BinaryIO) -> None:
-    """Write windows. Raises OSError, RecordError if a number is not one of its column."""
+    """Write windows. Raises OSError, or RecordError if a number does not fit its column."""
     with for_polars(file) as writer:
         table_of(windows).write_parquet(writer, row_group_size=ROW_GROUP)
 
 
 def read_windows(file: BinaryIO, name: object, *, bins: bool = True) -> Windows:
-    """The windows in an open file; `name`: as the user knows it; `bins`: whether with their bins.
+    """Read the windows in an open file. `name`: the user's name for it. `bins`: whether to read bins.
 
-    Raises RecordError, ValueError if a value is missing or too large.
+    Raises RecordError for a damaged file, ValueError if a value is missing or too large.
     """
     lists = {column for pair in HISTOGRAMS.items() for column in pair}
     return windows_of(
@@ -143,11 +143,11 @@ def read_windows(file: BinaryIO, name: object, *, bins: bool = True) -> Windows:
 
 
 def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """The table of windows in an open file, columns as in docs/formats/record.md, or only those that are
-    named; `name`: as the user knows it.
+    """Read the table of windows in an open file: the `columns` (docs/formats/record.md), by default all.
+    `name` is the user's name for the file.
 
-    The bytes that are checked are the bytes that are decoded: polars never opens a file, whose name it might
-    read as a pattern, a URL or `~`. Raises RecordError.
+    The checked bytes are decoded: polars never opens a file, since it might read the name as a pattern, a URL
+    or `~`. Raises RecordError for a damaged file.
     """
     try:
         data = BytesIO(file.read())
@@ -171,7 +171,7 @@ def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = Non
 
 
 def slices_of(path: Path) -> Iterator[Windows]:
-    """The windows in a part file of this process, some at a time. Raises OSError."""
+    """Yield the windows in one of this process's own part files, some at a time. Raises OSError."""
     with open_regular(path) as file:
         table = pl.scan_parquet(file.read())
     for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):
@@ -179,7 +179,9 @@ def slices_of(path: Path) -> Iterator[Windows]:
 
 
 def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
-    """The windows of a long step's part files, each read and checked when needed: raises RecordError."""
+    """A lazy frame over a long step's part files. Each is read and checked when needed, which may raise
+    RecordError.
+    """
 
     def tables(
         columns: list[str] | None,
@@ -197,7 +199,7 @@ def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
 
 @contextmanager
 def opened(file: RecordFile) -> Generator[BinaryIO]:
-    """A file of a record, for reading. Raises RecordError."""
+    """Open a file of a record for reading. Raises RecordError if it cannot be opened."""
     try:
         with file.open() as content:
             yield content
@@ -206,7 +208,7 @@ def opened(file: RecordFile) -> Generator[BinaryIO]:
 
 
 def check_windows(windows: Windows) -> None:
-    """Check that the values of every window fit together. Raises ValueError, which says what does not."""
+    """Check that the values of every window fit together. Raises ValueError, which names the mismatch."""
     for name, is_broken in _rules(windows):
         if is_broken.any():
             raise ValueError(f"a window has {name}")
@@ -215,12 +217,12 @@ def check_windows(windows: Windows) -> None:
 
 
 def _beyond(times: Integers) -> Any:
-    """Whether a time is larger than any, either way; the least integer has no absolute value."""
+    """Whether a time's magnitude is beyond the limit; the smallest integer has no absolute value."""
     return (times < -MOST_TIME_NS) | (times > MOST_TIME_NS)
 
 
 def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
-    """What a window may not have, and whether each window, or bin, has it."""
+    """Yield (what must not occur, whether each window or bin has it)."""
     least, most, total, count = windows.min_ns, windows.max_ns, windows.sum_ns, windows.count
     known = (least != UNKNOWN) & (most != UNKNOWN)
     yield (
@@ -251,7 +253,7 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
     has_bins = known & (windows.bins.lengths > 0)
     bounds = windows.bins.ends
     first, last = windows.bins.bins[bounds[:-1][has_bins]], windows.bins.bins[bounds[1:][has_bins] - 1]
-    # An overflow bin has no outer edge.
+    # The overflow bin has no outer edge.
     yield (
         "values outside of its extremes",
         ((least[has_bins] > upper_ns(first)) & (first < OVERFLOW_BIN))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes a record's folder (docs/formats/record.md): a step in it is complete or absent, whatever happens."""
+"""Writes a record's folder (docs/formats/record.md); each step in it is complete or absent, even after a
+crash.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,17 @@ if TYPE_CHECKING:
 
 FOLDERS = ("steps", "targets")
 FOLDER_MODE = 0o775
-"""At most: where the umask would let anyone write, only the group may."""
+"""Maximum permissions: even if the umask lets anyone write, only the group may."""
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
 OWN_FOLDER_MODE = 0o700
-"""Of a step that is being measured: nobody else may put a link in the way of programs that write there."""
+"""Mode of a step's folder while it is measured: nobody else may place a link where programs write."""
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
-    """`2026-11-21T10-03-22Z-HOST-NAME-7f3a`; the random suffix distinguishes runs of the same second."""
+    """Make an id such as `2026-11-21T10-03-22Z-HOST-NAME-7f3a`. The random suffix separates runs of the same
+    second.
+    """
     moment = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"
     return f"{moment}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
 
@@ -43,7 +47,7 @@ def _bytes(model: Run | Step) -> bytes:
 
 
 def write_page(folder: RecordFolder, name: str, text: str) -> Path:
-    """Write an HTML page into an open record; gives its path. Raises InputError or MeasureError."""
+    """Write an HTML page into an open record; return its path. Raises InputError or MeasureError."""
     with clear_errors(folder.path / name, option="-o", kind="file"):
         folder.write(name, text.encode(errors="replace"))
     return folder.path / name
@@ -52,20 +56,20 @@ def write_page(folder: RecordFolder, name: str, text: str) -> Path:
 class RecordWriter:
     """Writes a record.
 
-    `path`: its folder; `id`: its name; `run`: the content of run.json (None before `write_run`).
+    `path`: its folder. `id`: its name. `run`: the content of run.json (None before `write_run`).
+    `with_windows`: whether short steps' windows are written; figures do not need them.
 
-    The folder is opened once, and everything is written from there: who owns the folder around it can rename
-    it, but not lead what is written elsewhere. `with_windows`: whether the windows of steps that have few are
-    written; figures do without them.
+    The folder is opened once, and all writes start from there. The owner of the parent folder can rename it,
+    but cannot redirect what is written.
     """
 
     def __init__(self, path: Path, record: str, run: Run | None = None, *, with_windows: bool = True) -> None:
-        """Raises InputError for a folder that is a link, is not there or another user's."""
+        """Open the folder. Raises InputError if it is a link, is missing, or belongs to another user."""
         self.id = record
         self.run = run
         self._with_windows = with_windows
         self._step: RecordFolder | None = None
-        """The folder of the step that is measured."""
+        """The folder of the step that is being measured."""
         self._at_once = False
         with clear_errors(path):
             self._folder = RecordFolder.open(path, follow=False)
@@ -78,17 +82,17 @@ class RecordWriter:
 
     @property
     def _results(self) -> Path | None:
-        """What an error names as the results so far."""
+        """The path that errors show for the results so far."""
         return None if self._at_once else self.path
 
     @classmethod
     def create(
         cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True
     ) -> RecordWriter:
-        """Create `<out>/<id>.partial`. `name`: of the plan or tool.
+        """Create `<out>/<id>.partial`. `name`: the plan's or tool's name.
 
-        Raises InputError if `out` is a record, not a folder or not writable, MeasureError if the disk is
-        full.
+        Raises InputError if `out` is a record, is not a folder or is not writable, and MeasureError if the
+        disk is full.
         """
         check_name(out.absolute())
         if (out / RUN).exists():
@@ -110,7 +114,7 @@ class RecordWriter:
     @classmethod
     @contextmanager
     def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """As `create`, for a record of which all is known: after an error nothing of it is left."""
+        """Like `create`, for a record whose content is known; an error leaves nothing of it behind."""
         writer = cls.create(out, host=host, name=name, now=now)
         writer._at_once = True
         try:
@@ -124,10 +128,11 @@ class RecordWriter:
 
     @classmethod
     def open_partial(cls, path: Path) -> RecordWriter:
-        """Continue an unfinished record: its `run` lists the finished steps, half-written ones are removed.
+        """Continue an unfinished record: its `run` lists the finished steps, and half-written ones are
+        removed.
 
-        An interrupted record gets its `.partial` back. Raises RecordError for a damaged one, InputError for a
-        complete one and for one that another user can change.
+        An interrupted record gets its `.partial` back. Raises RecordError for a damaged record, and
+        InputError for a complete one or one that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
         if not (path / RUN).is_file():
@@ -140,7 +145,7 @@ class RecordWriter:
             if run.state == "complete":
                 raise InputError(f"{path} is complete: there is nothing to resume")
             for name in FOLDERS:
-                with suppress(FileExistsError):  # of a link `_check_folders` says so
+                with suppress(FileExistsError):  # `_check_folders` reports a link
                     folder.make_folder(name, FOLDER_MODE)
             writer._check_folders()
             if not path.name.endswith(PARTIAL):
@@ -165,7 +170,9 @@ class RecordWriter:
         return writer
 
     def _check_folders(self) -> None:
-        """Check that all folders are the owner's, and only he or his group writes. Raises InputError."""
+        """Check that all folders belong to this user, and only this user or the group can write. Raises
+        InputError.
+        """
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
         found = {str(self.path): about}
@@ -199,7 +206,7 @@ class RecordWriter:
         self.run = run
 
     def _target(self, name: str) -> str:
-        """The folder of the target `name`, which is made. Raises OSError."""
+        """Make the folder of the target `name` and return its name. Raises OSError."""
         folder = f"targets/{clean_name(name)}"
         self._folder.make_folder(folder, FOLDER_MODE, exist_ok=True)
         return folder
@@ -214,9 +221,9 @@ class RecordWriter:
             self._folder.sync("targets")
 
     def write_console(self, name: str, text: bytes) -> Path:
-        """Write the console of the target `name`, a lab guest, to targets/NAME/console.log; gives that path.
+        """Write the console of the target `name`, a lab guest, to targets/NAME/console.log; return that path.
 
-        The console of an earlier session stays before it. Raises InputError or MeasureError.
+        Text of earlier sessions is kept. Raises InputError or MeasureError.
         """
         with clear_errors(self.path / "targets", self._results):
             file = self._folder.file(f"{self._target(name)}/console.log")
@@ -234,7 +241,7 @@ class RecordWriter:
         return f"targets/{clean_name(name)}/session.json"
 
     def write_session(self, name: str, session: dict[str, Any] | None) -> None:
-        """Save what another process needs to resume the session on the target `name`; None: there is none.
+        """Save what another process needs to resume the session on the target `name`; None removes it.
 
         Raises InputError or MeasureError.
         """
@@ -255,7 +262,7 @@ class RecordWriter:
         return cast("dict[str, Any]", session) if isinstance(session, dict) else None
 
     def write_page(self, name: str, text: str) -> Path:
-        """Write an HTML page into the record; gives its path. Raises InputError or MeasureError."""
+        """Write an HTML page into the record; return its path. Raises InputError or MeasureError."""
         return write_page(self._folder, name, text)
 
     def write_log(self, name: str, data: bytes) -> None:
@@ -270,11 +277,11 @@ class RecordWriter:
         return f"steps/.{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
-        """A new empty folder for the files of a step while it is measured, which only this user may change;
+        """Make an empty folder for a step's files while it is measured. Only this user may change it;
         `commit_step` renames it.
 
-        The path leads into the folder itself, whatever becomes of its name. Raises InputError if the step
-        already exists, or MeasureError.
+        The path leads to the folder itself even if it is renamed. Raises InputError if the step already
+        exists, or MeasureError.
         """
         return self._new_step(step_id).place
 
@@ -289,13 +296,13 @@ class RecordWriter:
         return self._step
 
     def drop_step(self, step_id: str) -> None:
-        """Remove the folder of a step that is not committed."""
+        """Remove the folder of a step that was not committed."""
         self._step = None
         with suppress(OSError):
             self._folder.remove(self._temporary(step_id), missing_ok=True)
 
     def remove_step(self, step_id: str) -> None:
-        """Remove a step that ended early, so that it can be measured again."""
+        """Remove a step that ended early, so that it can be repeated."""
         with suppress(OSError):
             self._folder.remove(f"steps/{step_id}", missing_ok=True)
         if self.run is not None:
@@ -304,12 +311,10 @@ class RecordWriter:
             )
 
     def commit_step(self, step: Step, windows: Windows) -> Path:
-        """Write step.json and windows.parquet, rename the folder and list the step in run.json; gives the
+        """Write step.json and windows.parquet, rename the folder and list the step in run.json; return the
         folder.
 
-        Of a long step, whose windows are in part files in its folder already, `windows` are its blocks, for
-        blocks.parquet.
-
+        A long step already has its windows in part files; `windows` are then its blocks, for blocks.parquet.
         Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
         """
         temporary = self._temporary(step.id)
@@ -343,17 +348,16 @@ class RecordWriter:
             write_windows(windows, file)
 
     def close_partial(self) -> None:
-        """Leave the record to be resumed: state `interrupted`, name with `.partial`."""
+        """Leave the record resumable: state `interrupted`, name with `.partial`."""
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"state": "interrupted"}))
 
     def finish(self, state: Literal["complete", "interrupted"], now: datetime | None = None) -> Path:
-        """Close the record: write state and end to run.json, remove `.partial` from its name; gives its
+        """Close the record: write state and end to run.json, remove `.partial` from its name; return its
         folder.
 
-        An interrupted one can be resumed.
-
-        Raises InputError or MeasureError; the record then keeps its `.partial`.
+        An interrupted record can be resumed. Raises InputError or MeasureError; the record then keeps its
+        `.partial`.
         """
         if self.run is None:
             raise ValueError("a record is finished after its run was written")
